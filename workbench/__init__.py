@@ -1,0 +1,43 @@
+"""RAG Workbench: one corpus, many ways to retrieve from it, and the evidence for which way is best.
+
+Importing this package is light (under 0.3 s); engines, models and the database load when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.types import Comparison, Document, IngestReport, Passage, Scope, SearchResult, Source
+
+if TYPE_CHECKING:
+    from workbench.settings import Settings
+    from workbench.workbench import Workbench
+
+__version__ = "0.1.0"
+__all__ = [
+    "Comparison",
+    "Document",
+    "IngestReport",
+    "Passage",
+    "Scope",
+    "SearchResult",
+    "Settings",
+    "Source",
+    "Workbench",
+    "WorkbenchError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the heavy names when they are first asked for (PEP 562)."""
+    if name == "Workbench":
+        from workbench.workbench import Workbench
+
+        return Workbench
+    if name == "Settings":
+        from workbench.settings import Settings
+
+        return Settings
+    raise AttributeError(f"module 'workbench' has no attribute {name!r}")

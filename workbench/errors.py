@@ -1,0 +1,66 @@
+"""The error tree: every error a person can cause or meet.
+
+A message is one sentence that says what happened and what to do, with the valid choices where there are some.
+Drivers' and libraries' errors are translated into this tree exactly once, where they enter the house.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class WorkbenchError(Exception):
+    """Base of all errors the workbench raises on purpose; ``str(error)`` can be shown to a person as it is."""
+
+
+class InvalidInput(WorkbenchError):
+    """An argument has no usable value; the message names the argument and the valid values."""
+
+
+class NotFound(WorkbenchError):
+    """Something asked for by id, title or path does not exist."""
+
+    def __init__(self, kind: str, key: str, hint: str = "") -> None:
+        """``kind`` is the field's noun ("source"); ``hint`` says where the valid ones are listed."""
+        self.kind = kind
+        self.key = key
+        super().__init__(f"{kind.capitalize()} not found: {key}." + (f" {hint}" if hint else ""))
+
+
+class Conflict(WorkbenchError):
+    """The name or state asked for collides with one that exists."""
+
+
+class ScopeError(WorkbenchError):
+    """A scope names something that does not exist or contradicts itself; nothing was searched."""
+
+
+class ConfigurationError(WorkbenchError):
+    """A setting is missing or wrong; the message names the setting."""
+
+
+class StorageError(WorkbenchError):
+    """The database cannot be reached or refused a statement."""
+
+
+class ModelError(WorkbenchError):
+    """A model's files are missing or damaged, or a model endpoint failed."""
+
+
+class UnreadableDocument(WorkbenchError):
+    """A file or page cannot be turned into text (broken, encrypted, empty, too large, unknown form)."""
+
+
+class CrawlRefused(WorkbenchError):
+    """An address may not be fetched (scheme, private network, robots.txt)."""
+
+
+class Cancelled(WorkbenchError):
+    """The caller stopped the work; what was finished before stays."""
+
+
+def choices(values: Iterable[str], limit: int = 12) -> str:
+    """Join valid values for a message, quoting each and cutting a long list: ``'a', 'b' (and 3 more)``."""
+    names = [f"'{value}'" for value in values]
+    shown = ", ".join(names[:limit]) or "none yet"
+    return shown + (f" (and {len(names) - limit} more)" if len(names) > limit else "")

@@ -1,0 +1,81 @@
+"""What an embedding model is to the rest of the house: one protocol and the values it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOKEN_AXES = 128  # axes a token vector is projected on; one bit each is kept of a passage's tokens
+TOKEN_BYTES = TOKEN_AXES // 8  # so 16 bytes a token
+
+FloatArray = NDArray[np.float32]
+Span = tuple[int, int]
+OnBatch = Callable[[int], None]  # receives the number of texts just encoded
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Texts as vectors, in the order of the texts.
+
+    ``vectors`` is float32 of shape (texts, dimensions), each of length 1. ``token_bits`` holds for every text 16 bytes a
+    token, one after the other (``workbench.retrieval.late_interaction`` scores them); None without token vectors.
+    """
+
+    vectors: FloatArray
+    token_bits: list[bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedQuery:
+    """A query as one vector of length 1 and, where the model has token vectors, one per token.
+
+    ``token_axes`` is float32 of shape (tokens, 128), each row of length 1; ``token_spans`` are the characters of the
+    query that each row stands for, so that a row can be weighted or shown by its word.
+    """
+
+    vector: FloatArray
+    token_axes: FloatArray | None = None
+    token_spans: tuple[Span, ...] = ()
+
+
+class Encoder(Protocol):
+    """An embedding model; every method may be called from several threads at once.
+
+    ``max_tokens`` is how many of the model's own tokens of text fit (special ones not counted): what is longer is cut.
+    """
+
+    @property
+    def name(self) -> str:
+        """The setting that loads this model again."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text that are read."""
+        ...
+
+    @property
+    def has_token_vectors(self) -> bool:
+        """True when late interaction can score this model's passages."""
+        ...
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
+        """Encode passages; ``on_batch`` is called after each batch and may raise to stop."""
+        ...
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode what a person asks."""
+        ...
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return the (start, end) characters of every token of the text, however long it is."""
+        ...

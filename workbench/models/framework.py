@@ -1,0 +1,117 @@
+"""LlamaIndex's embedding packages as encoders: hosted, local and downloaded models, each behind an extra."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import ConfigurationError, ModelError
+from workbench.models.encoder import Encoded, EncodedQuery, FloatArray, OnBatch, Span
+
+TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # about what a subword is: a model's own tokenizer is not always at hand
+DEFAULT_MAX_TOKENS = 384  # such a package rarely says how much its model reads; most read 512 tokens of their own
+BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Where a family of models comes from: the module and class to import, the extra that brings it, its arguments."""
+
+    module: str
+    class_name: str
+    extra: str
+    arguments: Callable[[str], dict[str, Any]]
+
+
+FRAMEWORK_MODELS: dict[str, Family] = {
+    "huggingface": Family(
+        "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "huggingface", lambda model: {"model_name": model}
+    ),
+    "openai": Family(
+        "llama_index.embeddings.openai_like", "OpenAILikeEmbedding", "openai", lambda model: {"model_name": model}
+    ),
+    "ollama": Family("llama_index.embeddings.ollama", "OllamaEmbedding", "ollama", lambda model: {"model_name": model}),
+}
+
+
+def load_framework_encoder(name: str, family: str, model: str) -> FrameworkEncoder:
+    """Return ``model`` of ``family`` (a key of FRAMEWORK_MODELS) under the setting's ``name``.
+
+    Raises:
+        ConfigurationError: the package is not installed; the message names the extra.
+    """
+    entry = FRAMEWORK_MODELS[family]
+    try:
+        module = importlib.import_module(entry.module)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"The embedding model '{name}' needs a package that is not installed; "
+            f"run: pip install 'rag-workbench[{entry.extra}]'."
+        ) from error
+    create = getattr(module, entry.class_name)
+    return FrameworkEncoder(name, lambda: create(**entry.arguments(model)))
+
+
+class FrameworkEncoder:
+    """Any LlamaIndex embedding at the house's seam; it has no token vectors, so late interaction passes it by.
+
+    The embedding is created when first needed, and its dimensions are learnt from one short text.
+    """
+
+    has_token_vectors = False
+
+    def __init__(self, name: str, create: Callable[[], Any], max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
+        """``create`` returns the ``BaseEmbedding``."""
+        self.name = name
+        self.max_tokens = max_tokens
+        self._create = create
+        self._lock = Lock()
+        self._embedding: Any = None
+        self._dimensions: int | None = None
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector, asked of the model once."""
+        if self._dimensions is None:
+            self._dimensions = len(self._ask("get_text_embedding", "dimensions"))
+        return self._dimensions
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
+        """Encode passages in batches of 32; a blank text is sent as one full stop, because endpoints refuse it."""
+        rows: list[FloatArray] = []
+        for start in range(0, len(texts), BATCH):
+            batch = [text if text.strip() else "." for text in texts[start : start + BATCH]]
+            rows.append(_unit(self._ask("get_text_embedding_batch", batch)))
+            if on_batch is not None:
+                on_batch(len(batch))
+        return Encoded(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode a query, with the instruction the model wants before queries, where it has one."""
+        return EncodedQuery(_unit([self._ask("get_query_embedding", text if text.strip() else ".")])[0])
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
+        return [match.span() for match in TOKEN.finditer(text)]
+
+    def _ask(self, method: str, argument: Any) -> Any:
+        try:
+            with self._lock:
+                self._embedding = self._embedding or self._create()
+            return getattr(self._embedding, method)(argument)
+        except Exception as error:  # noqa: BLE001 - each package has its own errors; all of them mean the model failed
+            raise ModelError(
+                f"The embedding model '{self.name}' failed ({type(error).__name__}: {error}); "
+                "check WORKBENCH_EMBEDDING_MODEL and that its endpoint answers."
+            ) from error
+
+
+def _unit(rows: Sequence[Sequence[float]]) -> FloatArray:
+    vectors = np.asarray(rows, dtype=np.float32)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))

@@ -1,0 +1,71 @@
+"""A model without weights: hashed bags of words, so that the nearest text is the one that shares most words."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, Encoded, EncodedQuery, FloatArray, OnBatch, Span
+
+WORD = re.compile(r"\w+|[^\w\s]")
+BATCH = 64
+
+
+class HashEncoder:
+    """Deterministic stand-in at the model's seam: the same words give the same vectors on every machine.
+
+    A text's vector counts its words (case folded, square root of the count) in 511 hashed buckets; the last one stands
+    for "no word at all", so that an empty text has a direction too. A token's 128 bits are the hash of its word: two
+    equal words have MaxSim 1, two different ones about 0.
+    """
+
+    name = "hash"
+    dimensions = 512
+    max_tokens = 254
+    has_token_vectors = True
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
+        """Encode passages, counting ``on_batch`` in steps of 64."""
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        bits: list[bytes] = []
+        for start in range(0, len(texts), BATCH):
+            batch = texts[start : start + BATCH]
+            for row, text in enumerate(batch, start):
+                words = self._words(text)
+                vectors[row] = self._vector(words)
+                bits.append(b"".join(_digest(word) for word in words))
+            if on_batch is not None:
+                on_batch(len(batch))
+        return Encoded(vectors, bits)
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode a query with the same words as a passage."""
+        words = self._words(text)
+        bits = np.frombuffer(b"".join(_digest(word) for word in words), dtype=np.uint8)
+        signs = np.unpackbits(bits).reshape(-1, TOKEN_AXES).astype(np.float32) * 2 - 1
+        spans = tuple(self.token_spans(text)[: self.max_tokens])
+        return EncodedQuery(self._vector(words), signs / np.float32(math.sqrt(TOKEN_AXES)), spans)
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return the spans of words and of single punctuation marks."""
+        return [match.span() for match in WORD.finditer(text)]
+
+    def _words(self, text: str) -> list[str]:
+        return [text[start:end].casefold() for start, end in self.token_spans(text)[: self.max_tokens]]
+
+    def _vector(self, words: Sequence[str]) -> FloatArray:
+        vector = np.zeros(self.dimensions, dtype=np.float32)
+        for word, count in Counter(words).items():
+            vector[int.from_bytes(_digest(word)[:8], "big") % (self.dimensions - 1)] += math.sqrt(count)
+        if not words:
+            vector[-1] = 1.0
+        return vector / np.linalg.norm(vector)
+
+
+def _digest(word: str) -> bytes:
+    return hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=TOKEN_BYTES).digest()

@@ -1,0 +1,152 @@
+"""One thread-safe pool of connections; every driver error becomes a StorageError here and nowhere else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from workbench.errors import Conflict, StorageError
+
+# Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
+# at these sizes and would let concurrent callers take each other's core; custom plans because the same statement
+# serves a scope of ten passages and one of a million.
+SESSION_OPTIONS = {
+    "application_name": "rag-workbench",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",
+    "plan_cache_mode": "force_custom_plan",
+    "random_page_cost": "1.1",
+    "work_mem": "64MB",
+    "hnsw.ef_search": "100",
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.max_scan_tuples": "40000",
+}
+
+
+class Database:
+    """A pool on one Postgres; opens lazily, closes once, may be used from any thread."""
+
+    def __init__(self, url: str, *, pool_size: int = 8, connect_timeout: float = 10.0) -> None:
+        """``url`` is a libpq URL or keyword string; nothing is connected before the first use."""
+        self.url = url
+        self._connect_timeout = connect_timeout
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool[psycopg.Connection[dict[str, Any]]] | None = None
+        self._pool_size = pool_size
+
+    def _open_pool(self) -> ConnectionPool[psycopg.Connection[dict[str, Any]]]:
+        with self._lock:
+            if self._pool is None:
+                check_reachable(self.url, self._connect_timeout)
+                options = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
+                self._pool = ConnectionPool(
+                    self.url,
+                    min_size=1,
+                    max_size=self._pool_size,
+                    open=True,
+                    timeout=30,
+                    check=ConnectionPool.check_connection,
+                    kwargs={"row_factory": dict_row, "options": options, "connect_timeout": int(self._connect_timeout)},
+                    name="rag-workbench",
+                )
+            return self._pool
+
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+        """Yield a connection inside one transaction: committed at the end, rolled back when anything is raised.
+
+        Raises:
+            StorageError: the database is unreachable or refused a statement.
+            Conflict: a unique name is taken.
+        """
+        pool = self._pool or self._open_pool()
+        with translated(self.url), pool.connection() as connection, connection.transaction():
+            yield connection
+
+    def rows(self, query: sql.Composable, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Run one statement in a transaction of its own and return its rows as dicts."""
+        with self.transaction() as connection:
+            cursor = connection.execute(query, clean(parameters))
+            return cursor.fetchall() if cursor.description else []
+
+    def row(self, query: sql.Composable, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> dict[str, Any] | None:
+        """Run one statement and return its first row, or None."""
+        found = self.rows(query, parameters)
+        return found[0] if found else None
+
+    def close(self) -> None:
+        """Close every connection; a closed database opens again on its next use."""
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+
+
+def clean(parameters: Any) -> Any:
+    """Take NUL characters out of text parameters: Postgres cannot hold them, and no name or word contains one."""
+    if isinstance(parameters, str):
+        return parameters.replace("\x00", "")
+    if isinstance(parameters, Mapping):
+        return {key: clean(value) for key, value in parameters.items()}
+    if isinstance(parameters, list | tuple):
+        return type(parameters)(clean(value) for value in parameters)
+    return parameters
+
+
+def check_reachable(url: str, timeout: float) -> None:
+    """Connect once and leave.
+
+    Raises:
+        StorageError: one sentence for each common cause: unreachable, wrong password, no such database.
+    """
+    with translated(url), psycopg.connect(url, connect_timeout=int(timeout)):
+        pass
+
+
+def describe(url: str) -> str:
+    """Return the URL's host, port and database for a message, never its password."""
+    try:
+        known = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return "the configured URL"
+    where = str(known.get("host") or "the local socket")
+    port = f":{known['port']}" if known.get("port") else ""
+    return f"{where}{port}/{known.get('dbname') or known.get('user') or ''}"
+
+
+@contextmanager
+def translated(url: str) -> Iterator[None]:
+    """Turn the driver's errors into ours, one sentence each."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StorageError(
+            f"The database at {describe(url)} gave no connection within 30 s; it may be down or fully busy: "
+            "check it, or raise WORKBENCH_POOL_SIZE."
+        ) from error
+    except psycopg.errors.UniqueViolation as error:
+        raise Conflict(f"That name is taken already ({error.diag.message_detail or error.diag.constraint_name}).") from error
+    except psycopg.OperationalError as error:
+        raise StorageError(_connection_sentence(url, error)) from error
+    except psycopg.Error as error:
+        reason = error.diag.message_primary or str(error).strip().splitlines()[0]
+        raise StorageError(f"The database refused a statement: {reason}.") from error
+
+
+def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
+    text = str(error).lower()
+    place = describe(url)
+    if "password authentication failed" in text or "no password supplied" in text:
+        return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."
+    if "does not exist" in text and "database" in text:
+        return f"There is no such database at {place}; create it or correct WORKBENCH_DATABASE_URL."
+    if any(sign in text for sign in ("refused", "could not translate", "timeout", "no such file", "unreachable", "resolve")):
+        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
+    return f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it is up."

@@ -1,0 +1,91 @@
+"""Numbered migrations, applied in order under a lock, so that processes that start together do it once."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from importlib.resources import files
+
+import psycopg
+
+from workbench.errors import StorageError
+from workbench.storage.database import translated
+
+_LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
+_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
+
+
+def migrations() -> list[tuple[int, str, str]]:
+    """Return (number, file name, SQL) of every migration, in order.
+
+    Raises:
+        ValueError: two files carry the same number.
+    """
+    found = []
+    for file in files("workbench.storage").joinpath("migrations").iterdir():
+        match = _NAME.match(file.name)
+        if match:
+            found.append((int(match.group(1)), file.name, file.read_text(encoding="utf-8")))
+    found.sort()
+    if len({number for number, _, _ in found}) != len(found):
+        raise ValueError("two migrations carry the same number")
+    return found
+
+
+def migrate(url: str) -> list[str]:
+    """Bring the database at ``url`` up to date and return the names of the migrations that ran.
+
+    Raises:
+        StorageError: unreachable, no pgvector, or an applied migration was changed since.
+    """
+    wanted = migrations()
+    with translated(url), psycopg.connect(url, autocommit=True) as connection:
+        if _applied(connection) == _checksums(wanted):
+            return []
+        connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        try:
+            return _apply(connection, wanted)
+        finally:
+            connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
+def _checksums(wanted: list[tuple[int, str, str]]) -> dict[str, str]:
+    return {name: hashlib.sha256(body.encode()).hexdigest() for _, name, body in wanted}
+
+
+def _applied(connection: psycopg.Connection) -> dict[str, str]:
+    if connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,):
+        return {}
+    return dict(connection.execute("SELECT name, checksum FROM schema_migrations").fetchall())
+
+
+def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -> list[str]:
+    available = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
+    if available is None:
+        raise StorageError(
+            "This Postgres has no pgvector; install the extension, or leave WORKBENCH_DATABASE_URL empty "
+            "to use the embedded server."
+        )
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL UNIQUE, "
+        "checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+    )
+    done = _applied(connection)
+    checksums = _checksums(wanted)
+    changed = [name for name, checksum in done.items() if name in checksums and checksums[name] != checksum]
+    if changed:
+        raise StorageError(
+            f"Migration {changed[0]} was changed after this database had run it; restore the file, "
+            "or start with a fresh database."
+        )
+    ran = []
+    for number, name, body in wanted:
+        if name in done:
+            continue
+        with connection.transaction():
+            connection.execute(body)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            connection.execute(
+                "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)", (number, name, checksums[name])
+            )
+        ran.append(name)
+    return ran

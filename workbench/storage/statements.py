@@ -1,0 +1,42 @@
+"""SQL is data: named statements in ``sql/*.sql``, each with a line of purpose.
+
+A file holds blocks that begin with ``-- name: purpose``. Tables that belong to one index are written as the
+placeholders ``{data}``, ``{lexicon}`` and ``{postings}``; values are always bound parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+from psycopg import sql
+
+_HEAD = re.compile(r"^-- ([a-z0-9_]+): .*$", re.MULTILINE)
+
+
+@cache
+def _statements() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for file in sorted(files("workbench.storage").joinpath("sql").iterdir(), key=lambda item: item.name):
+        if not file.name.endswith(".sql"):
+            continue
+        pieces = _HEAD.split(file.read_text(encoding="utf-8"))
+        for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
+            if name in found:
+                raise ValueError(f"statement {name!r} is written twice")
+            found[name] = body.strip()
+    return found
+
+
+@cache
+def statement(name: str, index: str | None = None, **parts: str) -> sql.Composed:
+    """Return the named statement, with the tables of ``index`` and further named statements ``parts`` filled in.
+
+    Each keyword in ``parts`` names a statement whose text stands in for ``{keyword}`` (a scope's predicate).
+    """
+    tables = {}
+    if index is not None:
+        tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings")}
+    nested = {key: statement(value, index) for key, value in parts.items()}
+    return sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]

@@ -132,7 +132,9 @@ def translated(url: str) -> Iterator[None]:
             "check it, or raise WORKBENCH_POOL_SIZE."
         ) from error
     except psycopg.errors.UniqueViolation as error:
-        raise Conflict(f"That name is taken already ({error.diag.message_detail or error.diag.constraint_name}).") from error
+        raise Conflict(
+            f"That name is taken already ({error.diag.message_detail or error.diag.constraint_name})."
+        ) from error
     except psycopg.OperationalError as error:
         raise StorageError(_connection_sentence(url, error)) from error
     except psycopg.Error as error:
@@ -147,6 +149,10 @@ def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
         return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."
     if "does not exist" in text and "database" in text:
         return f"There is no such database at {place}; create it or correct WORKBENCH_DATABASE_URL."
-    if any(sign in text for sign in ("refused", "could not translate", "timeout", "no such file", "unreachable", "resolve")):
+    if any(
+        sign in text for sign in ("refused", "could not translate", "timeout", "no such file", "unreachable", "resolve")
+    ):
         return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
-    return f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it is up."
+    return (
+        f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it is up."
+    )

@@ -85,7 +85,8 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
         with connection.transaction():
             connection.execute(body)  # pyright: ignore[reportArgumentType, reportCallIssue]
             connection.execute(
-                "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)", (number, name, checksums[name])
+                "INSERT INTO schema_migrations (number, name, checksum) VALUES (%s, %s, %s)",
+                (number, name, checksums[name]),
             )
         ran.append(name)
     return ran

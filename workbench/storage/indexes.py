@@ -1,0 +1,133 @@
+"""Indexes: each a (chunker, embedding model) pair with tables of its own over the same documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from workbench.errors import Conflict, InvalidInput, NotFound, choices
+from workbench.storage.database import Database
+from workbench.storage.statements import statement
+from workbench.types import Index
+
+
+class Indexes:
+    """The table ``indexes`` and the tables each of its rows stands for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self, *, dataset: str | None = None) -> list[Index]:
+        """Return a person's indexes, or those of one evaluation corpus, with what they hold."""
+        rows = self._database.rows(statement("index_list"), {"name": None, "dataset": dataset})
+        return [_index(row) for row in rows]
+
+    def get(self, name: str | None = None) -> Index:
+        """Return an index by name, or the default one; without counts, which cost a scan.
+
+        Raises:
+            NotFound: the message lists the indexes there are.
+        """
+        row = self._database.row(statement("index_get"), {"name": name})
+        if row is None:
+            valid = choices(index.name for index in self.list())
+            raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")
+        return _index(row)
+
+    def counted(self, name: str) -> Index:
+        """Return an index with the number of its documents and passages. Raises NotFound."""
+        row = self._database.row(statement("index_list"), {"name": name, "dataset": None})
+        return _index(row) if row else self.get(name)
+
+    def create(
+        self,
+        name: str,
+        *,
+        chunker: str,
+        chunker_options: Mapping[str, Any],
+        embedding_model: str,
+        dimensions: int,
+        is_default: bool = False,
+        dataset: str | None = None,
+        status: str = "ready",
+    ) -> Index:
+        """Create an index and its tables in one transaction.
+
+        Raises:
+            InvalidInput: the name cannot name a table.
+            Conflict: the name is taken.
+        """
+        if not (name.isascii() and name.replace("_", "a").isalnum() and name[:1].islower() and name == name.lower()):
+            raise InvalidInput(
+                f"An index cannot be named {name!r}; use lower-case letters, digits and _, a letter first."
+            )
+        if len(name) > 40:
+            raise InvalidInput(f"The index name {name!r} is too long; use at most 40 characters.")
+        values = {
+            "name": name,
+            "chunker": chunker,
+            "chunker_options": Jsonb(dict(chunker_options)),
+            "embedding_model": embedding_model,
+            "dimensions": dimensions,
+            "is_default": is_default,
+            "dataset": dataset,
+            "status": status,
+        }
+        with self._database.transaction() as connection:
+            connection.execute(statement("index_insert"), values)
+            connection.execute(statement("index_create_tables"), {"name": name, "dimensions": dimensions})
+        return self.get(name)
+
+    def set_default(self, name: str) -> Index:
+        """Let an index serve every search that names none, in one step. Raises Conflict while it is being built."""
+        index = self.get(name)
+        if index.status != "ready":
+            raise Conflict(f"The index {name!r} is {index.status}; finish building it before it becomes the default.")
+        with self._database.transaction() as connection:
+            connection.execute(statement("index_undefault"))
+            connection.execute(statement("index_default"), {"name": name})
+        return self.get(name)
+
+    def set_status(self, name: str, status: str) -> None:
+        """Mark an index as building, ready or failed."""
+        self._database.rows(statement("index_status"), {"name": name, "status": status})
+
+    def delete(self, name: str) -> Index:
+        """Drop an index and its tables. Raises Conflict for the default index."""
+        index = self.get(name)
+        if index.is_default:
+            raise Conflict(f"{name!r} is the default index; make another one the default before you delete it.")
+        self.drop(name)
+        return index
+
+    def drop(self, name: str) -> None:
+        """Drop an index's entry and tables in one transaction, whatever it is."""
+        with self._database.transaction() as connection:
+            connection.execute(statement("index_delete"), {"name": name})
+            connection.execute(statement("index_drop_tables"), {"name": name})
+
+    def of_dataset(self, dataset: str) -> list[str]:
+        """Return the names of the indexes over one evaluation corpus."""
+        return [row["name"] for row in self._database.rows(statement("index_names_of_dataset"), {"dataset": dataset})]
+
+    def of_model(self, model: str) -> list[str]:
+        """Return the names of the indexes whose vectors come from one embedding model."""
+        return [row["name"] for row in self._database.rows(statement("index_names_of_model"), {"model": model})]
+
+    def holding(self, connection: Any, index: str, document_id: str, content_hash: str, passages: int) -> None:
+        """Note in the caller's transaction that an index now holds this version of a document."""
+        connection.execute(
+            statement("index_document_upsert"),
+            {"index": index, "document_id": document_id, "content_hash": content_hash, "passages": passages},
+        )
+
+    def bytes_on_disk(self, name: str) -> int:
+        """Return the size of an index's tables, in bytes."""
+        row = self._database.row(statement("index_size"), {"name": name})
+        return int(row["bytes"]) if row else 0
+
+
+def _index(row: dict[str, Any]) -> Index:
+    return Index(**{name: row[name] for name in Index.__dataclass_fields__ if name in row})

@@ -1,0 +1,88 @@
+"""Projects and their folders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.errors import NotFound, choices
+from workbench.storage.database import Database
+from workbench.storage.ids import new_id
+from workbench.storage.statements import statement
+from workbench.types import Folder, Project
+
+
+class Projects:
+    """The tables ``projects`` and ``folders``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self) -> list[Project]:
+        """Return all projects by title."""
+        return [Project(**row) for row in self._database.rows(statement("project_list"), {"key": None})]
+
+    def get(self, key: str) -> Project:
+        """Return a project by id or exact title.
+
+        Raises:
+            NotFound: the message lists the projects there are.
+        """
+        rows = self._database.rows(statement("project_list"), {"key": key})
+        if not rows:
+            raise NotFound("project", key, f"Valid projects: {choices(project.id for project in self.list())}.")
+        return Project(**next((row for row in rows if row["id"] == key), rows[0]))
+
+    def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:
+        """Create a project. Raises Conflict when the title or id is taken."""
+        project_id = id or new_id("project")
+        self._database.rows(statement("project_insert"), {"id": project_id, "title": title, "description": description})
+        return self.get(project_id)
+
+    def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
+        """Change what is given. Raises NotFound, or Conflict when the title is taken."""
+        project = self.get(key)
+        self._database.rows(statement("project_update"), {"id": project.id, "title": title, "description": description})
+        return self.get(project.id)
+
+    def delete(self, key: str) -> Project:
+        """Delete a project with its folders and sources; returns what was deleted."""
+        project = self.get(key)
+        self._database.rows(statement("project_delete"), {"id": project.id})
+        return project
+
+    def folders(self, project: str) -> list[Folder]:
+        """Return a project's folders by name. Raises NotFound for an unknown project."""
+        rows = self._database.rows(statement("folder_list"), {"project_id": self.get(project).id})
+        return [Folder(**row) for row in rows]
+
+    def folder(self, project: str, key: str) -> Folder:
+        """Return a folder of a project by name or id. Raises NotFound; the message lists the folders."""
+        folders = self.folders(project)
+        for folder in folders:
+            if key in (folder.name, folder.id):
+                return folder
+        raise NotFound("folder", key, f"Folders of this project: {choices(folder.name for folder in folders)}.")
+
+    def create_folder(self, project: str, name: str, **fields: Any) -> Folder:
+        """Create a folder; ``fields`` are description, color, icon_name. Raises Conflict when the name is taken."""
+        values = {"description": "", "color": "#6366f1", "icon_name": "folder"} | {
+            key: value for key, value in fields.items() if value is not None
+        }
+        owner = self.get(project)
+        self._database.rows(
+            statement("folder_insert"), {"id": new_id("folder"), "project_id": owner.id, "name": name, **values}
+        )
+        return self.folder(owner.id, name)
+
+    def update_folder(self, project: str, key: str, **fields: Any) -> Folder:
+        """Change name, description, color or icon_name of a folder; None leaves a field as it is."""
+        folder = self.folder(project, key)
+        values = {"name": None, "description": None, "color": None, "icon_name": None} | fields
+        self._database.rows(statement("folder_update"), {"id": folder.id, **values})
+        return self.folder(folder.project_id, folder.id)
+
+    def delete_folder(self, project: str, key: str) -> Folder:
+        """Delete a folder; its sources stay in the project."""
+        folder = self.folder(project, key)
+        self._database.rows(statement("folder_delete"), {"id": folder.id})
+        return folder

@@ -1,0 +1,146 @@
+"""What goes into an index's table and what comes out of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.types import ResolvedScope
+
+Candidate = tuple[int, float]  # a passage's internal id and its score in one leg
+
+
+@dataclass(frozen=True, slots=True)
+class NewPassage:
+    """A passage before it is stored; ``text`` is exactly the document's ``[start:end]``.
+
+    ``context`` (title and headings) is embedded and indexed with the text but not shown as text.
+    """
+
+    document_id: str
+    source_id: str
+    text: str
+    context: str
+    start: int
+    end: int
+    ordinal: int
+    language: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def embedded_text(self) -> str:
+        """The text the model reads."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+    @property
+    def passage_hash(self) -> bytes:
+        """16 bytes that are equal where the embedded text is equal."""
+        return hashlib.blake2b(self.embedded_text.encode(), digest_size=16).digest()
+
+    def node_id(self, index: str) -> str:
+        """The public id: the same text at the same place of the same document keeps it across rebuilds."""
+        place = f"{index}|{self.document_id}|{self.start}|{self.end}|".encode() + self.passage_hash
+        return "psg_" + hashlib.blake2b(place, digest_size=9).hexdigest()
+
+    def stored_metadata(self, index: str) -> str:
+        """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex read."""
+        return json.dumps(
+            {
+                **self.metadata,
+                "document_id": self.document_id,
+                "ref_doc_id": self.document_id,
+                "source_id": self.source_id,
+                "index": index,
+                "context": self.context,
+                "start": self.start,
+                "end": self.end,
+                "ordinal": self.ordinal,
+                "language": self.language,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage as it is stored, with what its document says of itself."""
+
+    id: int
+    node_id: str
+    text: str
+    metadata: Mapping[str, Any]
+    document_id: str
+    source_id: str
+    title: str
+    path: str | None
+    url: str | None
+    document_type: str
+    document_date: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerm:
+    """A term of the query and what the lexicon knows of it; ``id`` None where no passage has the term."""
+
+    term: str
+    id: int | None
+    df: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTotals:
+    """The whole index, as BM25 needs it; ``average_length`` in terms."""
+
+    passages: int
+    average_length: float
+    languages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeights:
+    """BM25 prepared for SQL: score = sum of weight * tf / (tf + a + c * length) over the terms."""
+
+    ids: tuple[int, ...]
+    weights: tuple[float, ...]
+    a: float
+    c: float
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the bound parameters of the bm25 statements."""
+        return {"term_ids": list(self.ids), "weights": list(self.weights), "a": self.a, "c": self.c}
+
+
+def vector_literal(vector: NDArray[np.float32] | Sequence[float]) -> str:
+    """Write a vector as pgvector reads it; five digits are more than half precision keeps."""
+    return "[" + ",".join([f"{value:.5g}" for value in np.asarray(vector, dtype=np.float32).tolist()]) + "]"
+
+
+def vector_from(literal: str) -> NDArray[np.float32]:
+    """Read a vector as pgvector writes it."""
+    return np.array(literal[1:-1].split(","), dtype=np.float32)
+
+
+def scope_statement(scope: ResolvedScope) -> str:
+    """Name the cheapest predicate that holds a scope."""
+    if scope.is_everything:
+        return "scope_everything"
+    only_sources = (
+        scope.document_ids is None and not scope.document_types and scope.since is None and scope.until is None
+    )
+    return "scope_sources" if only_sources else "scope_documents"
+
+
+def scope_parameters(scope: ResolvedScope) -> dict[str, Any]:
+    """Return the bound parameters of the scope predicates."""
+    return {
+        "source_ids": None if scope.source_ids is None else list(scope.source_ids),
+        "document_ids": None if scope.document_ids is None else list(scope.document_ids),
+        "document_types": list(scope.document_types) or None,
+        "since": scope.since,
+        "until": scope.until,
+    }

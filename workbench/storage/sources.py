@@ -1,0 +1,156 @@
+"""Sources: the collections documents come in, and what a scope of them means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from workbench.errors import NotFound
+from workbench.storage.database import Database
+from workbench.storage.ids import new_id
+from workbench.storage.statements import statement
+from workbench.types import DATASET, Source
+
+_HINT = "List the sources to see the valid ids."
+_FIELDS = tuple(Source.__dataclass_fields__)
+
+
+class Sources:
+    """The table ``sources``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(
+        self,
+        *,
+        scope: str | None = None,
+        project_id: str | None = None,
+        source_type: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Source]:
+        """Return sources in the order they were made; evaluation corpora only where ``source_type`` asks for them."""
+        parameters = {"id": None, "scope": scope, "project_id": project_id, "source_type": source_type}
+        parameters |= {"datasets": source_type == DATASET, "limit": limit, "offset": offset}
+        return [_source(row) for row in self._database.rows(statement("source_list"), parameters)]
+
+    def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
+        """Return how many sources ``list`` would give without a limit."""
+        parameters = {"scope": scope, "project_id": project_id, "source_type": source_type}
+        row = self._database.row(statement("source_count"), parameters | {"datasets": source_type == DATASET})
+        return int(row["n"]) if row else 0
+
+    def get(self, source_id: str) -> Source:
+        """Return a source by its id. Raises NotFound."""
+        for datasets in (False, True):
+            parameters: dict[str, Any] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
+            row = self._database.row(
+                statement("source_list"), parameters | {"datasets": datasets, "limit": 1, "offset": 0}
+            )
+            if row:
+                return _source(row)
+        raise NotFound("source", source_id, _HINT)
+
+    def find(self, key: str) -> Source:
+        """Return the source a person means by an id, an exact title or a URL. Raises NotFound."""
+        row = self._database.row(statement("source_find"), {"key": key})
+        if row is None:
+            raise NotFound("source", key, _HINT)
+        return self.get(row["id"])
+
+    def create(
+        self,
+        title: str,
+        *,
+        source_type: str = "upload",
+        url: str | None = None,
+        project_id: str | None = None,
+        folder_id: str | None = None,
+        tags: Sequence[str] = (),
+        language: str = "english",
+        metadata: dict[str, Any] | None = None,
+    ) -> Source:
+        """Create a source; with a project it belongs to that project, without one it is global.
+
+        Raises:
+            Conflict: the same place has a source of that type and title already.
+        """
+        source_id = new_id("source")
+        values = {
+            "id": source_id,
+            "title": title,
+            "source_type": source_type,
+            "url": url,
+            "scope": "project" if project_id else "global",
+            "project_id": project_id,
+            "folder_id": folder_id,
+            "tags": list(tags),
+            "language": language,
+            "metadata": Jsonb(metadata or {}),
+        }
+        self._database.rows(statement("source_insert"), values)
+        return self.get(source_id)
+
+    def update(self, source_id: str, **fields: Any) -> Source:
+        """Change the given fields of a source (title, url, project_id, folder_id, tags, language, status).
+
+        A source whose project changes becomes that project's; project None makes it global.
+        """
+        source = replace(self.get(source_id), **fields)
+        scope = "project" if source.project_id else "global"
+        values = {name: getattr(source, name) for name in ("id", "title", "url", "project_id", "language", "status")}
+        values |= {
+            "scope": scope,
+            "folder_id": source.folder_id if source.project_id else None,
+            "tags": list(source.tags),
+            "metadata": Jsonb(self.metadata(source_id)),
+        }
+        self._database.rows(statement("source_update"), values)
+        return self.get(source_id)
+
+    def metadata(self, source_id: str) -> dict[str, Any]:
+        """Return what a service keeps with a source (a dataset's hash, a crawl's settings)."""
+        row = self._database.row(statement("source_metadata"), {"id": source_id})
+        if row is None:
+            raise NotFound("source", source_id, _HINT)
+        return dict(row["metadata"])
+
+    def delete(self, source_id: str, indexes: Sequence[str]) -> Source:
+        """Delete a source with its documents; passages go first, one statement an index, which is much the faster way."""
+        source = self.get(source_id)
+        with self._database.transaction() as connection:
+            for name in indexes:
+                connection.execute(statement("delete_passages_of_source", name), {"source_id": source_id})
+            connection.execute(statement("source_delete"), {"id": source_id})
+        return source
+
+    def tags(self) -> dict[str, int]:
+        """Return every tag in use with the number of its sources."""
+        return {row["tag"]: int(row["sources"]) for row in self._database.rows(statement("tags_in_use"))}
+
+    def in_scope(
+        self,
+        *,
+        kind: str,
+        project_id: str | None,
+        folder_id: str | None,
+        tags: Sequence[str],
+        source_ids: Sequence[str] | None,
+    ) -> list[dict[str, Any]]:
+        """Return id, scope, project_id and tags of the sources that satisfy every given condition."""
+        parameters = {
+            "kind": kind,
+            "project_id": project_id,
+            "folder_id": folder_id,
+            "tags": list(tags) or None,
+            "source_ids": None if source_ids is None else list(source_ids),
+        }
+        return self._database.rows(statement("source_ids_in_scope"), parameters)
+
+
+def _source(row: dict[str, Any]) -> Source:
+    return Source(**{name: row[name] for name in _FIELDS if name != "tags"}, tags=tuple(row["tags"]))

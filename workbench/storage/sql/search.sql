@@ -1,0 +1,113 @@
+-- scope_everything: the predicate of a scope that leaves nothing out
+TRUE
+
+-- scope_sources: the predicate of a scope that is a list of sources
+p.source_id = ANY(%(source_ids)s)
+
+-- scope_documents: the predicate of a scope that looks at documents; NULL parameters do not narrow
+(%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s)) AND p.document_id IN (
+    SELECT d.id FROM documents d
+    WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
+      AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
+      AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
+      AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
+      AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
+
+-- count_in_scope: how many passages a scope holds, counted no further than a cap
+SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped
+
+-- vector_everything: nearest passages by HNSW
+SELECT id, score FROM (
+    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
+    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
+ORDER BY score DESC, id
+
+-- vector_filtered: nearest passages within a large scope, HNSW scanned on until the limit is filled
+SELECT id, score FROM (
+    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
+    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
+ORDER BY score DESC, id
+
+-- vector_exact: nearest passages within a small scope, every distance computed (the expression keeps HNSW out)
+SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
+ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
+
+-- query_terms: the query's terms in every language of the index, with what the lexicon knows of them
+SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
+    array_agg(DISTINCT g.language) AS languages
+FROM (SELECT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
+    unnest(workbench_terms(g.language, %(query)s)) u
+    LEFT JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
+GROUP BY u.lexeme ORDER BY u.lexeme
+
+-- index_totals: the number of passages and their mean length in terms
+SELECT coalesce(sum(passages), 0)::bigint AS passages,
+    coalesce(sum(terms)::float8 / nullif(sum(passages), 0), 1) AS average_length,
+    coalesce(array_agg(language ORDER BY language) FILTER (WHERE passages > 0), '{{}}') AS languages
+FROM index_statistics WHERE index_name = %(index)s
+
+-- bm25_everything: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length
+SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {postings} o ON o.term_id = t.id
+GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
+
+-- bm25_filtered: the same within a scope
+SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {postings} o ON o.term_id = t.id
+WHERE o.passage_id IN (SELECT p.id FROM {data} p WHERE {scope})
+GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
+
+-- bm25_of: the BM25 scores of given passages
+SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+FROM unnest(%(ids)s::bigint[]) AS wanted (id)
+    CROSS JOIN unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+    JOIN {postings} o ON o.term_id = t.id AND o.passage_id = wanted.id
+GROUP BY o.passage_id
+
+-- bm25_by_term: the share of each term in a given passage's score
+SELECT l.term, o.tf, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length) AS score
+FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+    JOIN {postings} o ON o.term_id = t.id AND o.passage_id = %(passage)s JOIN {lexicon} l ON l.id = t.id
+ORDER BY score DESC, l.term
+
+-- cosines_of: the cosine similarity of given passages with the query
+SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
+
+-- ids_in_scope: which of given passages lie in a scope
+SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}
+
+-- passages_by_id: passages with their documents, for showing
+SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
+    d.title, d.path, d.url, d.document_type, d.document_date
+FROM {data} p JOIN documents d ON d.id = p.document_id WHERE p.id = ANY(%(ids)s)
+
+-- token_bits_by_id: the one-bit token vectors of given passages
+SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
+
+-- embeddings_by_id: the vectors of given passages
+SELECT p.id, p.embedding::text AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
+
+-- embeddings_by_hash: vectors already computed for the same text with the same model
+SELECT DISTINCT ON (passage_hash) passage_hash, embedding::text AS embedding, token_bits
+FROM {data} WHERE passage_hash = ANY(%(hashes)s)
+
+-- passages_of_document: every passage of a document, in reading order
+SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
+    d.title, d.path, d.url, d.document_type, d.document_date
+FROM {data} p JOIN documents d ON d.id = p.document_id
+WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::integer
+
+-- id_of_passage: the internal id of a passage by its public one
+SELECT id FROM {data} WHERE node_id = %(node_id)s
+
+-- copy_passages: take new passages in
+COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN
+
+-- delete_passages_of_documents: take passages out before their documents' new versions come
+DELETE FROM {data} WHERE document_id = ANY(%(document_ids)s)
+
+-- delete_passages_of_source: take a source's passages out in one statement
+DELETE FROM {data} WHERE source_id = %(source_id)s
+
+-- lexicon_terms: every term of the index with its document frequency, for spelling
+SELECT term, df FROM {lexicon} WHERE df > 0

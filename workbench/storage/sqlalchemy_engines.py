@@ -1,0 +1,23 @@
+"""SQLAlchemy engines for the queries PGVectorStore brings along; one pair a database, nothing connected before use."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from workbench.storage.database import SESSION_OPTIONS
+
+
+@cache
+def engines(url: str) -> tuple[Any, Any]:
+    """Return the (sync, async) engines for a libpq URL, both on psycopg 3."""
+    import psycopg
+    from sqlalchemy import create_engine
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    known = {key: value for key, value in psycopg.conninfo.conninfo_to_dict(url).items() if value is not None}
+    known["options"] = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
+    # keyword arguments instead of a rewritten URL: sockets, passwords and options pass unharmed
+    sync_engine = create_engine("postgresql+psycopg://", connect_args=known, pool_size=4, pool_pre_ping=True)
+    async_engine = create_async_engine("postgresql+psycopg://", connect_args=known, pool_size=4, pool_pre_ping=True)
+    return sync_engine, async_engine

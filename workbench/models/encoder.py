@@ -21,8 +21,8 @@ OnBatch = Callable[[int], None]  # receives the number of texts just encoded
 class Encoded:
     """Texts as vectors, in the order of the texts.
 
-    ``vectors`` is float32 of shape (texts, dimensions), each of length 1. ``token_bits`` holds for every text 16 bytes a
-    token, one after the other (``workbench.retrieval.late_interaction`` scores them); None without token vectors.
+    ``vectors`` is float32 of shape (texts, dimensions), each of length 1. ``token_bits`` holds 16 bytes a token for
+    every text, one after the other (``workbench.retrieval.late_interaction`` scores them); None without token vectors.
     """
 
     vectors: FloatArray

@@ -105,7 +105,7 @@ class FrameworkEncoder:
             with self._lock:
                 self._embedding = self._embedding or self._create()
             return getattr(self._embedding, method)(argument)
-        except Exception as error:  # noqa: BLE001 - each package has its own errors; all of them mean the model failed
+        except Exception as error:
             raise ModelError(
                 f"The embedding model '{self.name}' failed ({type(error).__name__}: {error}); "
                 "check WORKBENCH_EMBEDDING_MODEL and that its endpoint answers."

@@ -1,0 +1,63 @@
+"""Token vectors on 128 principal axes: float directions for a query, one bit an axis for a passage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.models.encoder import TOKEN_AXES, FloatArray
+
+AXES_FILE = Path(__file__).with_name("token_axes.npz")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenAxes:
+    """``mean`` (dimensions,) and ``axes`` (128, dimensions) of a model's token vectors, fitted by ``fit_axes``."""
+
+    mean: FloatArray
+    axes: FloatArray
+
+    def project(self, tokens: FloatArray) -> FloatArray:
+        """Return the centred coordinates, shape (tokens, 128)."""
+        return tokens @ self.axes.T - self.axes @ self.mean
+
+    def bits(self, tokens: FloatArray) -> bytes:
+        """Return the signs of the coordinates, 16 bytes a token; a set bit is a coordinate above the mean."""
+        return np.packbits(self.project(tokens) > 0, axis=1).tobytes()
+
+    def directions(self, tokens: FloatArray) -> FloatArray:
+        """Return the coordinates scaled to length 1 for each token."""
+        projected = self.project(tokens)
+        return projected / np.maximum(np.linalg.norm(projected, axis=1, keepdims=True), np.float32(1e-12))
+
+
+def fit_token_axes(tokens: FloatArray) -> TokenAxes:
+    """Fit mean and principal axes to token vectors of shape (tokens, dimensions).
+
+    The axes are the eigenvectors of the covariance with the largest eigenvalues (Pearson 1901), strongest first; each
+    one's largest part is positive, so that a second fit gives the same bits.
+    """
+    mean = tokens.mean(axis=0, dtype=np.float64)
+    covariance = np.cov(tokens.astype(np.float64), rowvar=False)
+    _, vectors = np.linalg.eigh(covariance)
+    axes = vectors.T[::-1][:TOKEN_AXES]
+    strongest = np.abs(axes).argmax(axis=1)
+    axes *= np.sign(axes[np.arange(len(axes)), strongest])[:, None]
+    return TokenAxes(mean.astype(np.float32), axes.astype(np.float32))
+
+
+def save_token_axes(fitted: TokenAxes, path: Path = AXES_FILE) -> None:
+    """Write the axes as float16: about 100 KB, and the bits they give hardly differ."""
+    halves: dict[str, NDArray[np.float16]] = {"mean": fitted.mean.astype("f2"), "axes": fitted.axes.astype("f2")}
+    np.savez_compressed(path, allow_pickle=False, **halves)
+
+
+@cache
+def load_token_axes(path: Path = AXES_FILE) -> TokenAxes:
+    """Return the axes that came with the package."""
+    with np.load(path) as stored:
+        return TokenAxes(stored["mean"].astype(np.float32), stored["axes"].astype(np.float32))

@@ -1,0 +1,163 @@
+"""See the blocks of a Markdown text (headings, paragraphs, lists, tables, code fences) with their character spans."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from workbench.ingestion.chunking.span import Kind
+
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
+UNDERLINE = re.compile(r" {0,3}(=+|-{2,})$")
+TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?$")
+ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+MARKUP = re.compile(r"\*\*|__|`|[ \t]#+$|\{#[^}]*\}$")
+HEADING_CHARACTERS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block; ``level`` is a heading's 1..6, else 0; ``path`` are the headings above it, its own included.
+
+    ``body`` is where a table's rows begin (after the rule under its header), else ``start``.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    level: int = 0
+    path: tuple[str, ...] = ()
+    body: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its newline, and where it is."""
+
+    start: int
+    end: int
+    text: str
+
+    @property
+    def blank(self) -> bool:
+        return not self.text or self.text.isspace()
+
+
+def lines_of(text: str, start: int = 0, end: int | None = None) -> list[Line]:
+    """Split ``text[start:end]`` into lines with their positions in ``text``."""
+    lines: list[Line] = []
+    for piece in text[start:end].split("\n"):
+        lines.append(Line(start, start + len(piece), piece))
+        start += len(piece) + 1
+    return lines
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Return the blocks in order; every non-blank character lies in exactly one of them."""
+    lines = lines_of(text)
+    blocks: list[Block] = []
+    index = 0
+    while index < len(lines):
+        if lines[index].blank:
+            index += 1
+            continue
+        block, index = _block_at(lines, index)
+        blocks.append(block)
+    return _with_paths(text, blocks)
+
+
+def _block_at(lines: list[Line], index: int) -> tuple[Block, int]:
+    """Return the block that begins at a line, and the index of the line after it."""
+    line = lines[index]
+    fence = FENCE.match(line.text)
+    if fence:
+        after = _after_fence(lines, index, fence.group(1))
+        return Block(line.start, lines[after - 1].end, "code", body=line.start), after
+    heading = HEADING.match(line.text)
+    if heading:
+        return Block(line.start, line.end, "heading", len(heading.group(1))), index + 1
+    if _is_table(lines, index):
+        after = index + 2
+        while after < len(lines) and not lines[after].blank and "|" in lines[after].text:
+            after += 1
+        body = lines[index + 2].start if after > index + 2 else lines[after - 1].end
+        return Block(line.start, lines[after - 1].end, "table", body=body), after
+    if ITEM.match(line.text):
+        after = _after_list(lines, index)
+        return Block(line.start, lines[after - 1].end, "list", body=line.start), after
+    return _paragraph(lines, index)
+
+
+def _after_fence(lines: list[Line], index: int, mark: str) -> int:
+    """A fence without its end runs to the end of the text, as CommonMark says."""
+    for after in range(index + 1, len(lines)):
+        text = lines[after].text.strip()
+        if text.startswith(mark) and not text.strip(mark[0]):
+            return after + 1
+    return len(lines)
+
+
+def _is_table(lines: list[Line], index: int) -> bool:
+    if "|" not in lines[index].text or index + 1 >= len(lines):
+        return False
+    rule = lines[index + 1].text
+    return "|" in rule and "-" in rule and TABLE_RULE.match(rule) is not None
+
+
+def _after_list(lines: list[Line], index: int) -> int:
+    """A list goes on over lazy and indented lines, and over one blank line when an item or indentation follows."""
+    after = index + 1
+    while after < len(lines):
+        line = lines[after]
+        if line.blank:
+            following = next((item for item in lines[after + 1 : after + 3] if not item.blank), None)
+            if following is None or not (ITEM.match(following.text) or following.text[:2] in ("  ", "\t")):
+                break
+        elif _interrupts(lines, after):
+            break
+        after += 1
+    while lines[after - 1].blank:
+        after -= 1
+    return after
+
+
+def _interrupts(lines: list[Line], index: int) -> bool:
+    text = lines[index].text
+    return bool(FENCE.match(text) or HEADING.match(text) or _is_table(lines, index))
+
+
+def _paragraph(lines: list[Line], index: int) -> tuple[Block, int]:
+    start = lines[index].start
+    after = index + 1
+    while after < len(lines) and not lines[after].blank:
+        underline = UNDERLINE.match(lines[after].text)
+        if underline and after == index + 1:  # setext heading: one line with = or - under it
+            level = 1 if underline.group(1)[0] == "=" else 2
+            return Block(start, lines[after].end, "heading", level), after + 1
+        if ITEM.match(lines[after].text) or _interrupts(lines, after):
+            break
+        after += 1
+    return Block(start, lines[after - 1].end, "text", body=start), after
+
+
+def heading_text(source: str) -> str:
+    """Return a heading's words without marks and markup, cut to 120 characters."""
+    line = source.strip().split("\n")[0].lstrip("#").strip()
+    return MARKUP.sub("", LINK.sub(r"\1", line)).strip()[:HEADING_CHARACTERS].strip()
+
+
+def _with_paths(text: str, blocks: list[Block]) -> list[Block]:
+    """Give each block the headings above it; a heading closes those of its own level and below."""
+    open_headings: list[tuple[int, str]] = []
+    placed: list[Block] = []
+    for block in blocks:
+        if block.kind == "heading":
+            while open_headings and open_headings[-1][0] >= block.level:
+                open_headings.pop()
+            words = heading_text(text[block.start : block.end])
+            if words:
+                open_headings.append((block.level, words))
+        placed.append(replace(block, path=tuple(words for _, words in open_headings)))
+    return placed

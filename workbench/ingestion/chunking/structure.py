@@ -1,0 +1,86 @@
+"""The default: passages that follow the document's own structure, packed to about the same size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.ingestion.chunking.atoms import atoms_of
+from workbench.ingestion.chunking.blocks import Block
+from workbench.ingestion.chunking.job import Job
+from workbench.ingestion.chunking.packing import pack
+from workbench.ingestion.chunking.ruler import Ruler
+from workbench.ingestion.chunking.span import Piece
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the blocks under it, up to the next heading; ``path`` includes its own heading."""
+
+    blocks: tuple[Block, ...]
+    path: tuple[str, ...]
+
+    @property
+    def start(self) -> int:
+        return self.blocks[0].start
+
+    @property
+    def end(self) -> int:
+        return self.blocks[-1].end
+
+    @property
+    def only_heading(self) -> bool:
+        return all(block.kind == "heading" for block in self.blocks)
+
+
+def structure(job: Job) -> list[Piece]:
+    """Pack sentences and blocks within sections; small sections join neighbours under the same parent."""
+    sections = merged(sections_of(job.blocks), job.ruler, job.size, int(job.options["small"]))
+    return [piece for section in sections for piece in pieces_of(section, job, job.size)]
+
+
+def pieces_of(section: Section, job: Job, size: int) -> list[Piece]:
+    """Cut one section into pieces of at most ``size`` tokens, keeping tables and code whole while there is room."""
+    if job.ruler.count(section.start, section.end) <= size:
+        return [Piece(section.start, section.end)]
+    return pack(atoms_of(section.blocks, job.ruler, size, whole=job.room), job.ruler, size)
+
+
+def sections_of(blocks: list[Block]) -> list[Section]:
+    """Group blocks into sections: a heading begins one, and so does a change of path (code's definitions)."""
+    groups: list[list[Block]] = []
+    for block in blocks:
+        if not groups or block.kind == "heading" or block.path != groups[-1][-1].path:
+            groups.append([])
+        groups[-1].append(block)
+    return [Section(tuple(group), group[0].path) for group in groups]
+
+
+def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list[Section]:
+    """Join a section with the next while both fit the size, one of them is under ``small`` and they are related."""
+    joined: list[Section] = []
+    for section in sections:
+        if joined and _belongs(joined[-1], section, ruler, size, small):
+            last = joined.pop()
+            joined.append(Section(last.blocks + section.blocks, common(last.path, section.path)))
+        else:
+            joined.append(section)
+    return joined
+
+
+def _belongs(last: Section, section: Section, ruler: Ruler, size: int, small: int) -> bool:
+    below = section.path[: len(last.path)] == last.path
+    if last.only_heading and below:
+        return True  # a heading stays with what follows it
+    if not (below or section.path[:-1] == last.path[:-1]):
+        return False
+    if min(ruler.count(last.start, last.end), ruler.count(section.start, section.end)) >= small:
+        return False
+    return ruler.count(last.start, section.end) <= size
+
+
+def common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the headings both paths begin with."""
+    length = 0
+    while length < min(len(one), len(other)) and one[length] == other[length]:
+        length += 1
+    return one[:length]

@@ -1,0 +1,107 @@
+"""The chunkers by name, with their parameters described, and the one function that runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from workbench.errors import InvalidInput, choices
+from workbench.ingestion.chunking.finish import finished
+from workbench.ingestion.chunking.job import Job
+from workbench.ingestion.chunking.span import ChunkInput, Piece, Span, Tokens
+from workbench.ingestion.chunking.structure import structure
+
+DEFAULT_CHUNKER = "structure"
+DEFAULT_LIMIT = 256
+LOWEST_LIMIT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One thing that can be set, as the app and the command line show it."""
+
+    name: str
+    kind: Literal["int", "float"]
+    low: float
+    high: float
+    default: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunker:
+    """One way of cutting; ``needs_embed`` when it asks for the option ``embed``."""
+
+    name: str
+    why: str
+    function: Callable[[Job], list[Piece]]
+    parameters: tuple[Parameter, ...]
+    needs_embed: bool = False
+
+
+def _size(default: int = 200) -> Parameter:
+    return Parameter("size", "int", 16, 8192, default, "Tokens a passage: small ones are precise, large ones complete.")
+
+
+CHUNKERS: dict[str, Chunker] = {
+    chunker.name: chunker
+    for chunker in (
+        Chunker(
+            "structure",
+            "Follows headings, paragraphs, tables and code, packed to an even size.",
+            structure,
+            (
+                _size(),
+                Parameter("small", "int", 0, 1024, 64, "Sections under this many tokens join their neighbours."),
+            ),
+        ),
+    )
+}
+
+
+def chunk(name: str, document: ChunkInput, tokens: Tokens, options: Mapping[str, Any] | None = None) -> list[Span]:
+    """Cut a document; every non-blank character is in a span, and each span with its header fits ``limit`` tokens.
+
+    ``options``: the chunker's own parameters; ``limit``, the encoder's max_tokens (default 256); for "semantic" also
+    ``embed``, a callable from texts to an array of one row each.
+
+    Raises:
+        InvalidInput: no such chunker or option, or a value out of range.
+    """
+    chunker = CHUNKERS.get(name)
+    if chunker is None:
+        raise InvalidInput(f"There is no chunker '{name}'. Choose one of {choices(CHUNKERS)}.")
+    given = dict(options or {})
+    limit, embed = given.pop("limit", DEFAULT_LIMIT), given.pop("embed", None)
+    if not isinstance(limit, int) or limit < LOWEST_LIMIT:
+        raise InvalidInput(f"The option 'limit' is {limit!r}; it must be a whole number of at least {LOWEST_LIMIT}.")
+    if chunker.needs_embed and embed is None:
+        raise InvalidInput(f"The chunker '{name}' compares sentences: pass the option 'embed'.")
+    job = Job(document, tokens, limit, complete(chunker, given), embed)
+    return finished(job, chunker.function(job)) if document.text.strip() else []
+
+
+def complete(chunker: Chunker, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options of a chunker, defaults where none was given.
+
+    Raises:
+        InvalidInput: an unknown option, or a value out of range.
+    """
+    known = {parameter.name: parameter for parameter in chunker.parameters}
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"The chunker '{chunker.name}' has no option '{name}'. It has {choices(known)}.")
+    return {name: _checked(parameter, given.get(name, parameter.default)) for name, parameter in known.items()}
+
+
+def _checked(parameter: Parameter, value: Any) -> int | float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    whole = parameter.kind == "float" or (number and value == int(value))
+    if not number or not whole or not parameter.low <= value <= parameter.high:
+        wanted = "a whole number" if parameter.kind == "int" else "a number"
+        raise InvalidInput(
+            f"The option '{parameter.name}' is {value!r}; "
+            f"it must be {wanted} from {parameter.low:g} to {parameter.high:g}."
+        )
+    return int(value) if parameter.kind == "int" else float(value)

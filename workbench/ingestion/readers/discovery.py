@@ -1,0 +1,98 @@
+"""Find the files to read under the paths a person named, and say what was left out and why."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.ingestion.decoding import looks_binary
+from workbench.ingestion.readers.table import reader_for, supported_suffixes
+
+SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A path that was left out; ``asked`` when the person named this very path."""
+
+    path: Path
+    reason: str
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The files to read, in order and once each, and what was left out. Iterating gives the files."""
+
+    files: tuple[Path, ...]
+    skipped: tuple[Skipped, ...]
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def discover(paths: Iterable[Path | str]) -> Discovery:
+    """Walk folders in sorted order; hidden files and folders, links that lead in circles and unknown kinds stay out.
+
+    A path that was named itself is taken even where it is hidden; one that does not exist is listed as skipped.
+    """
+    files: dict[Path, Path] = {}
+    skipped: list[Skipped] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            for found in _walk(path, (), skipped):
+                files.setdefault(found.resolve(), found)
+        elif not path.exists():
+            skipped.append(Skipped(path, "It does not exist.", asked=True))
+        elif (reason := _refusal(path)) is not None:
+            skipped.append(Skipped(path, reason, asked=True))
+        else:
+            files.setdefault(path.resolve(), path)
+    return Discovery(tuple(files.values()), tuple(skipped))
+
+
+def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> Iterator[Path]:
+    real = folder.resolve()
+    if real in parents:
+        skipped.append(Skipped(folder, "It is a link to a folder above it."))
+        return
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        skipped.append(Skipped(folder, f"It cannot be opened: {error.strerror}."))
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.name.startswith("."):
+            skipped.append(Skipped(path, "It is hidden."))
+        elif entry.is_dir():
+            if entry.name in SKIPPED_FOLDERS:
+                skipped.append(Skipped(path, "It holds installed packages."))
+            else:
+                yield from _walk(path, (*parents, real), skipped)
+        elif (reason := _refusal(path)) is not None:
+            skipped.append(Skipped(path, reason))
+        else:
+            yield path
+
+
+def _refusal(path: Path) -> str | None:
+    """Say why a file is not read, or None where it is."""
+    if not path.is_file():
+        return "It is no file (a broken link, a socket or a device)."
+    if reader_for(path.name) is not None:
+        return None
+    suffix = path.suffix or "without suffix"
+    try:
+        with path.open("rb") as file:
+            binary = looks_binary(file.read(4096))
+    except OSError as error:
+        return f"It cannot be opened: {error.strerror}."
+    if binary:
+        return f"It is a binary file ({suffix})."
+    return f"Its kind is not known ({suffix}); supported are {', '.join(supported_suffixes())}."

@@ -1,0 +1,59 @@
+"""Read Markdown: front matter becomes metadata, the rest is the text as it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from workbench.ingestion.decoding import decode
+from workbench.ingestion.raw import Draft
+
+FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
+MARKUP = re.compile(r"\*\*|__|`|\{#[^}]*\}$")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+
+
+def read_markdown(data: bytes, name: str) -> Draft:
+    """Return the text without its front matter; broken front matter stays part of the text."""
+    metadata, body = split_front_matter(decode(data, name).replace("\r\n", "\n"))
+    title = metadata.get("title")
+    return Draft(body, str(title).strip() if title else first_heading(body), metadata)
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Return (front matter, rest); ({}, the whole text) where there is none or it is no valid YAML mapping."""
+    match = FRONT_MATTER.match(text)
+    if not match:
+        return {}, text
+    import yaml
+
+    try:
+        loaded = yaml.load(match.group(1), Loader=_loader())
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-13-45
+        return {}, text
+    if loaded is None:
+        return {}, text[match.end() :]
+    return (loaded, text[match.end() :]) if isinstance(loaded, dict) else ({}, text)
+
+
+def first_heading(text: str) -> str:
+    """Return the words of the first heading outside code fences, or ""."""
+    match = HEADING.search(FENCED.sub("", text[:20_000]))
+    if not match:
+        return ""
+    return MARKUP.sub("", LINK.sub(r"\1", match.group(1) or match.group(2))).strip()
+
+
+def _loader() -> Any:
+    """A safe loader that refuses aliases, with which a short text can unfold to gigabytes."""
+    import yaml
+
+    class PlainLoader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.events.AliasEvent):
+                raise yaml.YAMLError("aliases are not read in front matter")
+            return super().compose_node(parent, index)
+
+    return PlainLoader

@@ -1,0 +1,115 @@
+"""The readers by suffix, and the two functions that read: from a path and from bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from workbench.errors import UnreadableDocument, choices
+from workbench.ingestion.language import detect_language
+from workbench.ingestion.normalise import normalise
+from workbench.ingestion.raw import Draft, RawDocument, normalised_pages, plain_metadata
+from workbench.ingestion.readers.markdown import read_markdown
+from workbench.ingestion.readers.plain import read_plain
+
+MAX_BYTES = 50 * 1024 * 1024
+TITLE_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One way of reading: the type its documents get, and the function from (bytes, name) to a draft."""
+
+    document_type: str
+    read: Callable[[bytes, str], Draft]
+
+
+MARKDOWN = Reader("markdown", read_markdown)
+TEXT = Reader("text", read_plain)
+
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".mdown"), MARKDOWN),
+    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc"), TEXT),
+}
+PLAIN_NAMES = frozenset(
+    ("readme", "license", "licence", "changelog", "authors", "contributing", "notice", "copying", "todo")
+)
+
+
+def supported_suffixes() -> tuple[str, ...]:
+    """Return the suffixes that can be read, sorted, each with its dot."""
+    return tuple(sorted(READERS))
+
+
+def reader_for(name: str) -> Reader | None:
+    """Return the reader for a file name, or None where its kind is unknown."""
+    path = PurePath(name)
+    if not path.suffix and path.name.lower() in PLAIN_NAMES:
+        return TEXT
+    return READERS.get(path.suffix.lower())
+
+
+def read_file(path: Path, max_bytes: int = MAX_BYTES) -> RawDocument:
+    """Read a file.
+
+    Raises:
+        UnreadableDocument: it is missing, too large, of unknown kind, broken, encrypted or without text.
+    """
+    try:
+        size = path.stat().st_size
+        if size > max_bytes:
+            raise UnreadableDocument(_too_large(path.name, size, max_bytes))
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UnreadableDocument(f"'{path.name}' cannot be opened: {reason}.") from error
+    return read_bytes(data, path.name, max_bytes)
+
+
+def read_bytes(data: bytes, name: str, max_bytes: int = MAX_BYTES) -> RawDocument:
+    """Read an upload; ``name`` decides by its suffix how.
+
+    Raises:
+        UnreadableDocument: as for ``read_file``.
+    """
+    reader = reader_for(name)
+    if reader is None:
+        kind = PurePath(name).suffix or "no suffix"
+        raise UnreadableDocument(
+            f"'{name}' is of a kind that cannot be read ({kind}). Supported: {choices(supported_suffixes(), limit=99)}."
+        )
+    if len(data) > max_bytes:
+        raise UnreadableDocument(_too_large(name, len(data), max_bytes))
+    if not data:
+        raise UnreadableDocument(f"'{name}' is empty.")
+    draft = _guarded(reader, data, name)
+    return _finish(draft, reader.document_type, name)
+
+
+def _guarded(reader: Reader, data: bytes, name: str) -> Draft:
+    """Read, turning whatever a parser throws at a damaged file into the one error that callers expect."""
+    try:
+        return reader.read(data, name)
+    except UnreadableDocument:
+        raise
+    except Exception as error:  # parsers of foreign formats fail in any way they like
+        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
+        raise UnreadableDocument(
+            f"'{name}' cannot be read as {reader.document_type}: {reason}. It may be damaged; save it anew."
+        ) from error
+
+
+def _finish(draft: Draft, document_type: str, name: str) -> RawDocument:
+    text, pages = normalised_pages(draft.pages) if draft.pages else (normalise(draft.text), ())
+    if not text.strip():
+        raise UnreadableDocument(f"'{name}' has no text in it.")
+    title = " ".join(normalise(draft.title).split())[:TITLE_CHARACTERS] or PurePath(name).stem or name
+    language = "english" if document_type == "code" else detect_language(text)
+    return RawDocument(title, text, document_type, plain_metadata(draft.metadata), language, pages)
+
+
+def _too_large(name: str, size: int, max_bytes: int) -> str:
+    return (
+        f"'{name}' is too large ({size / 1_048_576:.1f} MB; at most {max_bytes / 1_048_576:g} MB are read). Split it."
+    )

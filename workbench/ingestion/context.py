@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-HEADER_CHARACTERS = 160  # about 40 tokens of English: of MiniLM's 256 the default passage of 200 and its header fit
+HEADER_CHARACTERS = 160  # about 40 tokens of English: of MiniLM's 254 the default passage of 200 and its header fit
 SEPARATOR = " > "
 BLANKS = re.compile(r"\s+")
 

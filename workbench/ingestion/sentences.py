@@ -25,6 +25,10 @@ ABBREVIATIONS = frozenset(
 )
 RARELY_LAST = frozenset("e.g i.e cf viz vs mr mrs ms dr prof fig figs eq eqs nr z.b d.h vgl p.ex".split())  # noqa: SIM905
 LOOK_BACK = 24
+RUN_IN = 80
+RUN_IN_HEADING = re.compile(
+    r"(?:[-*+][ \t]+)?(\*\*|__)(?:(?!\1).)+\1", re.DOTALL
+)  # "**Colour.** Warm greys": one thing
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
@@ -45,6 +49,8 @@ def _ends_sentence(text: str, match: re.Match[str], begin: int, end: int) -> boo
     following = text[match.end() : min(end, match.end() + 8)].lstrip()
     if not following:
         return True
+    if match.end() - begin <= RUN_IN and RUN_IN_HEADING.fullmatch(text[begin : match.end()].strip()):
+        return False
     if match.group()[0] != ".":
         return not following[0].islower()
     if match.group().startswith(".."):

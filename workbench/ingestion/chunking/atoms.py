@@ -14,11 +14,15 @@ from workbench.ingestion.sentences import sentence_spans
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A stretch that is never cut; ``clings`` when it must stay with the next one (a heading, a lead-in line)."""
+    """A stretch that is never cut.
+
+    ``clings`` when it should stay with the next one (a heading, a lead-in line); ``ends`` when a block or item ends.
+    """
 
     start: int
     end: int
     clings: bool = False
+    ends: bool = False
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -36,22 +40,26 @@ def _block_atoms(block: Block, ruler: Ruler, room: int, whole: int) -> Iterator[
         for start, end in fitting(ruler, block.start, block.end, room):
             yield Atom(start, end, clings=end == block.end)
     elif block.kind in ("table", "code") and ruler.count(block.start, block.end) <= whole:
-        yield Atom(block.start, block.end)
+        yield Atom(block.start, block.end, ends=True)
     elif block.kind == "table":
         yield from _table_atoms(block, ruler, room)
     elif block.kind == "code":
-        yield from (Atom(*span) for span in _line_spans(ruler, block.start, block.end, room))
+        yield from (Atom(*span, ends=span[1] == block.end) for span in _line_spans(ruler, block.start, block.end, room))
+    elif block.kind == "list":
+        for start, end in _item_spans(text, block):
+            if ruler.count(start, end) <= room:
+                yield Atom(start, end, ends=True)
+            else:
+                yield from _sentence_atoms(ruler, start, end, room)
     else:
-        spans = _item_spans(text, block) if block.kind == "list" else [(block.start, block.end)]
-        for start, end in spans:
-            if block.kind == "list" and ruler.count(start, end) <= room:
-                yield Atom(start, end)
-                continue
-            sentences = [
-                span for begin, stop in sentence_spans(text, start, end) for span in fitting(ruler, begin, stop, room)
-            ]
-            for begin, stop in sentences:
-                yield Atom(begin, stop, clings=stop == block.end and text[stop - 1] in ":：")
+        yield from _sentence_atoms(ruler, block.start, block.end, room)
+
+
+def _sentence_atoms(ruler: Ruler, start: int, end: int, room: int) -> Iterator[Atom]:
+    for begin, stop in sentence_spans(ruler.text, start, end):
+        for part in fitting(ruler, begin, stop, room):
+            last = part[1] == end
+            yield Atom(*part, clings=last and ruler.text[end - 1] in ":：", ends=last)
 
 
 def _table_atoms(block: Block, ruler: Ruler, room: int) -> Iterator[Atom]:
@@ -61,7 +69,7 @@ def _table_atoms(block: Block, ruler: Ruler, room: int) -> Iterator[Atom]:
         yield Atom(start, end, clings=True)
     for line in lines_of(ruler.text, block.body, block.end):
         for start, end in fitting(ruler, line.start, line.end, room):
-            yield Atom(start, end, metadata=note)
+            yield Atom(start, end, ends=True, metadata=note)
 
 
 def _line_spans(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:

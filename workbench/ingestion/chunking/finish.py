@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from workbench.ingestion.chunking.blocks import Block, heading_text
-from workbench.ingestion.chunking.job import SPECIAL_TOKENS, Job
+from workbench.ingestion.chunking.job import Job
 from workbench.ingestion.chunking.span import Kind, Piece, Span, strip
 
 
@@ -22,14 +22,12 @@ def _fitting(job: Job, piece: Piece) -> Iterator[Piece]:
     start, end = strip(job.text, piece.start, piece.end)
     if start == end:
         return
-    ruler = job.ruler
-    if (ruler.inside_word(start) or ruler.inside_word(end)) and end - start > 1:
-        room = job.limit - SPECIAL_TOKENS - job.header_tokens
-        if len(job.tokens(job.text[start:end])) > room:
-            middle = (start + end) // 2
-            yield from _fitting(job, replace(piece, start=start, end=middle))
-            yield from _fitting(job, replace(piece, start=middle, end=end))
-            return
+    halves_word = job.ruler.inside_word(start) or job.ruler.inside_word(end)
+    if halves_word and end - start > 1 and len(job.tokens(job.text[start:end])) > job.room:
+        middle = (start + end) // 2
+        yield from _fitting(job, replace(piece, start=start, end=middle))
+        yield from _fitting(job, replace(piece, start=middle, end=end))
+        return
     yield replace(piece, start=start, end=end)
 
 

@@ -13,13 +13,12 @@ from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import ChunkInput, Tokens
 from workbench.ingestion.context import context_header
 
-SPECIAL_TOKENS = 2  # an encoder adds a start and an end mark
-HEADER_SHARE = 0.6  # header characters per token of the limit: 154 of MiniLM's 256
+HEADER_SHARE = 0.6  # header characters per token of the limit: 152 of MiniLM's 254
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every chunker is given; ``options`` are complete and in range."""
+    """What every chunker is given; ``options`` are complete and in range, ``limit`` counts no special tokens."""
 
     document: ChunkInput
     tokens: Tokens
@@ -60,7 +59,7 @@ class Job:
     @cached_property
     def room(self) -> int:
         """The most tokens a passage of this document may have, so that any header still fits before it."""
-        return max(1, self.limit - SPECIAL_TOKENS - self.header_tokens)
+        return max(1, self.limit - self.header_tokens)
 
     @property
     def size(self) -> int:

@@ -9,20 +9,20 @@ from workbench.ingestion.chunking.atoms import Atom
 from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import Piece
 
+WITHIN_COST = 0.15  # ending within a block costs as much as missing the even length by 15 %
+LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line, parted from what it leads to
+
 
 def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
     """Return pieces of consecutive atoms, each at most ``size`` tokens unless one atom alone is more.
 
-    What remains is spread evenly: 220 tokens at size 200 give two halves, not 200 and a stub of 20.
+    What remains is spread evenly (220 tokens at size 200 give two halves, not 200 and a stub of 20), and a piece
+    rather ends with a block than within one.
     """
     pieces: list[Piece] = []
     first = 0
     while first < len(atoms):
-        remaining = ruler.count(atoms[first].start, atoms[-1].end)
-        target = remaining / max(1, ceil(remaining / size))
-        last = first
-        while last + 1 < len(atoms) and _takes(atoms, ruler, first, last + 1, size, target):
-            last += 1
+        last = _last(atoms, ruler, first, size)
         pieces.append(Piece(atoms[first].start, atoms[last].end, metadata=atoms[first].metadata))
         first = last + 1
     return pieces
@@ -41,8 +41,18 @@ def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
     return pieces
 
 
-def _takes(atoms: Sequence[Atom], ruler: Ruler, first: int, candidate: int, size: int, target: float) -> bool:
-    """Take one more atom while it fits and brings the piece nearer to the target."""
-    after = ruler.count(atoms[first].start, atoms[candidate].end)
-    before = ruler.count(atoms[first].start, atoms[candidate - 1].end)
-    return after <= size and (after <= target or after - target <= target - before)
+def _last(atoms: Sequence[Atom], ruler: Ruler, first: int, size: int) -> int:
+    """Return the atom to end with: the nearest to an even share of what remains, at a small cost within a block."""
+    start = atoms[first].start
+    remaining = ruler.count(start, atoms[-1].end)
+    target = remaining / max(1, ceil(remaining / size))
+    best, best_cost = first, float("inf")
+    for index in range(first, len(atoms)):
+        length = ruler.count(start, atoms[index].end)
+        if index > first and length > size:
+            break
+        cost = abs(length - target) / max(1.0, target)
+        cost += LEAD_IN_COST if atoms[index].clings else 0.0 if atoms[index].ends else WITHIN_COST
+        if cost <= best_cost:
+            best, best_cost = index, cost
+    return best

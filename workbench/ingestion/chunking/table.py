@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from workbench.errors import InvalidInput, choices
+from workbench.ingestion.chunking.code import code
 from workbench.ingestion.chunking.finish import finished
+from workbench.ingestion.chunking.fixed import fixed
 from workbench.ingestion.chunking.job import Job
+from workbench.ingestion.chunking.recursive import recursive
+from workbench.ingestion.chunking.sections import heading, hierarchical
+from workbench.ingestion.chunking.semantic import semantic
+from workbench.ingestion.chunking.sentence import sentence, window
 from workbench.ingestion.chunking.span import ChunkInput, Piece, Span, Tokens
 from workbench.ingestion.chunking.structure import structure
 
 DEFAULT_CHUNKER = "structure"
-DEFAULT_LIMIT = 256
+DEFAULT_LIMIT = 254  # MiniLM's 256 without its two special tokens
 LOWEST_LIMIT = 32
 
 
@@ -40,22 +46,34 @@ class Chunker:
     needs_embed: bool = False
 
 
-def _size(default: int = 200) -> Parameter:
-    return Parameter("size", "int", 16, 8192, default, "Tokens a passage: small ones are precise, large ones complete.")
+def _whole(name: str, low: int, high: int, default: int, why: str) -> Parameter:
+    return Parameter(name, "int", low, high, default, why)
 
+
+SIZE = _whole("size", 16, 8192, 200, "Tokens a passage: small ones are precise, large ones complete.")
+OVERLAP = _whole("overlap", 0, 1024, 0, "Tokens repeated from the passage before, for what lies across a cut.")
+SMALL = _whole("small", 0, 1024, 64, "Sections under this many tokens join their neighbours.")
+SECTION = _whole(
+    "size", 16, 8192, 8192, "Tokens a section may have before it is parted; the model's limit parts it too."
+)
+CHILD = _whole("size", 16, 8192, 100, "Tokens a passage; its section is what is returned.")
+SENTENCE = _whole("size", 16, 8192, 200, "Tokens a sentence may have before it is parted.")
+NEIGHBOURS = _whole("neighbours", 0, 10, 2, "Sentences on either side that are shown with the one found.")
+PARENT = _whole("parent", 64, 8192, 600, "Tokens of the section that is returned for its passages.")
+PERCENTILE = Parameter("percentile", "float", 50, 99.9, 90, "Breaks where the distance is above this percentile.")
 
 CHUNKERS: dict[str, Chunker] = {
     chunker.name: chunker
     for chunker in (
-        Chunker(
-            "structure",
-            "Follows headings, paragraphs, tables and code, packed to an even size.",
-            structure,
-            (
-                _size(),
-                Parameter("small", "int", 0, 1024, 64, "Sections under this many tokens join their neighbours."),
-            ),
-        ),
+        Chunker("structure", "Headings, paragraphs, tables and code, packed evenly.", structure, (SIZE, SMALL)),
+        Chunker("recursive", "Coarse separators first, finer ones where needed.", recursive, (SIZE, OVERLAP)),
+        Chunker("token", "Windows of a fixed number of tokens.", fixed, (SIZE, OVERLAP)),
+        Chunker("sentence", "Whole sentences, filled up; headings are ignored.", sentence, (SIZE,)),
+        Chunker("window", "Single sentences, shown with their neighbours.", window, (SENTENCE, NEIGHBOURS)),
+        Chunker("heading", "One passage a section.", heading, (SECTION,)),
+        Chunker("hierarchical", "Small passages that lead to their section.", hierarchical, (CHILD, PARENT)),
+        Chunker("semantic", "Breaks where the meaning turns.", semantic, (SIZE, SMALL, PERCENTILE), needs_embed=True),
+        Chunker("code", "Functions and classes kept whole.", code, (SIZE, SMALL)),
     )
 }
 
@@ -63,7 +81,7 @@ CHUNKERS: dict[str, Chunker] = {
 def chunk(name: str, document: ChunkInput, tokens: Tokens, options: Mapping[str, Any] | None = None) -> list[Span]:
     """Cut a document; every non-blank character is in a span, and each span with its header fits ``limit`` tokens.
 
-    ``options``: the chunker's own parameters; ``limit``, the encoder's max_tokens (default 256); for "semantic" also
+    ``options``: the chunker's own parameters; ``limit``, the encoder's max_tokens (default 254); for "semantic" also
     ``embed``, a callable from texts to an array of one row each.
 
     Raises:

@@ -10,8 +10,18 @@ from workbench.errors import UnreadableDocument, choices
 from workbench.ingestion.language import detect_language
 from workbench.ingestion.normalise import normalise
 from workbench.ingestion.raw import Draft, RawDocument, normalised_pages, plain_metadata
+from workbench.ingestion.readers.code import LANGUAGES, read_code
+from workbench.ingestion.readers.docx import read_docx
+from workbench.ingestion.readers.epub import read_epub
+from workbench.ingestion.readers.html import read_html
+from workbench.ingestion.readers.json_tree import read_json, read_json_lines
 from workbench.ingestion.readers.markdown import read_markdown
+from workbench.ingestion.readers.notebook import read_notebook
+from workbench.ingestion.readers.pdf import read_pdf
 from workbench.ingestion.readers.plain import read_plain
+from workbench.ingestion.readers.pptx import read_pptx
+from workbench.ingestion.readers.separated import read_separated
+from workbench.ingestion.readers.xlsx import read_xlsx
 
 MAX_BYTES = 50 * 1024 * 1024
 TITLE_CHARACTERS = 300
@@ -27,10 +37,25 @@ class Reader:
 
 MARKDOWN = Reader("markdown", read_markdown)
 TEXT = Reader("text", read_plain)
+HTML = Reader("html", read_html)
+SEPARATED = Reader("csv", read_separated)
+LINES = Reader("json", read_json_lines)
 
+# The readers' own imports (PDF, Word, ...) happen inside them: naming a reader here costs nothing.
 READERS: dict[str, Reader] = {
+    **dict.fromkeys(LANGUAGES, Reader("code", read_code)),
     **dict.fromkeys((".md", ".markdown", ".mdx", ".mdown"), MARKDOWN),
-    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc"), TEXT),
+    **dict.fromkeys((".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org"), TEXT),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), HTML),
+    **dict.fromkeys((".csv", ".tsv"), SEPARATED),
+    **dict.fromkeys((".jsonl", ".ndjson"), LINES),
+    ".json": Reader("json", read_json),
+    ".ipynb": Reader("notebook", read_notebook),
+    ".pdf": Reader("pdf", read_pdf),
+    ".docx": Reader("docx", read_docx),
+    ".pptx": Reader("pptx", read_pptx),
+    ".xlsx": Reader("xlsx", read_xlsx),
+    ".epub": Reader("epub", read_epub),
 }
 PLAIN_NAMES = frozenset(
     ("readme", "license", "licence", "changelog", "authors", "contributing", "notice", "copying", "todo")

@@ -1,0 +1,52 @@
+"""Write rows as text: a Markdown table, or one "column: value" record a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+TABLE_CHARACTERS = 4_000
+TABLE_COLUMNS = 8
+
+
+def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table while it is small enough to be found whole, else records, which stand each for itself.
+
+    The first row holds the column names. Columns that are empty throughout are left out.
+    """
+    rows = _filled(rows)
+    if not rows:
+        return ""
+    if len(rows) == 1:
+        return " | ".join(cell for cell in rows[0] if cell)
+    small = sum(len(cell) for row in rows for cell in row) <= TABLE_CHARACTERS
+    return markdown_table(rows) if small and len(rows[0]) <= TABLE_COLUMNS else records(rows)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of equal length as a Markdown table, the first as its header."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines.insert(1, "|" + " --- |" * len(rows[0]))
+    return "\n".join(lines)
+
+
+def records(rows: Sequence[Sequence[str]]) -> str:
+    """Return a paragraph a row, with a line for each cell that is not empty."""
+    names = [name or f"column {number}" for number, name in enumerate(rows[0], 1)]
+    paragraphs = (
+        "\n".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True) if cell) for row in rows[1:]
+    )
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def one_line(value: object) -> str:
+    """Return a cell's text on one line; "" for None."""
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _filled(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return the rows that are not empty, padded to the same length, without empty columns."""
+    kept = [list(row) for row in rows if any(row)]
+    width = max(map(len, kept), default=0)
+    padded = [row + [""] * (width - len(row)) for row in kept]
+    used = [column for column in range(width) if any(row[column] for row in padded)]
+    return [[row[column] for column in used] for row in padded]

@@ -6,13 +6,14 @@ import importlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.encoder import Encoded, EncodedQuery, FloatArray, OnBatch, Span
+from workbench.models.encoder import Encoded, EncodedQuery, FloatArray, OnBatch, Span, unit_rows
 
 TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # about what a subword is: a model's own tokenizer is not always at hand
 DEFAULT_MAX_TOKENS = 384  # such a package rarely says how much its model reads; most read 512 tokens of their own
@@ -33,8 +34,12 @@ FRAMEWORK_MODELS: dict[str, Family] = {
     "huggingface": Family(
         "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "huggingface", lambda model: {"model_name": model}
     ),
+    # The endpoint and its key are that package's own OPENAI_API_BASE and OPENAI_API_KEY.
     "openai": Family(
-        "llama_index.embeddings.openai_like", "OpenAILikeEmbedding", "openai", lambda model: {"model_name": model}
+        "llama_index.embeddings.openai",
+        "OpenAIEmbedding",
+        "openai",
+        lambda model: {"model_name": model, "max_retries": 2},
     ),
     "ollama": Family("llama_index.embeddings.ollama", "OllamaEmbedding", "ollama", lambda model: {"model_name": model}),
 }
@@ -73,45 +78,46 @@ class FrameworkEncoder:
         self._create = create
         self._lock = Lock()
         self._embedding: Any = None
-        self._dimensions: int | None = None
 
-    @property
+    @cached_property
     def dimensions(self) -> int:
         """Length of a vector, asked of the model once."""
-        if self._dimensions is None:
-            self._dimensions = len(self._ask("get_text_embedding", "dimensions"))
-        return self._dimensions
+        return self._vectors("get_text_embedding", "dimensions").shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
         """Encode passages in batches of 32; a blank text is sent as one full stop, because endpoints refuse it."""
         rows: list[FloatArray] = []
         for start in range(0, len(texts), BATCH):
             batch = [text if text.strip() else "." for text in texts[start : start + BATCH]]
-            rows.append(_unit(self._ask("get_text_embedding_batch", batch)))
+            rows.append(self._vectors("get_text_embedding_batch", batch))
             if on_batch is not None:
                 on_batch(len(batch))
         return Encoded(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a query, with the instruction the model wants before queries, where it has one."""
-        return EncodedQuery(_unit([self._ask("get_query_embedding", text if text.strip() else ".")])[0])
+        return EncodedQuery(self._vectors("get_query_embedding", text if text.strip() else ".")[0])
 
     def token_spans(self, text: str) -> list[Span]:
         """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
         return [match.span() for match in TOKEN.finditer(text)]
+
+    def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:
+        """Return one vector of length 1 for each text; anything else from the model is its failure."""
+        found = self._ask(method, argument)
+        lists, count = ([found], 1) if isinstance(argument, str) else (found, len(argument))
+        if len(lists) != count or len({len(row) for row in lists}) != 1:
+            raise ModelError(f"The embedding model '{self.name}' did not return one vector for each text.")
+        rows = np.asarray(lists, dtype=np.float32)
+        return unit_rows(rows)
 
     def _ask(self, method: str, argument: Any) -> Any:
         try:
             with self._lock:
                 self._embedding = self._embedding or self._create()
             return getattr(self._embedding, method)(argument)
-        except Exception as error:
+        except Exception as error:  # each package has its own errors; here they all mean that the model failed
             raise ModelError(
                 f"The embedding model '{self.name}' failed ({type(error).__name__}: {error}); "
                 "check WORKBENCH_EMBEDDING_MODEL and that its endpoint answers."
             ) from error
-
-
-def _unit(rows: Sequence[Sequence[float]]) -> FloatArray:
-    vectors = np.asarray(rows, dtype=np.float32)
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import struct
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,15 +14,17 @@ import numpy as np
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, Encoded, EncodedQuery, FloatArray, OnBatch, Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
+PLACES = struct.Struct(">4I")  # a word's hash as four numbers: each a place and a sign
 BATCH = 64
 
 
 class HashEncoder:
     """Deterministic stand-in at the model's seam: the same words give the same vectors on every machine.
 
-    A text's vector counts its words (case folded, square root of the count) in 511 hashed buckets; the last one stands
-    for "no word at all", so that an empty text has a direction too. A token's 128 bits are the hash of its word: two
-    equal words have MaxSim 1, two different ones about 0.
+    A text's vector counts its words (case folded, square root of the count), each as plus or minus 1/2 in 4 of 511
+    hashed places, so that two words which share a place are still told apart; the last place stands for "no word at
+    all": an empty text has a direction too. A token's 128 bits are the hash of its word: two equal words have MaxSim 1,
+    two different ones about 0.
     """
 
     name = "hash"
@@ -61,10 +64,11 @@ class HashEncoder:
     def _vector(self, words: Sequence[str]) -> FloatArray:
         vector = np.zeros(self.dimensions, dtype=np.float32)
         for word, count in Counter(words).items():
-            vector[int.from_bytes(_digest(word)[:8], "big") % (self.dimensions - 1)] += math.sqrt(count)
-        if not words:
+            for number in PLACES.unpack(_digest(word)):
+                vector[(number >> 1) % (self.dimensions - 1)] += math.sqrt(count) * (0.5 if number & 1 else -0.5)
+        if not vector.any():
             vector[-1] = 1.0
-        return vector / np.linalg.norm(vector)
+        return vector / np.float32(np.linalg.norm(vector))
 
 
 def _digest(word: str) -> bytes:

@@ -1,0 +1,28 @@
+"""The real model, opened once for all tests of this folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.models.numpy_bert import NumpyBert
+from workbench.models.minilm import MiniLMEncoder
+
+
+@pytest.fixture(scope="session")
+def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for built graphs."""
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def minilm(models_dir: Path) -> MiniLMEncoder:
+    """The built-in model."""
+    return MiniLMEncoder(models_dir)
+
+
+@pytest.fixture(scope="session")
+def numpy_bert() -> NumpyBert:
+    """The same weights without any library for models."""
+    return NumpyBert()

@@ -1,0 +1,111 @@
+"""Names from the settings: known ones load without reading anything, others are answered with the valid ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench.errors import ConfigurationError, ModelError
+from workbench.models.hashing import HashEncoder
+from workbench.models.registry import BUILT_IN, load_encoder
+
+SEEN = SimpleNamespace(inputs=[])
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """An OpenAI-compatible endpoint on this machine that embeds by hashing; model "broken" gives one vector too few."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        SEEN.inputs.extend(asked["input"])
+        vectors = HashEncoder().encode(asked["input"]).vectors * 3
+        rows = [{"object": "embedding", "index": i, "embedding": row.tolist()} for i, row in enumerate(vectors)]
+        if asked["model"] == "broken":
+            rows = rows[:-1]
+        body = json.dumps({"object": "list", "data": rows, "model": asked["model"], "usage": {}}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing on stderr."""
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{server.server_port}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    yield
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_models_load_by_name_and_read_nothing_yet(name: str, tmp_path: Path) -> None:
+    encoder = load_encoder(name, tmp_path / "models")
+    assert (encoder.name, encoder.has_token_vectors) == (name, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", "minilm2", "openai:", "cohere:x", "a/b/c", "/", "💡", "../../etc"])
+def test_an_unknown_name_is_answered_with_the_valid_ones(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"'minilm', 'hash', 'openai:MODEL', 'ollama:MODEL', 'OWNER/MODEL'"):
+        load_encoder(name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [
+        ("ollama:nomic-embed-text", "ollama", "ollama"),
+        ("BAAI/bge-small-en-v1.5", "huggingface", "huggingface"),
+        ("openai:any", "openai", "openai"),
+    ],
+)
+def test_a_missing_package_is_named_by_its_extra(
+    name: str, module: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, f"llama_index.embeddings.{module}", None)  # as if it were not installed
+    with pytest.raises(ConfigurationError, match=rf"'{name}' needs .* pip install 'rag-workbench\[{extra}\]'"):
+        load_encoder(name, tmp_path)
+
+
+@pytest.mark.usefixtures("endpoint")
+def test_an_openai_compatible_endpoint_is_an_encoder_without_token_vectors(tmp_path: Path) -> None:
+    encoder = load_encoder("openai:my-model", tmp_path)
+    counts: list[int] = []
+    texts = ["apple pear", "", *(f"text {number}" for number in range(40))]
+    encoded = encoder.encode(texts, on_batch=counts.append)
+    np.testing.assert_allclose(
+        encoded.vectors[[0, 2]], HashEncoder().encode(["apple pear", "text 0"]).vectors, atol=1e-6
+    )
+    assert (encoded.vectors.shape, encoded.token_bits, counts) == ((42, 512), None, [32, 10])
+    assert (encoder.dimensions, encoder.has_token_vectors) == (512, False)
+    assert encoder.encode_query("apple").token_axes is None
+    assert "" not in SEEN.inputs
+
+
+@pytest.mark.usefixtures("endpoint")
+def test_an_endpoint_that_returns_too_few_vectors_has_failed(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="'openai:broken' did not return one vector for each text"):
+        load_encoder("openai:broken", tmp_path).encode(["one", "two"])
+
+
+def test_an_endpoint_that_does_not_answer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    with pytest.raises(ModelError, match=r"'openai:gone' failed \(APIConnectionError.*check WORKBENCH_EMBEDDING_MODEL"):
+        load_encoder("openai:gone", tmp_path).encode_query("anyone?")

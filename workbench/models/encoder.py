@@ -79,3 +79,9 @@ class Encoder(Protocol):
     def token_spans(self, text: str) -> list[Span]:
         """Return the (start, end) characters of every token of the text, however long it is."""
         ...
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Scale each row to length 1; a row of zeros stays."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    return rows / np.maximum(lengths, np.float32(1e-12))

@@ -54,5 +54,5 @@ def _cut(text: str, budget: int) -> str:
     if budget <= 1:
         return "…"[:budget]
     piece = text[: budget - 1]
-    space = piece.rfind(" ")
+    space = len(piece) if text[budget - 1] == " " else piece.rfind(" ")
     return (piece[:space] if space > budget // 2 else piece).rstrip() + "…"

@@ -21,6 +21,8 @@ def fixed(job: Job) -> list[Piece]:
         if stop >= end:
             break
         start = _back(job.ruler, start, stop, overlap)
+        if job.ruler.reach(start, job.size, end) <= stop:
+            start = stop  # what was repeated leaves no room for the long word after it
     return pieces
 
 

@@ -14,7 +14,7 @@ from workbench.ingestion.chunking.span import Piece
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and the blocks under it, up to the next heading; ``path`` includes its own heading."""
+    """A heading and the blocks under it, up to the next heading; ``path`` includes its own (the first, when joined)."""
 
     blocks: tuple[Block, ...]
     path: tuple[str, ...]
@@ -61,7 +61,7 @@ def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list
     for section in sections:
         if joined and _belongs(joined[-1], section, ruler, size, small):
             last = joined.pop()
-            joined.append(Section(last.blocks + section.blocks, common(last.path, section.path)))
+            joined.append(Section(last.blocks + section.blocks, last.path))
         else:
             joined.append(section)
     return joined
@@ -76,11 +76,3 @@ def _belongs(last: Section, section: Section, ruler: Ruler, size: int, small: in
     if min(ruler.count(last.start, last.end), ruler.count(section.start, section.end)) >= small:
         return False
     return ruler.count(last.start, section.end) <= size
-
-
-def common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the headings both paths begin with."""
-    length = 0
-    while length < min(len(one), len(other)) and one[length] == other[length]:
-        length += 1
-    return one[:length]

@@ -12,15 +12,16 @@ CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", 
 XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-UNREAD = (
-    "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed", "video", "audio", "dialog",
-    "nav", "aside", "footer", "form button", "select", "input", "textarea", "img", "head",
-    "[hidden]", "[aria-hidden=true]", "[role=navigation]", "[role=banner]", "[role=contentinfo]", "[role=search]",
-    "[role=complementary]", "body > header",
+UNREAD_TAGS = frozenset(
+    (
+        "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed", "video", "audio",
+        "dialog", "nav", "aside", "footer", "button", "select", "input", "textarea", "img", "picture", "head",
+    )
 )  # fmt: skip
-MAIN = ("main", "[role=main]", "article")
+UNREAD_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary"))
+MAIN = (".//main", ".//*[@role='main']", ".//article")
 MAIN_SHARE = 0.3  # a <main> with less of the page's text than this is not where the text is
-MAX_DEPTH = 400  # elements nested deeper than this would overflow the converter's recursion
+MAX_DEPTH = 200  # elements nested deeper than this would overflow the converter's recursion
 META_NAMES = {"description": "description", "author": "author", "keywords": "keywords", "date": "date"}
 
 
@@ -32,29 +33,37 @@ def read_html(data: bytes, name: str) -> Draft:
 
 def draft_from_html(source: str) -> Draft:
     """Turn a page's source into title, metadata and Markdown."""
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(XML_DECLARATION.sub("", source), "lxml")
-    title = soup.title.get_text(" ", strip=True) if soup.title else ""
-    metadata = _metadata(soup)
-    content = _main_content(soup)
-    heading = content.find("h1")
-    return Draft(markdown_of(content), title or (heading.get_text(" ", strip=True) if heading else ""), metadata)
+    root = _parsed(source)
+    if root is None:
+        return Draft()
+    title = _words(root.find(".//head/title"))
+    metadata = _metadata(root)
+    content = _main_content(root)
+    return Draft(markdown_of(content), title or _words(content.find(".//h1")), metadata)
 
 
 def fragment_to_markdown(source: str) -> str:
     """Convert HTML that another format holds (a Word file, a book's chapter)."""
-    from bs4 import BeautifulSoup
+    root = _parsed(source)
+    return "" if root is None else markdown_of(_main_content(root))
 
-    return markdown_of(_main_content(BeautifulSoup(XML_DECLARATION.sub("", source), "lxml")))
+
+def _parsed(source: str) -> Any:
+    """Parse with lxml, which is ten times faster than soup at finding the small part of a page that is read."""
+    from lxml import html
+
+    source = XML_DECLARATION.sub("", source).replace("\0", "")
+    return html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True)) if source.strip() else None
 
 
 def markdown_of(element: Any) -> str:
     """Convert a parsed element to Markdown."""
+    if _depth(element) > MAX_DEPTH:
+        return "\n".join(text.strip() for text in element.itertext() if text.strip())
+    from bs4 import BeautifulSoup
+    from lxml import html
     from markdownify import MarkdownConverter
 
-    if _depth(element) > MAX_DEPTH:
-        return element.get_text("\n", strip=True)
     converter = MarkdownConverter(
         heading_style="ATX",
         bullets="-",
@@ -64,40 +73,62 @@ def markdown_of(element: Any) -> str:
         table_infer_header=True,
         code_language_callback=_code_language,
     )
-    return converter.convert_soup(element)
+    return converter.convert_soup(BeautifulSoup(html.tostring(element, encoding="unicode", with_tail=False), "lxml"))
 
 
-def _main_content(soup: Any) -> Any:
+def _main_content(root: Any) -> Any:
     """Drop what is not read, then choose the element that holds the text."""
-    from bs4 import Comment
-
-    for comment in soup.find_all(string=lambda string: isinstance(string, Comment)):
-        comment.extract()
-    for element in soup.select(", ".join(UNREAD)):
-        element.decompose()
-    for element in soup.find_all(style=HIDDEN_STYLE):
-        element.decompose()
-    for link in soup.find_all("a"):
-        if str(link.get("href") or "#").startswith(("#", "javascript:")):
-            link.unwrap()  # leads nowhere outside the page
-    body = soup.body or soup
-    length = len(body.get_text(strip=True))
-    for selector in MAIN:
-        found = body.select(selector)
-        if len(found) == 1 and len(found[0].get_text(strip=True)) > MAIN_SHARE * length:
+    for element in [element for element in root.iter() if _unread(element)]:
+        if element.getparent() is not None:
+            element.drop_tree()
+    for link in list(root.iter("a")):
+        if (link.get("href") or "#").startswith(("#", "javascript:")):
+            link.drop_tag()  # keeps the words; the address leads nowhere outside the page
+    body = root.find(".//body")
+    body = root if body is None else body
+    length = _length(body)
+    for path in MAIN:
+        found = body.findall(path)
+        if len(found) == 1 and _length(found[0]) > MAIN_SHARE * length:
             return found[0]
     return body
 
 
-def _metadata(soup: Any) -> dict[str, Any]:
+def _unread(element: Any) -> bool:
+    """Tell whether an element is a comment, hidden, page furniture, or a permalink mark."""
+    tag = element.tag
+    if not isinstance(tag, str) or tag in UNREAD_TAGS:
+        return True
+    attributes = element.attrib
+    if not attributes:
+        return tag == "header" and element.getparent().tag == "body"
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or attributes.get("role") in UNREAD_ROLES
+        or HIDDEN_STYLE.search(attributes.get("style", "")) is not None
+        or (tag == "header" and element.getparent().tag == "body")
+        or (tag == "a" and "headerlink" in attributes.get("class", ""))
+    )
+
+
+def _length(element: Any) -> int:
+    return sum(len(text.strip()) for text in element.itertext())
+
+
+def _words(element: Any) -> str:
+    return "" if element is None else " ".join("".join(element.itertext()).split())
+
+
+def _metadata(root: Any) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
-    for tag in soup.find_all("meta", attrs={"name": True, "content": True}):
-        key = META_NAMES.get(str(tag["name"]).lower())
-        if key and str(tag["content"]).strip():
-            metadata[key] = str(tag["content"]).strip()
-    canonical = soup.find("link", rel="canonical", href=True)
-    if canonical:
-        metadata["canonical_url"] = str(canonical["href"])
+    for tag in root.iterfind(".//meta"):
+        key = META_NAMES.get(tag.get("name", "").lower())
+        if key and tag.get("content", "").strip():
+            metadata[key] = tag.get("content").strip()
+    for link in root.iterfind(".//link"):
+        if link.get("rel") == "canonical" and link.get("href"):
+            metadata["canonical_url"] = link.get("href")
     return metadata
 
 
@@ -122,5 +153,5 @@ def _depth(element: Any) -> int:
     while stack:
         node, depth = stack.pop()
         deepest = max(deepest, depth)
-        stack.extend((child, depth + 1) for child in getattr(node, "children", ()))
+        stack.extend((child, depth + 1) for child in node)
     return deepest

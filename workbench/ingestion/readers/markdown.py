@@ -18,8 +18,10 @@ LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 def read_markdown(data: bytes, name: str) -> Draft:
     """Return the text without its front matter; broken front matter stays part of the text."""
     metadata, body = split_front_matter(decode(data, name).replace("\r\n", "\n"))
-    title = metadata.get("title")
-    return Draft(body, str(title).strip() if title else first_heading(body), metadata)
+    title = str(metadata.get("title") or "").strip()
+    if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
+        body = f"# {title}\n\n{metadata['description']}" if title else str(metadata["description"])
+    return Draft(body, title or first_heading(body), metadata)
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:

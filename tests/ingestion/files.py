@@ -1,0 +1,119 @@
+"""Real files of each format, made when a test asks for them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+
+
+def pdf(pages: Sequence[Sequence[str]], password: str | None = None) -> bytes:
+    """A PDF with one heading and its paragraphs a page."""
+    from reportlab.lib.pdfencrypt import StandardEncryption
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
+
+    styles = getSampleStyleSheet()
+    story = []
+    for heading, *paragraphs in pages:
+        story.append(Paragraph(heading, styles["Heading1"]))
+        story.extend(Paragraph(text, styles["BodyText"]) for text in paragraphs)
+        story.append(PageBreak())
+    target = io.BytesIO()
+    encryption = StandardEncryption(password, ownerPassword="owner") if password else None
+    SimpleDocTemplate(target, encrypt=encryption).build(story)
+    return target.getvalue()
+
+
+def scanned_pdf() -> bytes:
+    """A PDF page with a drawing and no text."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target)
+    canvas.rect(50, 50, 200, 200, fill=1)
+    canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
+def docx(title: str = "") -> bytes:
+    """A Word file with headings, a list and a table."""
+    import docx as word
+
+    document = word.Document()
+    document.core_properties.title = title
+    document.core_properties.author = "Ada"
+    document.add_heading("Field notes", level=1)
+    document.add_paragraph("The otter keeps a favourite stone.")
+    document.add_heading("Diet", level=2)
+    document.add_paragraph("Clams", style="List Bullet")
+    document.add_paragraph("Urchins", style="List Bullet")
+    table = document.add_table(rows=2, cols=2)
+    for cell, text in zip((c for row in table.rows for c in row.cells), ("Prey", "Share", "Clam", "40 %"), strict=True):
+        cell.text = text
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
+def pptx() -> bytes:
+    """Two slides: bullets with notes, and a table."""
+    from pptx import Presentation
+    from pptx.util import Inches
+
+    show = Presentation()
+    first = show.slides.add_slide(show.slide_layouts[1])
+    first.shapes.title.text = "Why otters float"
+    frame = first.placeholders[1].text_frame
+    frame.text = "Dense fur"
+    nested = frame.add_paragraph()
+    nested.text, nested.level = "a million hairs an inch", 1
+    first.notes_slide.notes_text_frame.text = "Mention the raft."
+    second = show.slides.add_slide(show.slide_layouts[5])
+    second.shapes.title.text = "Numbers"
+    table = second.shapes.add_table(2, 2, Inches(1), Inches(2), Inches(4), Inches(1)).table
+    for place, text in zip(((0, 0), (0, 1), (1, 0), (1, 1)), ("Year", "Count", "2020", "3000"), strict=True):
+        table.cell(*place).text = text
+    target = io.BytesIO()
+    show.save(target)
+    return target.getvalue()
+
+
+def xlsx() -> bytes:
+    """Two sheets, one of them empty."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.title = "Prices"
+    for row in (["Item", "Price"], ["Kelp", 3.0], ["Clam | large", 12.5]):
+        book.active.append(row)
+    book.create_sheet("Nothing")
+    target = io.BytesIO()
+    book.save(target)
+    return target.getvalue()
+
+
+def epub(chapters: Sequence[str], encrypted: str = "") -> bytes:
+    """A book with one XHTML file a chapter; ``encrypted`` names a file its encryption.xml lists."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as package:
+        package.writestr("mimetype", "application/epub+zip")
+        container = '<container xmlns="urn:c"><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'
+        package.writestr("META-INF/container.xml", container)
+        if encrypted:
+            reference = f'<encryption xmlns:e="urn:e"><e:CipherReference URI="{encrypted}"/></encryption>'
+            package.writestr("META-INF/encryption.xml", reference)
+        numbers = range(len(chapters))
+        items = "".join(f'<item id="c{n}" href="text/c{n}.xhtml"/>' for n in numbers)
+        spine = "".join(f'<itemref idref="c{n}"/>' for n in reversed(numbers))
+        described = (
+            '<metadata xmlns:dc="urn:dc"><dc:title>The Raft</dc:title><dc:creator>A. Lontra</dc:creator></metadata>'
+        )
+        package.writestr(
+            "OEBPS/book.opf",
+            f'<package xmlns="urn:o">{described}<manifest>{items}</manifest><spine>{spine}</spine></package>',
+        )
+        for number, chapter in enumerate(chapters):
+            package.writestr(f"OEBPS/text/c{number}.xhtml", f"<html><body>{chapter}</body></html>")
+    return target.getvalue()

@@ -1,0 +1,115 @@
+"""PDF, Word, PowerPoint, Excel and EPUB: what is kept, and what is refused with which sentence."""
+
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+
+import pytest
+
+from tests.ingestion import files
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.readers import read_bytes
+
+PAGES = (("Otters", "Otters hold hands while they sleep."), ("Beavers", "Beavers build dams of wood and mud."))
+
+
+def test_a_pdf_keeps_its_headings_and_says_where_each_page_lies() -> None:
+    document = read_bytes(files.pdf(PAGES), "animals.pdf")
+    assert document.title == "Otters"
+    assert document.document_type == "pdf"
+    assert [number for number, _, _ in document.pages] == [1, 2]
+    _, start, end = document.pages[1]
+    assert "Beavers build dams" in document.text[start:end]
+    assert "Otters hold hands" not in document.text[start:end]
+
+
+def test_a_pdf_with_a_password_is_refused_and_the_sentence_names_the_remedy() -> None:
+    with pytest.raises(UnreadableDocument, match=r"'secret\.pdf' is protected by a password\. Save a copy without one"):
+        read_bytes(files.pdf(PAGES, password="hush"), "secret.pdf")
+
+
+def test_a_scanned_pdf_is_refused_with_advice_to_run_ocr() -> None:
+    with pytest.raises(UnreadableDocument, match=r"no text: it is probably scanned\. Run OCR"):
+        read_bytes(files.scanned_pdf(), "scan.pdf")
+
+
+@pytest.mark.parametrize("keep", [20, 400, 1200])
+def test_a_pdf_cut_off_in_the_middle_is_called_damaged(keep: int) -> None:
+    with pytest.raises(UnreadableDocument, match="damaged"):
+        read_bytes(files.pdf(PAGES)[:keep], "half.pdf")
+
+
+def test_a_text_file_named_pdf_is_called_no_pdf() -> None:
+    with pytest.raises(UnreadableDocument, match="is not a PDF file"):
+        read_bytes(b"just words", "fake.pdf")
+
+
+def test_a_word_file_keeps_headings_lists_tables_and_author() -> None:
+    document = read_bytes(files.docx(), "notes.docx")
+    assert document.title == "Field notes"
+    assert document.metadata["author"] == "Ada"
+    assert "# Field notes" in document.text and "## Diet" in document.text
+    assert "- Clams\n- Urchins" in document.text
+    assert "| Prey | Share |" in document.text and "| Clam | 40 % |" in document.text
+
+
+def test_a_word_file_is_titled_by_its_properties_where_they_are_set() -> None:
+    assert read_bytes(files.docx(title="Otter diary"), "notes.docx").title == "Otter diary"
+
+
+def test_slides_become_pages_with_bullets_tables_and_notes() -> None:
+    document = read_bytes(files.pptx(), "talk.pptx")
+    assert document.title == "Why otters float"
+    first, second = (document.text[start:end] for _, start, end in document.pages)
+    assert first == "## Why otters float\n\n- Dense fur\n  - a million hairs an inch\n\nNotes: Mention the raft."
+    assert second == "## Numbers\n\n| Year | Count |\n| --- | --- |\n| 2020 | 3000 |"
+
+
+def test_a_workbook_gives_a_table_a_sheet_and_leaves_empty_sheets_out() -> None:
+    document = read_bytes(files.xlsx(), "prices.xlsx")
+    table = "| Item | Price |\n| --- | --- |\n| Kelp | 3 |\n| Clam \\| large | 12.5 |"
+    assert document.text == f"## Prices\n\n{table}"
+
+
+def test_a_book_is_read_in_the_order_of_its_spine() -> None:
+    document = read_bytes(files.epub(["<h1>Second</h1><p>Drift.</p>", "<h1>First</h1><p>Launch.</p>"]), "raft.epub")
+    assert document.text == "# First\n\nLaunch.\n\n# Second\n\nDrift."
+    assert (document.title, document.metadata["author"]) == ("The Raft", "A. Lontra")
+
+
+def test_a_book_with_locked_chapters_is_refused_and_one_with_locked_fonts_is_not() -> None:
+    with pytest.raises(UnreadableDocument, match="copy protection"):
+        read_bytes(files.epub(["<p>Hidden.</p>"], encrypted="OEBPS/text/c0.xhtml"), "locked.epub")
+    assert read_bytes(files.epub(["<p>Open.</p>"], encrypted="OEBPS/font.otf"), "open.epub").text == "Open."
+
+
+@pytest.mark.parametrize("suffix", ["docx", "xlsx", "pptx", "epub"])
+def test_office_files_that_are_locked_broken_or_something_else_are_refused(suffix: str) -> None:
+    other = io.BytesIO()
+    with zipfile.ZipFile(other, "w") as package:
+        package.writestr("hello.txt", "hello")
+    locked = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    for data, reason in ((locked, "password"), (b"PK\x03\x04 cut off", "damaged"), (other.getvalue(), f"x.{suffix}")):
+        with pytest.raises(UnreadableDocument, match=reason):
+            read_bytes(data, f"x.{suffix}")
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "docx", "xlsx", "pptx", "epub"])
+def test_damaged_bytes_never_raise_anything_but_the_one_error(suffix: str) -> None:
+    make = {"pdf": lambda: files.pdf(PAGES), "epub": lambda: files.epub(["<p>Text.</p>"])}
+    data = make.get(suffix, getattr(files, suffix))()
+    chance = random.Random(suffix)
+    outcomes = set()
+    for _ in range(12):
+        damaged = bytearray(data)
+        for _ in range(40):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        try:
+            read_bytes(bytes(damaged), f"x.{suffix}")
+            outcomes.add("read")
+        except UnreadableDocument as error:
+            assert f"'x.{suffix}'" in str(error)
+            outcomes.add("refused")
+    assert outcomes <= {"read", "refused"} and outcomes

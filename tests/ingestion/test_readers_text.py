@@ -1,0 +1,179 @@
+"""Markdown, text, HTML, CSV, JSON, notebooks and code: what becomes text, title and metadata."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.readers import READERS, read_bytes, read_file, supported_suffixes
+
+GERMAN = "Die Größe der Bäume übertrifft alles, was wir für möglich hielten."
+
+
+def test_front_matter_becomes_plain_metadata_and_leaves_the_text() -> None:
+    front = "title: Caching\ndate: 2024-05-01\ntags: [a, b]\nnested: {when: 2024-05-01 10:00:00}"
+    document = read_bytes(f"---\n{front}\n---\n\n# Other\n\nBody.\n".encode(), "c.md")
+    assert document.title == "Caching"
+    assert document.text == "# Other\n\nBody."
+    assert document.metadata["date"] == "2024-05-01" and document.metadata["tags"] == ["a", "b"]
+    assert json.loads(json.dumps(document.metadata))["nested"] == {"when": "2024-05-01T10:00:00"}
+
+
+@pytest.mark.parametrize(
+    "front", ["title: [open", "a: &x [1]\nb: *x", "just words", "date: 2024-13-45", "a: !!python/object:os.x"]
+)
+def test_broken_front_matter_stays_in_the_text(front: str) -> None:
+    document = read_bytes(f"---\n{front}\n---\n# Real title\n\nBody.".encode(), "c.md")
+    assert front.split("\n")[0] in document.text
+    assert document.metadata == {} and document.title == "Real title"
+
+
+def test_the_title_is_the_first_heading_outside_code_else_the_file_name() -> None:
+    assert read_bytes(b"```\n# no\n```\n\n## The **real** `one` [here](x) ##\n", "f.md").title == "The real one here"
+    assert read_bytes(b"No heading at all.", "field-notes.md").title == "field-notes"
+
+
+def test_a_page_that_is_all_front_matter_is_read_by_its_description() -> None:
+    assert (
+        read_bytes(b"---\ntitle: Guides\ndescription: How to start.\n---\n", "_index.md").text
+        == "# Guides\n\nHow to start."
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ("\ufeffcafé\r\nzwei\rdrei".encode(), "café\nzwei\ndrei"),
+        ("naïve Größe".encode("utf-16"), "naïve Größe"),
+        ("plain words in two bytes each".encode("utf-16-le"), "plain words in two bytes each"),
+        (GERMAN.encode("cp1252"), GERMAN),
+        ("cafe\u0301 and\u00a0more\u200b".encode(), "café and more"),
+        (b"bell\x07 and \x1b[31mcolour", "bell and [31mcolour"),
+    ],
+)  # fmt: skip
+def test_any_encoding_and_any_line_end_gives_the_same_clean_text(data: bytes, text: str) -> None:
+    assert read_bytes(data, "a.txt").text == text
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.json", "a.py", "a.html", "a.ipynb"])
+def test_nul_filled_binary_empty_and_blank_files_are_refused_in_a_sentence(name: str) -> None:
+    for data, reason in ((bytes(5000), "binary"), (bytes(range(256)) * 20, "binary"), (b"", "is empty")):
+        with pytest.raises(UnreadableDocument, match=reason):
+            read_bytes(data, name)
+    with pytest.raises(UnreadableDocument, match=f"'{name}'"):
+        read_bytes(b" \n\t\n ", name)
+
+
+def test_too_large_unknown_and_missing_files_are_refused_in_a_sentence(tmp_path) -> None:
+    (tmp_path / "big.txt").write_text("x" * 2000)
+    with pytest.raises(UnreadableDocument, match="too large"):
+        read_file(tmp_path / "big.txt", max_bytes=1000)
+    with pytest.raises(UnreadableDocument, match=r"\.exe.*'\.md'"):
+        read_bytes(b"MZ", "setup.exe")
+    for path in (tmp_path / "gone.md", tmp_path, tmp_path / "nul\0.md"):
+        with pytest.raises(UnreadableDocument):
+            read_file(path)
+
+
+def test_a_page_keeps_its_main_content_and_loses_what_nobody_reads() -> None:
+    page = """<html><head><title>Dams &amp; lodges</title><meta name="description" content="About dams">
+      <style>p{}</style></head><body><header>Site</header><nav>Menu</nav>
+      <main><h1>Dams</h1><p>Built <b>fast</b>, see <a href="/mud">mud</a> and <a href="#x">below</a>.</p><!-- no -->
+      <p hidden>gone</p><p style="display: none">gone</p><script>gone()</script>
+      <ul><li>wood</li><li>mud</li></ul><pre><code class="language-py">x = 1\n  y = 2</code></pre>
+      <table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table></main>
+      <aside>Ads</aside><footer>Legal</footer></body></html>"""
+    document = read_bytes(page.encode(), "dams.html")
+    assert (document.title, document.metadata) == ("Dams & lodges", {"description": "About dams"})
+    assert document.text.startswith("# Dams\n\nBuilt **fast**, see [mud](/mud) and below.")
+    assert "- wood\n- mud" in document.text and "```py\nx = 1\n  y = 2\n```" in document.text
+    assert "| A | B |" in document.text
+    for word in ("gone", "Menu", "Site", "Ads", "Legal", "no -->", "p{}"):
+        assert word not in document.text
+
+
+def test_a_page_is_decoded_by_the_charset_it_declares() -> None:
+    page = '<html><head><meta charset="iso-8859-2"></head><body><p>žluťoučký kůň</p></body></html>'
+    assert read_bytes(page.encode("iso-8859-2"), "k.html").text == "žluťoučký kůň"
+
+
+def test_a_page_nested_two_hundred_deep_keeps_its_text() -> None:
+    page = b"<body>" + b"<div>" * 220 + b"<p>the bottom" + b"</div>" * 220
+    assert read_bytes(page, "deep.html").text == "the bottom"
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_rows_are_read_with_whatever_separator_they_use(separator: str) -> None:
+    rows = [["name", "note"], ["kelp", '"cheap, fresh"'], ["clam", "rare"]]
+    document = read_bytes("\n".join(separator.join(row) for row in rows).encode(), "p.csv")
+    assert document.text.splitlines()[0] == "| name | note |"
+    assert "| kelp | cheap, fresh |" in document.text
+    assert document.metadata == {"columns": ["name", "note"], "rows": 2}
+
+
+def test_a_long_table_becomes_records_that_repeat_the_column_names() -> None:
+    lines = ["id,word", *(f"{number},word {number}" for number in range(900))]
+    paragraphs = read_bytes("\n".join(lines).encode(), "long.csv").text.split("\n\n")
+    assert len(paragraphs) == 900 and paragraphs[7] == "id: 7\nword: word 7"
+
+
+def test_rows_without_a_header_get_numbered_columns() -> None:
+    assert read_bytes(b"1,2\n3,4\n", "n.csv").text.splitlines()[0] == "| column 1 | column 2 |"
+
+
+def test_json_is_flattened_to_lines_that_name_their_path() -> None:
+    value = {
+        "title": "Map",
+        "size": {"w": 3, "tags": ["a", "b"]},
+        "on": True,
+        "none": None,
+        "list": [{"x": 1}, {"x": 2}],
+    }
+    document = read_bytes(json.dumps(value).encode(), "m.json")
+    assert document.title == "Map"
+    assert document.text == "title: Map\nsize.w: 3\nsize.tags: a, b\non: true\nlist.1.x: 1\nlist.2.x: 2"
+
+
+def test_json_lines_give_a_paragraph_each_and_a_broken_line_is_named() -> None:
+    assert read_bytes(b'{"a": 1}\n\n{"a": 2}\n', "r.jsonl").text == "a: 1\n\na: 2"
+    assert read_bytes(b'{"a": 1}\n{"a": 2}\n', "r.json").text == "a: 1\n\na: 2"
+    with pytest.raises(UnreadableDocument, match="line 2"):
+        read_bytes(b'{"a": 1}\n{oops}\n', "r.jsonl")
+    with pytest.raises(UnreadableDocument, match="line 1, column 2"):
+        read_bytes(b"{oops}", "r.json")
+    with pytest.raises(UnreadableDocument, match=r"'r\.json'"):
+        read_bytes(b"[" * 100_000, "r.json")
+
+
+def test_a_notebook_keeps_prose_code_and_text_output_only() -> None:
+    outputs = [
+        {"output_type": "stream", "text": ["42\n"]},
+        {"output_type": "display_data", "data": {"image/png": "aGk=", "text/html": "<b>", "text/plain": "<Figure>"}},
+        {"output_type": "error", "traceback": ["boom"]},
+    ]
+    cells = [
+        {"cell_type": "markdown", "source": ["# Study\n", "Words."]},
+        {"cell_type": "code", "source": "print(42)", "outputs": outputs},
+    ]
+    document = read_bytes(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode(), "s.ipynb")
+    assert document.text == "# Study\nWords.\n\n```python\nprint(42)\n```\n\n```text\n42\n```"
+    assert document.title == "Study"
+
+
+def test_source_code_is_kept_as_it_is_with_its_language_named() -> None:
+    source = "# not a heading\ndef f():\n\treturn 1\n"
+    document = read_bytes(source.encode(), "f.py")
+    assert (document.text, document.title) == (source.rstrip(), "f.py")
+    assert (document.document_type, document.metadata) == ("code", {"language_name": "python"})
+
+
+def test_every_suffix_of_the_table_is_lower_case_and_listed() -> None:
+    assert supported_suffixes() == tuple(sorted(READERS))
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in READERS)
+    assert read_bytes(b"# Loud", "LOUD.MD").title == "Loud"
+
+
+def test_a_line_of_two_megabytes_is_read() -> None:
+    assert len(read_bytes(b"word " * 400_000, "line.txt").text) == 1_999_999

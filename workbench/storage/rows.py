@@ -36,7 +36,7 @@ class NewPassage:
     @property
     def embedded_text(self) -> str:
         """The text the model reads."""
-        return f"{self.context}\n{self.text}" if self.context else self.text
+        return f"{self.context}\n\n{self.text}" if self.context else self.text
 
     @property
     def passage_hash(self) -> bytes:
@@ -85,11 +85,15 @@ class StoredPassage:
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """A term of the query and what the lexicon knows of it; ``id`` None where no passage has the term."""
+    """A term of the query and what the lexicon knows of it; ``id`` None where no passage has the term.
+
+    ``position`` counts the query's words from 1 and says which one the term comes from (the first, if several).
+    """
 
     term: str
     id: int | None
     df: int
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)

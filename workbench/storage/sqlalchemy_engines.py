@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cache
+import threading
 from typing import Any
 
 from workbench.storage.database import SESSION_OPTIONS
 
+_engines: dict[str, tuple[Any, Any]] = {}
+_lock = threading.Lock()
 
-@cache
+
 def engines(url: str) -> tuple[Any, Any]:
     """Return the (sync, async) engines for a libpq URL, both on psycopg 3."""
+    with _lock:
+        if url not in _engines:
+            _engines[url] = _create(url)
+        return _engines[url]
+
+
+def dispose(url: str) -> None:
+    """Close the sync engine's connections; the next use opens new ones."""
+    with _lock:
+        pair = _engines.pop(url, None)
+    if pair is not None:
+        pair[0].dispose()
+
+
+def _create(url: str) -> tuple[Any, Any]:
     import psycopg
     from sqlalchemy import create_engine
     from sqlalchemy.ext.asyncio import create_async_engine

@@ -146,7 +146,7 @@ class PassageStore(PGVectorStore):
     def query_terms(self, connection: Any, query: str) -> list[QueryTerm]:
         """Return the query's terms in every language the index holds."""
         rows = self._all(connection, "query_terms", {"index": self._index.name, "query": query})
-        return [QueryTerm(row["term"], row["id"], int(row["df"])) for row in rows]
+        return [QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0)) for row in rows]
 
     def nearest(
         self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int
@@ -221,6 +221,11 @@ class PassageStore(PGVectorStore):
             return set()
         parameters = {"ids": list(ids), **scope_parameters(scope)}
         return {row["id"] for row in self._all(connection, "ids_in_scope", parameters, scope=scope_statement(scope))}
+
+    def documents_in_scope(self, connection: Any, scope: ResolvedScope) -> list[str]:
+        """Return the ids of the documents that have passages in a scope."""
+        rows = self._all(connection, "documents_in_scope", scope_parameters(scope), scope=scope_statement(scope))
+        return [row["document_id"] for row in rows]
 
     def internal_id(self, connection: Any, passage_id: str) -> int | None:
         """Return the internal id behind a public passage id."""

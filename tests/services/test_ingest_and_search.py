@@ -1,0 +1,95 @@
+"""The way through: documents in, passages out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Scope, Workbench
+from workbench.errors import InvalidInput, ScopeError
+from workbench.retrieval.strategies import STRATEGIES
+
+DOCS = {
+    "cats.md": "# Cats\n\nCats purr when they are content. A cat sleeps most of the day.",
+    "dogs.md": "# Dogs\n\nDogs bark at strangers. A dog guards the house.",
+    "sub/fish.txt": "Fish swim in schools and breathe through gills.",
+}
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "scoped"])
+def test_every_strategy_finds_the_passage_with_the_words(
+    wb: Workbench, folder: Callable[..., Path], strategy: str
+) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    hits = wb.search("cats purr", strategy=strategy, limit=2)
+    assert hits[0].document_title == "Cats"
+    assert 0 <= hits[0].score <= 1
+    assert hits[0].attribution
+
+
+def test_the_same_folder_again_embeds_nothing(wb: Workbench, folder: Callable[..., Path]) -> None:
+    root = folder(DOCS)
+    first = wb.ingest(root, source="Animals")
+    again = wb.ingest(root, source="Animals")
+    assert (first.added, first.unchanged) == (3, 0)
+    assert (again.added, again.updated, again.unchanged, again.embedded) == (0, 0, 3, 0)
+
+
+def test_a_changed_file_replaces_its_passages(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    report = wb.ingest(folder(DOCS | {"cats.md": "# Cats\n\nLions roar."}), source="Animals")
+    assert (report.updated, report.unchanged) == (1, 2)
+    assert "purr" not in " ".join(hit.text for hit in wb.search("purr", strategy="keyword"))
+    assert wb.search("lions roar", strategy="keyword")[0].document_title == "Cats"
+
+
+def test_a_broken_file_is_listed_and_the_rest_goes_on(wb: Workbench, folder: Callable[..., Path]) -> None:
+    report = wb.ingest(folder(DOCS | {"broken.pdf": b"%PDF-1.7 broken", "empty.md": ""}), source="Animals")
+    assert report.added == 3
+    assert {failure.path for failure in report.failures} == {"broken.pdf", "empty.md"}
+    assert all(failure.error.strip() for failure in report.failures)
+
+
+def test_every_passage_is_a_span_of_its_document(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    for hit in wb.search("cat dog fish", limit=10):
+        assert wb.knowledge.document(hit.document_id).text[hit.start : hit.end] == hit.text
+
+
+def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    for strategy in ("vector", "keyword", "hybrid", "rerank"):
+        hits = wb.search("a dog guards the house", strategy=strategy)
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        for hit in hits:
+            assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-9)
+
+
+def test_deleting_a_source_leaves_nothing_that_answers(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    gone = wb.knowledge.delete_source("Animals")
+    assert (gone.documents, gone.passages) == (3, 3)
+    assert all(len(wb.search("cats", strategy=name)) == 0 for name in ("vector", "keyword", "hybrid", "rerank"))
+
+
+def test_scoped_insists_on_a_scope(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    with pytest.raises(ScopeError, match="needs a scope"):
+        wb.search("cats", strategy="scoped")
+    assert wb.search("cats", strategy="scoped", scope=Scope(sources=("Animals",)))[0].document_title == "Cats"
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\x00"])
+def test_an_empty_query_is_refused_with_a_sentence(wb: Workbench, query: str) -> None:
+    with pytest.raises(InvalidInput, match="query is empty"):
+        wb.search(query)
+
+
+@pytest.mark.parametrize("query", ["' OR '1'='1", "100% %s %(x)s", "a\x00b", "🐈", '"', "\\", "((("])
+def test_odd_queries_are_searched_like_any_other(wb: Workbench, folder: Callable[..., Path], query: str) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    for strategy in ("vector", "keyword", "hybrid", "rerank", "llamaindex-hybrid"):
+        assert len(wb.search(query, strategy=strategy, limit=3)) <= 3

@@ -1,0 +1,95 @@
+"""What comes in: files, uploads and texts, each with a key that makes it the same document again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers import MAX_BYTES, read_bytes
+from workbench.types import IngestFailure
+
+READING = "1"  # raise it when readers change what they make of the same bytes: everything is then read again
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One thing to ingest; ``load`` gives its bytes, ``key`` identifies it within its source.
+
+    ``text`` in place of bytes: a document that is text already (a crawled page, a note). ``title``, ``url`` and
+    ``metadata`` win over what the reader finds.
+    """
+
+    key: str
+    name: str
+    load: Callable[[], bytes]
+    path: str | None = None
+    url: str | None = None
+    title: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    keep_file: bool = False
+
+
+def content_hash(data: bytes) -> str:
+    """Return the hash that tells whether a document changed."""
+    return hashlib.sha256(READING.encode() + data).hexdigest()
+
+
+def read(item: Incoming, data: bytes) -> RawDocument:
+    """Turn bytes into a document, the caller's title and metadata winning. Raises UnreadableDocument."""
+    raw = read_bytes(data, item.name)
+    return replace(raw, title=item.title or raw.title, metadata={**raw.metadata, **item.metadata})
+
+
+def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[IngestFailure]]:
+    """Return the readable files under paths, keyed by their path, and the named paths that cannot be read.
+
+    Files below a folder are keyed relative to it, so that a corpus keeps its identity when its folder moves.
+    """
+    from workbench.ingestion.readers import discover
+
+    roots = [Path(path) for path in paths]
+    found, failures = [], []
+    for root in roots:
+        discovery = discover([root])
+        failures += [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.asked]
+        for path in discovery.files:
+            key = path.relative_to(root).as_posix() if root.is_dir() else path.name
+            found.append(
+                Incoming(key=key, name=path.name, load=_reader_of(path), path=key, keep_file=_is_pdf(path.name))
+            )
+    return found, failures
+
+
+def upload(name: str, data: bytes, **fields: Any) -> Incoming:
+    """Return an uploaded file as something to ingest."""
+    clean = Path(name).name or "upload"
+    return Incoming(key=clean, name=clean, load=lambda: data, path=clean, keep_file=_is_pdf(clean), **fields)
+
+
+def text_item(key: str, text: str, *, title: str, **fields: Any) -> Incoming:
+    """Return a text (Markdown) as something to ingest."""
+    return Incoming(key=key, name=f"{title or 'text'}.md", load=lambda: text.encode(), title=title, **fields)
+
+
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(".pdf")
+
+
+def _reader_of(path: Path) -> Callable[[], bytes]:
+    def load() -> bytes:
+        try:
+            size = path.stat().st_size
+            if size > MAX_BYTES:
+                raise UnreadableDocument(f"It is {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are read.")
+            return path.read_bytes()
+        except OSError as error:
+            raise UnreadableDocument(
+                f"It cannot be opened ({error.strerror or error}); check that it may be read."
+            ) from error
+
+    return load

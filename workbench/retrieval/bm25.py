@@ -1,0 +1,42 @@
+"""BM25: how much a term says about a passage, prepared so that SQL only adds and divides.
+
+    score(q, p) = sum over terms t of idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
+    idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
+
+Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); this idf, never negative, is
+Lucene's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from workbench.storage.rows import IndexTotals, QueryTerm, TermWeights
+
+K1 = 1.5  # term frequency saturates at k1 + 1 times the first occurrence
+B = 0.75  # 0: length does not matter, 1: it counts in full
+
+
+def idf(df: int, passages: int) -> float:
+    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0."""
+    return math.log(1 + (passages - df + 0.5) / (df + 0.5))
+
+
+def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
+    """Return the weights of the terms that the index knows."""
+    known = [term for term in terms if term.id is not None]
+    return TermWeights(
+        ids=tuple(term.id for term in known if term.id is not None),
+        weights=tuple(idf(term.df, totals.passages) * (k1 + 1) for term in known),
+        a=k1 * (1 - b),
+        c=k1 * b / totals.average_length,
+    )
+
+
+def ceiling(weights: TermWeights) -> float:
+    """Return the score no passage can reach: every term infinitely often; 0 when no term is known.
+
+    Dividing by it puts BM25 into 0..1 in a way that does not depend on what else was found.
+    """
+    return sum(weights.weights)

@@ -1,0 +1,81 @@
+"""Hybrid: both legs over the same scope, every candidate scored by both, then fused.
+
+A passage that only one leg found still gets the other leg's true score (a lookup by id), so that being outside a
+leg's first n costs nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from workbench.retrieval.fusion import convex, min_max, reciprocal_rank
+from workbench.retrieval.keyword import Words, keyword_candidates, read_words
+from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.vector import vector_candidates
+from workbench.types import Leg
+
+POOL = 50  # candidates a leg brings at least; more than 50 changed nDCG@10 by less than .001 on the open sets
+
+
+class HybridRetriever(BaseRetriever):
+    """Fuse the vector and the keyword leg; ``keep`` is how many candidates go on to the next stage."""
+
+    def __init__(self, request: Request, keep: int) -> None:
+        self._request, self._keep = request, keep
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        request, query = self._request, query_bundle.query_str
+        with request.store.reading() as connection:
+            hits = hybrid_hits(request, connection, query, max(POOL, self._keep))
+            return to_nodes(request, connection, hits[: self._keep])
+
+
+def hybrid_hits(request: Request, connection: Any, query: str, pool: int) -> list[Hit]:
+    """Return every candidate of both legs, fused, best first."""
+    nearest = vector_candidates(request, connection, query, pool)
+    words = read_words(request, connection, query)
+    worded = keyword_candidates(request, connection, words, pool)
+    with request.trace.stage("fuse"):
+        cosines, bm25 = complete_scores(request, connection, query, words, dict(nearest), dict(worded))
+        contributions = fuse(cosines, bm25, request.parameters)
+    ranks = {
+        "vector": {key: rank for rank, (key, _) in enumerate(nearest, start=1)},
+        "keyword": {key: rank for rank, (key, _) in enumerate(worded, start=1)},
+    }
+    hits = []
+    for key, parts in contributions.items():
+        legs = {"vector": Leg(cosines[key], ranks["vector"].get(key), parts["vector"])}
+        if key in bm25:
+            legs["keyword"] = Leg(bm25[key], ranks["keyword"].get(key), parts["keyword"])
+        hits.append(Hit(key, sum(leg.contribution for leg in legs.values()), legs))
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+
+def complete_scores(
+    request: Request, connection: Any, query: str, words: Words, cosines: dict[int, float], bm25: dict[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Return both legs' scores for the union of their candidates."""
+    store, vector = request.store, request.encoded(query).vector
+    without_cosine = sorted(bm25.keys() - cosines.keys())
+    without_bm25 = sorted(cosines.keys() - bm25.keys())
+    if without_cosine:
+        cosines = cosines | store.cosines(connection, vector, without_cosine)
+    if without_bm25:
+        bm25 = bm25 | store.term_scores(connection, words.weights, without_bm25)
+    return cosines, bm25
+
+
+def fuse(
+    cosines: Mapping[int, float], bm25: Mapping[int, float], parameters: Mapping[str, Any]
+) -> dict[int, dict[str, float]]:
+    """Fuse by the strategy's parameters: ``fusion`` ("convex" or "rrf") and ``vector_weight`` (0..1)."""
+    weights = {"vector": parameters["vector_weight"], "keyword": 1 - parameters["vector_weight"]}
+    if parameters["fusion"] == "rrf":
+        return reciprocal_rank({"vector": cosines, "keyword": bm25}, weights)
+    return convex({"vector": min_max(cosines), "keyword": min_max(bm25, floor=0.0)}, weights)

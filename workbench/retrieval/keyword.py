@@ -1,0 +1,66 @@
+"""The keyword leg: passages that hold the question's words, by BM25 over the postings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from workbench.retrieval.bm25 import ceiling, weigh
+from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.request import Hit, Request
+from workbench.storage.rows import Candidate, IndexTotals, QueryTerm, TermWeights
+from workbench.types import Leg
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The question's terms, weighed against the whole index."""
+
+    terms: tuple[QueryTerm, ...]
+    totals: IndexTotals
+    weights: TermWeights
+
+
+def read_words(request: Request, connection: Any, query: str) -> Words:
+    """Analyse the question as the passages were analysed, and weigh its terms."""
+    with request.trace.stage("keyword"):
+        totals = request.store.totals(connection)
+        terms = tuple(request.store.query_terms(connection, query))
+    if not terms:
+        request.trace.note("keyword: the question has no words to look up")
+    elif not any(term.id is not None for term in terms):
+        request.trace.note("keyword: none of the question's words occur in the index")
+    return Words(terms, totals, weigh(terms, totals))
+
+
+def keyword_candidates(request: Request, connection: Any, words: Words, limit: int) -> list[Candidate]:
+    """Return the passages in scope with the highest BM25 scores, best first."""
+    with request.trace.stage("keyword"):
+        return request.store.best_by_terms(connection, words.weights, request.scope, limit)
+
+
+class KeywordRetriever(BaseRetriever):
+    """Rank by BM25 alone; the score is the share of what the question's words could give at most."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        request, query = self._request, query_bundle.query_str
+        with request.store.reading() as connection:
+            words = read_words(request, connection, query)
+            found = keyword_candidates(request, connection, words, request.limit)
+            if not found:
+                return []
+            highest = ceiling(words.weights)
+            cosines = request.store.cosines(connection, request.encoded(query).vector, [key for key, _ in found])
+            hits = []
+            for rank, (key, bm25) in enumerate(found, start=1):
+                score = bm25 / highest
+                legs = {"keyword": Leg(score=bm25, rank=rank, contribution=score), "vector": Leg(score=cosines[key])}
+                hits.append(Hit(key, score, legs))
+            return to_nodes(request, connection, hits)

@@ -1,0 +1,45 @@
+"""One search request: what its legs and stages share, made anew for each, so that no scope is ever carried over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from workbench.models.encoder import EncodedQuery, Encoder
+from workbench.retrieval.trace import Trace
+from workbench.storage.vector_store import PassageStore
+from workbench.types import Leg, ResolvedScope
+
+
+@dataclass(slots=True)
+class Request:
+    """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked."""
+
+    store: PassageStore
+    encoder: Encoder
+    scope: ResolvedScope
+    limit: int
+    parameters: Mapping[str, Any]
+    trace: Trace = field(default_factory=Trace)
+    _encoded: dict[str, EncodedQuery] = field(default_factory=dict)
+
+    def share_encoded(self, encoded: dict[str, EncodedQuery]) -> None:
+        """Use embedded queries of other requests with the same model, and give them ours."""
+        self._encoded = encoded
+
+    def encoded(self, query: str) -> EncodedQuery:
+        """Return the query as the model sees it, computed once a request."""
+        if query not in self._encoded:
+            with self.trace.stage("embed"):
+                self._encoded[query] = self.encoder.encode_query(query)
+        return self._encoded[query]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A candidate with what each leg says; ``score`` is the sum of the legs' contributions."""
+
+    id: int
+    score: float
+    legs: Mapping[str, Leg]

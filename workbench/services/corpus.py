@@ -1,0 +1,112 @@
+"""What every service stands on: the tables, the models and one store an index, opened once a process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from workbench.errors import Conflict, ModelError, NotFound, WorkbenchError
+from workbench.storage.database import Database
+from workbench.storage.documents import Documents
+from workbench.storage.indexes import Indexes
+from workbench.storage.projects import Projects
+from workbench.storage.sources import Sources
+from workbench.types import Index
+
+if TYPE_CHECKING:
+    from workbench.models.encoder import Encoder
+    from workbench.storage.vector_store import PassageStore
+
+DEFAULT_INDEX = "main"
+
+
+class Corpus:
+    """The shared ground of the services; thread-safe."""
+
+    def __init__(
+        self,
+        database: Database,
+        reader: Database,
+        load_encoder: Callable[[str], Encoder],
+        default_model: str,
+    ) -> None:
+        """``load_encoder`` turns a model's name into an encoder; each is loaded once."""
+        self.database, self.reader = database, reader
+        self.projects, self.sources = Projects(database), Sources(database)
+        self.documents, self.indexes = Documents(database), Indexes(database)
+        self._load_encoder, self._default_model = load_encoder, default_model
+        self._encoders: dict[str, Encoder] = {}
+        self._stores: dict[tuple[str, datetime | None], PassageStore] = {}
+        self._lock = threading.RLock()
+
+    def encoder(self, name: str | None = None) -> Encoder:
+        """Return a model by name, by default the one new indexes use.
+
+        Raises:
+            ModelError: the model an index was built with cannot be loaded here.
+        """
+        wanted = name or self._default_model
+        with self._lock:
+            if wanted not in self._encoders:
+                self._encoders[wanted] = self._load_encoder(wanted)
+            return self._encoders[wanted]
+
+    def encoder_of(self, index: Index) -> Encoder:
+        """Return the model an index was built with. Raises ModelError saying which one is missing."""
+        try:
+            return self.encoder(index.embedding_model)
+        except WorkbenchError as error:
+            raise ModelError(
+                f"The index {index.name!r} was built with the model {index.embedding_model!r}, which cannot be used "
+                f"here: {error} Or search another index."
+            ) from error
+
+    def index(self, name: str | None = None) -> Index:
+        """Return an index by name, or the default one, which is made on first use. Raises NotFound."""
+        if name is not None:
+            return self.indexes.get(name)
+        try:
+            return self.indexes.get()
+        except NotFound:
+            self._make_default()
+            return self.indexes.get()
+
+    def store(self, index: Index) -> PassageStore:
+        """Return the store of an index; one an index and process, because building it costs milliseconds."""
+        from workbench.storage.vector_store import PassageStore
+
+        key = (index.name, index.created_at)  # a dropped index's name may come back with other tables
+        with self._lock:
+            if key not in self._stores:
+                self._stores[key] = PassageStore(self.database, index, self.reader)
+            return self._stores[key]
+
+    def stores_of_model(self, model: str, but: str) -> list[PassageStore]:
+        """Return the stores of the other indexes of the same model, whose vectors can be used again."""
+        return [self.store(self.indexes.get(name)) for name in self.indexes.of_model(model) if name != but]
+
+    def close(self) -> None:
+        """Give back every connection of the databases and of the stores."""
+        from workbench.storage.sqlalchemy_engines import dispose
+
+        for database in {self.database, self.reader}:
+            dispose(database.url)
+            database.close()
+
+    def _make_default(self) -> None:
+        from workbench.ingestion.chunking import DEFAULT_CHUNKER
+
+        encoder = self.encoder()
+        try:
+            self.indexes.create(
+                DEFAULT_INDEX,
+                chunker=DEFAULT_CHUNKER,
+                chunker_options={},
+                embedding_model=encoder.name,
+                dimensions=encoder.dimensions,
+                is_default=True,
+            )
+        except Conflict:  # another process made it a moment ago
+            return

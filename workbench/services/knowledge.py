@@ -1,0 +1,245 @@
+"""Sources and documents: bringing them in, showing them, changing and removing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InvalidInput, NotFound, choices
+from workbench.services.corpus import Corpus
+from workbench.types import SOURCE_TYPES, Document, IngestReport, Progress, Source, Value
+
+if TYPE_CHECKING:
+    from workbench.ingestion.incoming import Incoming
+    from workbench.storage.rows import StoredPassage
+
+OnProgress = Callable[[Progress], None]
+UPLOADS = "Uploads"  # the source of what comes in without one
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted(Value):
+    """What a deletion took along."""
+
+    kind: str
+    id: str
+    title: str
+    sources: int = 0
+    documents: int = 0
+    passages: int = 0
+
+
+class KnowledgeService:
+    """The verbs over sources and documents."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    # --- bringing documents in --------------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        paths: Iterable[Path | str],
+        *,
+        source: str | None = None,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Read files and folders into a source (its id or title; made when no source has that title).
+
+        Raises:
+            InvalidInput: none of the paths exists.
+            Cancelled: ``should_stop`` said so; what was stored stays.
+        """
+        from workbench.ingestion.incoming import files_under
+
+        given = [Path(path) for path in paths]
+        if not any(path.exists() for path in given):
+            raise InvalidInput(f"There is no such file or folder: {choices(str(path) for path in given)}.")
+        title = source or (given[0].resolve().name if len(given) == 1 and given[0].is_dir() else UPLOADS)
+        target = self.source_for(title, project=project, folder=folder, tags=tags)
+        items, failures = files_under(given)
+        return self.ingest_items(
+            target.id, items, failures=failures, index=index, on_progress=on_progress, should_stop=should_stop
+        )
+
+    def ingest_items(
+        self,
+        source_id: str,
+        items: Sequence[Incoming],
+        *,
+        failures: Iterable[Any] = (),
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Bring uploads, pages or texts into an existing source."""
+        from workbench.ingestion.pipeline import Pipeline
+
+        corpus = self._corpus
+        chosen = corpus.index(index)
+        pipeline = Pipeline(
+            corpus.database,
+            corpus.documents,
+            corpus.indexes,
+            corpus.store(chosen),
+            corpus.encoder_of(chosen),
+            reuse=corpus.stores_of_model(chosen.embedding_model, but=chosen.name),
+        )
+        return pipeline.ingest(source_id, items, failures=failures, on_progress=on_progress, should_stop=should_stop)
+
+    def source_for(
+        self,
+        key: str,
+        *,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+        source_type: str = "upload",
+    ) -> Source:
+        """Return the source with that id or title in that place, made when there is none; new tags are added."""
+        place = self._place(project, folder)
+        try:
+            found = self._corpus.sources.find(key)
+            if project is None or found.project_id == place["project_id"]:
+                wanted = tuple(dict.fromkeys((*found.tags, *tags)))
+                changes: dict[str, Any] = {} if wanted == found.tags else {"tags": wanted}
+                if place["folder_id"] and place["folder_id"] != found.folder_id:
+                    changes |= place
+                return self._corpus.sources.update(found.id, **changes) if changes else found
+        except NotFound:
+            if key.startswith("src_"):
+                raise
+        return self._corpus.sources.create(check_title(key), tags=clean_tags(tags), source_type=source_type, **place)
+
+    # --- sources ----------------------------------------------------------------------------------------------------
+
+    def create_source(
+        self,
+        title: str,
+        *,
+        source_type: str = "upload",
+        url: str | None = None,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+    ) -> Source:
+        """Create an empty source. Raises InvalidInput or Conflict."""
+        valid = [kind for kind in SOURCE_TYPES if kind != "dataset"]
+        if source_type not in valid:
+            raise InvalidInput(f"A source cannot be of type {source_type!r}; use one of {choices(valid)}.")
+        place = self._place(project, folder)
+        return self._corpus.sources.create(
+            check_title(title), source_type=source_type, url=url, tags=clean_tags(tags), **place
+        )
+
+    def sources(self, **conditions: Any) -> list[Source]:
+        """Return sources; conditions: scope, project_id, source_type, limit, offset."""
+        return self._corpus.sources.list(**conditions)
+
+    def count_sources(self, **conditions: Any) -> int:
+        """Return how many sources satisfy the conditions."""
+        return self._corpus.sources.count(**conditions)
+
+    def source(self, key: str) -> Source:
+        """Return a source by id, exact title or URL. Raises NotFound."""
+        return self._corpus.sources.find(key)
+
+    def update_source(
+        self,
+        key: str,
+        *,
+        title: str | None = None,
+        url: str | None = None,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] | None = None,
+        language: str | None = None,
+    ) -> Source:
+        """Change what is given; project "" makes the source global, folder "" takes it out of its folder."""
+        source = self.source(key)
+        changes: dict[str, Any] = {"title": title and check_title(title), "url": url, "language": language}
+        changes = {name: value for name, value in changes.items() if value is not None}
+        if tags is not None:
+            changes["tags"] = clean_tags(tags)
+        if project is not None:
+            changes |= self._place(project or None, folder or None)
+        elif folder is not None:
+            changes |= self._place(source.project_id, folder or None)
+        return self._corpus.sources.update(source.id, **changes)
+
+    def delete_source(self, key: str) -> Deleted:
+        """Delete a source with its documents and passages; reports what went. Raises NotFound."""
+        source = self.source(key)
+        names = [index.name for index in self._corpus.indexes.list()] + self._corpus.indexes.of_dataset(source.id)
+        own = self._corpus.indexes.of_dataset(source.id)
+        for name in own:
+            self._corpus.indexes.drop(name)
+        self._corpus.sources.delete(source.id, [name for name in names if name not in own])
+        return Deleted("source", source.id, source.title, 1, source.documents_count, source.passages_count)
+
+    def tags(self) -> dict[str, int]:
+        """Return every tag with the number of its sources."""
+        return self._corpus.sources.tags()
+
+    # --- documents --------------------------------------------------------------------------------------------------
+
+    def documents(self, **conditions: Any) -> list[Document]:
+        """Return documents without their text; conditions: source_id, document_type, contains, limit, offset."""
+        return self._corpus.documents.list(**conditions)
+
+    def count_documents(self, **conditions: Any) -> int:
+        """Return how many documents satisfy the conditions."""
+        return self._corpus.documents.count(**conditions)
+
+    def document(self, document_id: str) -> Document:
+        """Return a document with its whole text. Raises NotFound."""
+        return self._corpus.documents.get(document_id)
+
+    def document_file(self, document_id: str) -> tuple[str, str, bytes] | None:
+        """Return (name, media type, bytes) of the original, where it was kept (PDF)."""
+        return self._corpus.documents.file(document_id)
+
+    def passages(self, document_id: str, *, index: str | None = None) -> list[StoredPassage]:
+        """Return a document's passages in reading order, as an index holds them."""
+        return self._corpus.store(self._corpus.index(index)).passages_of_document(document_id)
+
+    def update_document(self, document_id: str, **fields: Any) -> Document:
+        """Change title, url or metadata (merged). Raises NotFound."""
+        return self._corpus.documents.update(document_id, **fields)
+
+    def delete_document(self, document_id: str) -> Deleted:
+        """Delete a document with its passages; reports what went. Raises NotFound."""
+        document = self.document(document_id)
+        self._corpus.documents.delete([document_id])
+        return Deleted("document", document_id, document.title, 0, 1, document.passages_count)
+
+    def _place(self, project: str | None, folder: str | None) -> dict[str, Any]:
+        if not project:
+            if folder:
+                raise InvalidInput("A folder belongs to a project; name the project too.")
+            return {"project_id": None, "folder_id": None}
+        owner = self._corpus.projects.get(project)
+        found = self._corpus.projects.folder(owner.id, folder) if folder else None
+        return {"project_id": owner.id, "folder_id": found.id if found else None}
+
+
+def check_title(title: str) -> str:
+    """Return a title without control characters. Raises InvalidInput when it is empty or overlong."""
+    clean = " ".join("".join(char if char.isprintable() else " " for char in title).split())
+    if not clean:
+        raise InvalidInput("The title is empty; give it a name.")
+    if len(clean) > 300:
+        raise InvalidInput(f"The title has {len(clean)} characters; shorten it to at most 300.")
+    return clean
+
+
+def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Return tags trimmed, each once, empty ones left out."""
+    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in tags if tag.strip()))

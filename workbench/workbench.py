@@ -1,0 +1,171 @@
+"""The composition root: builds everything from the settings and owns the shutdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from workbench.services.corpus import Corpus
+from workbench.services.health import HealthService
+from workbench.services.index_builds import IndexService
+from workbench.services.knowledge import KnowledgeService
+from workbench.services.projects import ProjectService
+from workbench.services.search import SearchService
+from workbench.settings import Settings, load_settings
+from workbench.types import Comparison, IngestReport, Progress, Scope, SearchResult
+
+if TYPE_CHECKING:
+    from workbench.models.encoder import Encoder
+
+OnProgress = Callable[[Progress], None]
+
+
+class Workbench:
+    """One corpus and everything that can be done with it; open it with ``Workbench.open()``.
+
+    May be used from any thread, from a running event loop, and by several processes at once on one database.
+    """
+
+    def __init__(self, settings: Settings, corpus: Corpus, *, embedded: bool) -> None:
+        """Use ``Workbench.open``."""
+        self.settings = settings
+        self.corpus = corpus
+        self.search_service = SearchService(corpus)
+        self.knowledge = KnowledgeService(corpus)
+        self.projects = ProjectService(corpus)
+        self.indexes = IndexService(corpus)
+        self.health = HealthService(corpus, settings.home, embedded)
+
+    @classmethod
+    def open(
+        cls,
+        home: Path | str | None = None,
+        database_url: str | None = None,
+        *,
+        settings: Settings | None = None,
+    ) -> Self:
+        """Open the workbench: start or join the database, bring it up to date.
+
+        Arguments win over the environment. Models load when they are first used.
+
+        Raises:
+            ConfigurationError: a setting is wrong.
+            StorageError: the database cannot be reached.
+        """
+        from workbench.storage.database import Database
+        from workbench.storage.migrate import migrate
+        from workbench.storage.server import embedded_url
+
+        chosen = settings or load_settings(home=home, database_url=database_url)
+        given = chosen.database_url.get_secret_value() if chosen.database_url else None
+        url = given or embedded_url(chosen.postgres_dir)
+        migrate(url)
+        database = Database(url, pool_size=chosen.pool_size)
+        replica = chosen.read_database_url
+        reader = Database(replica.get_secret_value(), pool_size=chosen.pool_size) if replica else database
+
+        def load(name: str) -> Encoder:
+            from workbench.models.registry import load_encoder
+
+            return load_encoder(name, chosen.models_dir, chosen.embedding_threads)
+
+        return cls(chosen, Corpus(database, reader, load, chosen.embedding_model), embedded=given is None)
+
+    def close(self) -> None:
+        """Give back every connection."""
+        self.corpus.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- the verbs of a notebook ------------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        source: str | None = None,
+        *,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: Callable[[], bool] | None = None,
+    ) -> IngestReport:
+        """Read files and folders into a source, with a progress bar unless ``on_progress`` takes its place.
+
+        Raises:
+            InvalidInput: none of the paths exists. NotFound: no such project, folder or index.
+        """
+        from workbench.progress import progress_bar
+
+        given = [paths] if isinstance(paths, str | Path) else list(paths)
+        with progress_bar("Ingest", on_progress) as show:
+            return self.knowledge.ingest(
+                given,
+                source=source,
+                project=project,
+                folder=folder,
+                tags=tags,
+                index=index,
+                on_progress=show,
+                should_stop=should_stop,
+            )
+
+    def search(
+        self,
+        query: str,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        *,
+        index: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> SearchResult:
+        """Return the best passages for a query, best first.
+
+        Raises:
+            InvalidInput: an empty query, unknown strategy or parameter. ScopeError: an unknown name in the scope.
+        """
+        return self.search_service.search(
+            query, strategy=strategy, limit=limit, scope=scope, index=index, parameters=parameters
+        )
+
+    def compare(
+        self,
+        query: str,
+        strategies: Sequence[str] = ("vector", "keyword", "hybrid", "rerank"),
+        limit: int = 10,
+        scope: Scope | None = None,
+        *,
+        index: str | None = None,
+        parameters: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Comparison:
+        """Answer one query by several strategies, side by side. Raises what ``search`` raises."""
+        return self.search_service.compare(
+            query, strategies=strategies, limit=limit, scope=scope, index=index, parameters=parameters
+        )
+
+    def query_engine(self, strategy: str = "rerank", limit: int = 10, scope: Scope | None = None, **more: Any) -> Any:
+        """Return a LlamaIndex query engine of a strategy, for whoever wants to build on it."""
+        return self.search_service.query_engine(strategy, limit=limit, scope=scope, **more)
+
+    def status(self) -> dict[str, Any]:
+        """Return counts, indexes, sizes and versions."""
+        return self.health.status()
+
+    def warm(self) -> None:
+        """Load the default model and open the database, so that the first search is as fast as the others."""
+        index = self.corpus.index()
+        self.corpus.encoder_of(index).encode_query("warm")
+        self.corpus.store(index)
+
+    def __repr__(self) -> str:
+        return f"Workbench(home={str(self.settings.home)!r})"

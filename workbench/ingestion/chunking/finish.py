@@ -81,7 +81,7 @@ def _common_path(blocks: list[Block]) -> tuple[str, ...]:
 
 def _kind(blocks: list[Block]) -> Kind:
     """The one kind of all blocks but headings; "text" where they are mixed."""
-    kinds = {block.kind for block in blocks} - {"heading"}
+    kinds: set[Kind] = {block.kind for block in blocks if block.kind != "heading"}
     if not kinds:
         return "heading" if blocks else "text"
     return kinds.pop() if len(kinds) == 1 else "text"

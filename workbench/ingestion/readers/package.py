@@ -38,7 +38,7 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
 
 def parse_xml(data: bytes) -> Any:
     """Parse XML without entities and without network."""
-    from lxml import etree
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
 

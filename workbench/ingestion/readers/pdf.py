@@ -34,7 +34,8 @@ def read_pdf(data: bytes, name: str) -> Draft:
 
 
 def _parsed(data: bytes, name: str) -> Any:
-    from liteparse import LiteParse, ParseError
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParseError
 
     parser = LiteParse(
         ocr_enabled=False,

@@ -79,9 +79,13 @@ class FrameworkEncoder:
         self._lock = Lock()
         self._embedding: Any = None
 
-    @cached_property
+    @property
     def dimensions(self) -> int:
         """Length of a vector, asked of the model once."""
+        return self._found_dimensions
+
+    @cached_property
+    def _found_dimensions(self) -> int:
         return self._vectors("get_text_embedding", "dimensions").shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:

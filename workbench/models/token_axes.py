@@ -23,11 +23,11 @@ class TokenAxes:
 
     def project(self, tokens: FloatArray) -> FloatArray:
         """Return the centred coordinates, shape (tokens, 128)."""
-        return tokens @ self.axes.T - self.axes @ self.mean
+        return np.subtract(tokens, self.mean) @ self.axes.T
 
-    def bits(self, tokens: FloatArray) -> bytes:
-        """Return the signs of the coordinates, 16 bytes a token; a set bit is a coordinate above the mean."""
-        return np.packbits(self.project(tokens) > 0, axis=1).tobytes()
+    def bits(self, tokens: FloatArray) -> NDArray[np.uint8]:
+        """Return the signs of the coordinates, shape (tokens, 16); a set bit is a coordinate above the mean."""
+        return np.packbits(self.project(tokens) > 0, axis=1)
 
     def directions(self, tokens: FloatArray) -> FloatArray:
         """Return the coordinates scaled to length 1 for each token."""

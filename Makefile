@@ -1,0 +1,108 @@
+# Two commands set everything up on a fresh machine: `make app` and `make test`. `make` alone lists all of them.
+
+PORT ?= 8501
+ARGS ?=
+PYTEST_ARGS ?=
+
+# As root the embedded Postgres runs as a user of its own, which has to reach its program files: a checkout below a
+# private folder therefore keeps its environment outside of it.
+VENV ?= $(shell place="$(CURDIR)/.venv"; at="$(CURDIR)"; \
+	if [ "$$(id -u)" = 0 ]; then while [ "$$at" != / ]; do \
+		ls -ld "$$at" | grep -Eq '^d...r.[xs]r.[xt]' || { \
+			place="/var/lib/rag-workbench/venv-$$(printf %s "$(CURDIR)" | cksum | cut -d' ' -f1)"; break; }; \
+		at="$$(dirname "$$at")"; done; fi; echo "$$place")
+BIN := $(VENV)/bin
+APP_READY := $(VENV)/.ready-app
+TEST_READY := $(VENV)/.ready-test
+
+.DEFAULT_GOAL := help
+.PHONY: help app mcp worker evals bench test check format lock chromium docs clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+app: $(APP_READY) ## Set everything up and serve the app at http://localhost:$(PORT) (PORT= for another)
+	@$(BIN)/workbench app --port $(PORT) $(ARGS)
+
+mcp: $(APP_READY) ## Serve the tools to agents over MCP (ARGS="--transport http" for HTTP)
+	@$(BIN)/workbench mcp $(ARGS)
+
+worker: $(APP_READY) ## Run the background jobs
+	@$(BIN)/workbench worker $(ARGS)
+
+evals: $(TEST_READY) ## Measure every strategy on the sample questions (ARGS= for other data)
+	@$(BIN)/python -m evals $(ARGS)
+
+bench: $(TEST_READY) ## Measure speed (ARGS="--passages 100000")
+	@$(BIN)/workbench bench $(ARGS)
+
+test: $(TEST_READY) chromium ## Run every test, the notebooks included
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@if ls notebooks/*.ipynb >/dev/null 2>&1; then $(BIN)/python -m pytest --nbval notebooks; fi
+
+check: $(TEST_READY) ## Check format, lint, types and imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+format: $(TEST_READY) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(VENV)/.created ## Resolve the dependencies anew into the two lock files
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --upgrade \
+		pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group dev \
+		-c requirements.lock pyproject.toml -o requirements-dev.lock
+
+clean: ## Remove the environment (documents and models stay in WORKBENCH_HOME)
+	rm -rf $(VENV) artifacts dist
+
+# --- the environment ---------------------------------------------------------------------------------------------
+
+$(VENV)/.created:
+	@python=""; for try in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
+		if $$try -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1; then \
+			python=$$try; break; fi; done; \
+	if [ -z "$$python" ]; then \
+		echo "No Python 3.11, 3.12 or 3.13 was found; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	mkdir -p "$(dir $(VENV))"; \
+	echo "Making the environment with $$($$python --version)" >&2; \
+	$$python -m venv --clear "$(VENV)" || { \
+		echo "$$python cannot make an environment; on Debian and Ubuntu install its package python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install -q uv || echo "uv is not to be had; pip takes its place, which is slower" >&2
+	@touch $@
+
+# $(call install,LOCK): exactly what the lock lists, then this project, so that edits take effect at once
+define install
+	@echo "Installing $(1)" >&2
+	@if [ -x $(BIN)/uv ]; then \
+		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r $(1) && \
+		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .; \
+	else \
+		$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(1) && \
+		$(BIN)/python -m pip install -q --no-deps -e .; \
+	fi
+endef
+
+$(APP_READY): requirements.lock pyproject.toml | $(VENV)/.created
+	$(call install,requirements.lock)
+	@touch $@
+
+$(TEST_READY): requirements-dev.lock pyproject.toml | $(VENV)/.created
+	$(call install,requirements-dev.lock)
+	@touch $@ $(APP_READY)
+
+chromium:
+	@for try in "$$CHROMIUM" chromium chromium-browser google-chrome "/Applications/Chromium.app/Contents/MacOS/Chromium" \
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"; do \
+		if [ -n "$$try" ] && command -v "$$try" >/dev/null 2>&1; then exit 0; fi; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing Chromium for the browser tests" >&2; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
+			fonts-liberation >/dev/null; \
+	else \
+		echo "The browser tests need Chromium: install the package 'chromium' (or Google Chrome), or set CHROMIUM to its path" >&2; \
+		exit 1; \
+	fi

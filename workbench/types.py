@@ -120,7 +120,8 @@ class Scope(Value):
 class ResolvedScope(Value):
     """A scope after names became ids; ``source_ids`` None means no restriction, an empty tuple nothing.
 
-    ``preferred_source_ids`` win between passages that match equally well (a project's own sources).
+    ``preferred_source_ids`` win between passages that match equally well (a project's own sources);
+    ``without_documents`` are left out (those already found, when more are looked for).
     """
 
     source_ids: tuple[str, ...] | None = None
@@ -129,6 +130,7 @@ class ResolvedScope(Value):
     since: date | None = None
     until: date | None = None
     preferred_source_ids: tuple[str, ...] = ()
+    without_documents: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -141,7 +143,7 @@ class ResolvedScope(Value):
         """True when nothing is filtered out."""
         return (
             self.source_ids is None and self.document_ids is None and not self.document_types
-            and self.since is None and self.until is None
+            and self.since is None and self.until is None and not self.without_documents
         )  # fmt: skip
 
 

@@ -8,11 +8,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.services.corpus import Corpus
+from workbench.services.documents import DocumentService
 from workbench.services.health import HealthService
 from workbench.services.index_builds import IndexService
 from workbench.services.knowledge import KnowledgeService
+from workbench.services.pages import PageService
 from workbench.services.projects import ProjectService
 from workbench.services.search import SearchService
+from workbench.services.tool_calls import ToolCallService
 from workbench.settings import Settings, load_settings
 from workbench.types import Comparison, IngestReport, Progress, Scope, SearchResult
 
@@ -34,6 +37,9 @@ class Workbench:
         self.corpus = corpus
         self.search_service = SearchService(corpus)
         self.knowledge = KnowledgeService(corpus)
+        self.documents = DocumentService(corpus, self.knowledge)
+        self.pages = PageService(corpus, self.search_service)
+        self.tool_calls = ToolCallService(corpus)
         self.projects = ProjectService(corpus)
         self.indexes = IndexService(corpus)
         self.health = HealthService(corpus, settings.home, embedded)

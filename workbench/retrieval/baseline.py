@@ -48,7 +48,7 @@ class FrameworkHybridRetriever(BaseRetriever):
         nodes = []
         for rank, node_id in enumerate(order, start=1):
             key = keys[node_id]
-            if key is None or key not in stored:
+            if key is None or key not in stored or not request.similar_enough(cosines[key]):
                 continue
             score = max(0.0, cosines[key])
             leg = Leg(score=cosines[key], rank=rank, contribution=score)

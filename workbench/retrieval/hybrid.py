@@ -50,6 +50,8 @@ def hybrid_hits(request: Request, connection: Any, query: str, pool: int) -> lis
     }
     hits = []
     for key, parts in contributions.items():
+        if not request.similar_enough(cosines[key]):
+            continue  # the vector leg brings at least as many as are kept, so whoever is similar enough is here
         legs = {"vector": Leg(cosines[key], ranks["vector"].get(key), parts["vector"])}
         if key in bm25:
             legs["keyword"] = Leg(bm25[key], ranks["keyword"].get(key), parts["keyword"])

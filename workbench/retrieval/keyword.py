@@ -14,6 +14,8 @@ from workbench.retrieval.request import Hit, Request
 from workbench.storage.rows import Candidate, IndexTotals, QueryTerm, TermWeights
 from workbench.types import Leg
 
+DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, where that was asked for
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -42,6 +44,22 @@ def keyword_candidates(request: Request, connection: Any, words: Words, limit: i
         return request.store.best_by_terms(connection, words.weights, request.scope, limit)
 
 
+def similar_candidates(
+    request: Request, connection: Any, query: str, words: Words
+) -> tuple[list[Candidate], dict[int, float]]:
+    """Return keyword candidates and their cosines, as deep as it takes to have enough that are similar enough."""
+    depth = request.limit
+    while True:
+        found = keyword_candidates(request, connection, words, depth)
+        if not found:
+            return [], {}
+        cosines = request.store.cosines(connection, request.encoded(query).vector, [key for key, _ in found])
+        enough = sum(request.similar_enough(cosine) for cosine in cosines.values()) >= request.limit
+        if enough or len(found) < depth or depth >= DEEPEST:
+            return found, cosines
+        depth = min(DEEPEST, depth * 4)
+
+
 class KeywordRetriever(BaseRetriever):
     """Rank by BM25 alone; the score is the share of what the question's words could give at most."""
 
@@ -53,14 +71,15 @@ class KeywordRetriever(BaseRetriever):
         request, query = self._request, query_bundle.query_str
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
-            found = keyword_candidates(request, connection, words, request.limit)
+            found, cosines = similar_candidates(request, connection, query, words)
             if not found:
                 return []
             highest = ceiling(words.weights)
-            cosines = request.store.cosines(connection, request.encoded(query).vector, [key for key, _ in found])
             hits = []
             for rank, (key, bm25) in enumerate(found, start=1):
+                if not request.similar_enough(cosines[key]):
+                    continue
                 score = bm25 / highest
                 legs = {"keyword": Leg(score=bm25, rank=rank, contribution=score), "vector": Leg(score=cosines[key])}
                 hits.append(Hit(key, score, legs))
-            return to_nodes(request, connection, hits)
+            return to_nodes(request, connection, hits[: request.limit])

@@ -14,19 +14,28 @@ from workbench.types import Leg, ResolvedScope
 
 @dataclass(slots=True)
 class Request:
-    """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked."""
+    """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked.
+
+    ``min_similarity`` is the least cosine between query and passage, judged before the cut to the limit, so that as
+    many as asked are found where as many reach it; 0 asks for none.
+    """
 
     store: PassageStore
     encoder: Encoder
     scope: ResolvedScope
     limit: int
     parameters: Mapping[str, Any]
+    min_similarity: float = 0.0
     trace: Trace = field(default_factory=Trace)
     _encoded: dict[str, EncodedQuery] = field(default_factory=dict)
 
     def share_encoded(self, encoded: dict[str, EncodedQuery]) -> None:
         """Use embedded queries of other requests with the same model, and give them ours."""
         self._encoded = encoded
+
+    def similar_enough(self, cosine: float) -> bool:
+        """Tell whether a passage of that cosine may be shown."""
+        return self.min_similarity <= 0 or cosine >= self.min_similarity
 
     def encoded(self, query: str) -> EncodedQuery:
         """Return the query as the model sees it, computed once a request."""

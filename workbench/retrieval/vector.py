@@ -33,6 +33,8 @@ class VectorRetriever(BaseRetriever):
             found = vector_candidates(request, connection, query_bundle.query_str, request.limit)
             hits = []
             for rank, (key, cosine) in enumerate(found, start=1):
+                if not request.similar_enough(cosine):
+                    break  # best first: the rest are less similar still
                 score = max(0.0, cosine)
                 hits.append(Hit(key, score, {"vector": Leg(score=cosine, rank=rank, contribution=score)}))
             return to_nodes(request, connection, hits)

@@ -33,18 +33,46 @@ class SearchService:
         scope: Scope | None = None,
         index: str | None = None,
         parameters: Mapping[str, Any] | None = None,
+        min_similarity: float = 0.0,
     ) -> SearchResult:
         """Return the best passages for a query, best first; scores fall with rank and lie in 0..1.
+
+        ``min_similarity`` is the least cosine between query and passage, for every strategy; it is judged before the
+        cut to the limit.
 
         Raises:
             InvalidInput: an empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
             ScopeError: the scope names something that does not exist.
         """
+        return self.search_within(
+            query,
+            self.resolve(scope),
+            strategy=strategy,
+            limit=limit,
+            index=index,
+            parameters=parameters,
+            min_similarity=min_similarity,
+        )
+
+    def search_within(
+        self,
+        query: str,
+        scope: ResolvedScope,
+        *,
+        strategy: str | None = None,
+        limit: int = 10,
+        index: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        min_similarity: float = 0.0,
+    ) -> SearchResult:
+        """Search a scope whose names are resolved already. Raises what ``search`` raises."""
         check_query(query)
         if not 1 <= limit <= MOST_RESULTS:
             raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
-        resolved = self.resolve(scope)
-        request = self.request(strategy or DEFAULT_STRATEGY, resolved, limit, index, parameters)
+        if not 0 <= min_similarity <= 1:
+            raise InvalidInput(f"min_similarity cannot be {min_similarity}; use a number from 0 to 1.")
+        request = self.request(strategy or DEFAULT_STRATEGY, scope, limit, index, parameters)
+        request.min_similarity = min_similarity
         return self._run(query, strategy or DEFAULT_STRATEGY, request)
 
     def compare(

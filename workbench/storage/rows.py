@@ -134,7 +134,11 @@ def scope_statement(scope: ResolvedScope) -> str:
     if scope.is_everything:
         return "scope_everything"
     only_sources = (
-        scope.document_ids is None and not scope.document_types and scope.since is None and scope.until is None
+        scope.document_ids is None
+        and not scope.document_types
+        and not scope.without_documents
+        and scope.since is None
+        and scope.until is None
     )
     return "scope_sources" if only_sources else "scope_documents"
 
@@ -145,6 +149,7 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, Any]:
         "source_ids": None if scope.source_ids is None else list(scope.source_ids),
         "document_ids": None if scope.document_ids is None else list(scope.document_ids),
         "document_types": list(scope.document_types) or None,
+        "without": list(scope.without_documents) or None,
         "since": scope.since,
         "until": scope.until,
     }

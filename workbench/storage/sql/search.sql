@@ -10,6 +10,7 @@ p.source_id = ANY(%(source_ids)s)
     WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
       AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
       AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
+      AND (%(without)s::text[] IS NULL OR d.id <> ALL(%(without)s))
       AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
       AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
 
@@ -59,7 +60,7 @@ GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
 
 -- bm25_of: the BM25 scores of given passages
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-FROM unnest(%(ids)s::bigint[]) AS wanted (id)
+FROM unnest(%(ids)s::integer[]) AS wanted (id)
     CROSS JOIN unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
     JOIN {postings} o ON o.term_id = t.id AND o.passage_id = wanted.id
 GROUP BY o.passage_id
@@ -114,3 +115,12 @@ SELECT term, df FROM {lexicon} WHERE df > 0
 
 -- documents_in_scope: the documents with passages in a scope
 SELECT DISTINCT p.document_id FROM {data} p WHERE {scope}
+
+-- vector_index_drop: before a bulk load, which is faster without it
+DROP INDEX IF EXISTS {vector_index}
+
+-- vector_index_create: the HNSW graph, built in one go
+CREATE INDEX IF NOT EXISTS {vector_index} ON {data} USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)
+
+-- analyse: give the planner the table's numbers after a bulk load
+VACUUM ANALYZE {data}, {postings}, {lexicon}

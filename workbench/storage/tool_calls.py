@@ -1,0 +1,82 @@
+"""The log of tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from workbench.storage.database import Database, clean
+from workbench.storage.statements import statement
+from workbench.types import Value
+
+KEEP = 50_000  # calls; older ones go, so that the log never outgrows the corpus
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall(Value):
+    """One call: ``argument_sizes`` in characters of JSON, ``results`` None where the tool does not count."""
+
+    tool: str
+    called_at: datetime
+    duration_ms: float
+    answer_chars: int
+    query: str | None = None
+    argument_sizes: Mapping[str, int] = field(default_factory=dict)
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    results: int | None = None
+    error: str | None = None
+    id: int = 0
+    zero_result: bool = False
+
+
+class ToolCalls:
+    """The table ``tool_calls``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, calls: Sequence[ToolCall]) -> None:
+        """Write calls down in one transaction, and let the oldest go."""
+        with self._database.transaction() as connection:
+            for call in calls:
+                values = {
+                    "called_at": call.called_at,
+                    "tool": call.tool,
+                    "query": call.query,
+                    "duration_ms": call.duration_ms,
+                    "answer_chars": call.answer_chars,
+                    "results": call.results,
+                    "error": call.error,
+                }
+                sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean(dict(call.scope)))
+                statement_values = clean(values) | {"argument_sizes": sizes, "scope": scope}
+                connection.execute(statement("tool_call_insert"), statement_values)
+            connection.execute(statement("tool_call_prune"), {"keep": KEEP})
+
+    def list(
+        self,
+        *,
+        tool: str | None = None,
+        zero_only: bool = False,
+        queries_only: bool = False,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> list[ToolCall]:
+        """Return the last calls, newest first."""
+        parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
+        rows = self._database.rows(statement("tool_call_list"), parameters | {"limit": limit, "offset": offset})
+        return [ToolCall(**row) for row in rows]
+
+    def count(self, *, tool: str | None = None, zero_only: bool = False, queries_only: bool = False) -> int:
+        """Return how many calls ``list`` would give without a limit."""
+        parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
+        row = self._database.row(statement("tool_call_count"), parameters)
+        return int(row["n"]) if row else 0
+
+    def clear(self) -> None:
+        """Forget every call."""
+        self._database.rows(statement("tool_call_clear"))

@@ -1,1 +1,1 @@
-
+"""Evaluation: test sets, metrics, runs, and what their differences are worth."""

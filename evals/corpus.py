@@ -1,0 +1,119 @@
+"""Index a test set's corpus: a source of its own with indexes of its own, made once, apart from a person's sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evals.dataset import Dataset
+from workbench.errors import Conflict, NotFound
+from workbench.types import DATASET, Index, Progress, Source
+from workbench.workbench import Workbench
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCorpus:
+    """Where a test set can be searched; ``keys`` turns a document's id into the key that judgments name."""
+
+    index: Index
+    corpus_hash: str
+    documents: int
+    keys: Mapping[str, str]
+    failures: tuple[str, ...] = ()
+
+    @property
+    def index_hash(self) -> str:
+        """Equal where passages would be cut and embedded alike."""
+        return settings_hash(self.index)
+
+    def key(self, document_id: str) -> str:
+        """Return the name judgments use for a document."""
+        return self.keys.get(document_id, document_id)
+
+
+def settings_hash(index: Index) -> str:
+    """Hash how an index cuts and embeds, whatever it holds."""
+    settings = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+
+
+def index_corpus(
+    wb: Workbench,
+    dataset: Dataset,
+    like: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> IndexedCorpus:
+    """Return where the dataset can be searched, cut and embedded like the index ``like`` (default: the default one).
+
+    A corpus that is unchanged is used again; one that was left half done is gone on with.
+
+    Raises:
+        NotFound: no such index. Cancelled: ``should_stop`` said so.
+    """
+    model = wb.corpus.index(like)
+    if dataset.read_documents is None:
+        return _own(wb, model)
+    source = _source(wb, dataset)
+    index = _index(wb, dataset, source, model)
+    failures: tuple[str, ...] = ()
+    if index.status != "ready":
+        report = wb.knowledge.ingest_items(
+            source.id, dataset.documents, index=index.name, on_progress=on_progress, should_stop=should_stop
+        )
+        wb.corpus.indexes.set_status(index.name, "ready")
+        failures = tuple(f"{failure.path}: {failure.error}" for failure in report.failures)
+    known = wb.corpus.documents.known(source.id, index.name)
+    return IndexedCorpus(
+        index=wb.corpus.indexes.counted(index.name),
+        corpus_hash=dataset.corpus_hash,
+        documents=len(dataset.documents),
+        keys={document.id: key for key, document in known.items()},
+        failures=failures,
+    )
+
+
+def _own(wb: Workbench, index: Index) -> IndexedCorpus:
+    """The person's own sources: their hash changes with any document."""
+    counted = wb.corpus.indexes.counted(index.name)
+    digest = hashlib.sha256()
+    for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
+        digest.update(f"{document.id} {document.content_hash}\n".encode())
+    return IndexedCorpus(counted, digest.hexdigest(), counted.documents_count, {})
+
+
+def _source(wb: Workbench, dataset: Dataset) -> Source:
+    title = f"{dataset.name} {dataset.corpus_hash[:12]}"
+    for _ in range(2):
+        for source in wb.corpus.sources.list(source_type=DATASET):
+            if source.title == title:
+                return source
+        try:
+            return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": dataset.corpus_hash})
+        except Conflict:  # another process made it a moment ago
+            continue
+    raise Conflict(f"The corpus of {dataset.name!r} is being removed by another process; try again.")
+
+
+def _index(wb: Workbench, dataset: Dataset, source: Source, like: Index) -> Index:
+    digest = hashlib.sha256(f"{source.id} {dataset.corpus_hash} {settings_hash(like)}".encode()).hexdigest()[:8]
+    name = f"ds_{digest}_{like.chunker}"
+    try:
+        return wb.corpus.indexes.get(name)
+    except NotFound:
+        pass
+    try:
+        return wb.indexes.create(
+            name,
+            chunker=like.chunker,
+            options=like.chunker_options,
+            embedding_model=like.embedding_model,
+            dataset=source.id,
+        )
+    except Conflict:  # another process made it a moment ago
+        return wb.corpus.indexes.get(name)

@@ -1,0 +1,125 @@
+"""A test set as a value: questions, what answers them, and the corpus they are asked about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InvalidInput
+from workbench.types import Value
+
+if TYPE_CHECKING:
+    from workbench.ingestion.incoming import Incoming
+
+GRADES = {"not": 0, "partly": 1, "relevant": 2}  # what a person says of a hit
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Value):
+    """Something to ask; ``origin`` says where it comes from (folder, person, csv, agent, synthetic, llm)."""
+
+    id: str
+    text: str
+    reference_answer: str = ""
+    origin: str = "folder"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment(Value):
+    """What answers a question: a document by its key, or a span of characters of it; ``grade`` 0 is not at all."""
+
+    question_id: str
+    document: str
+    grade: int = 1
+    start: int | None = None
+    end: int | None = None
+    quote: str = ""
+
+    @property
+    def is_span(self) -> bool:
+        """True when a part of the document was judged, not the whole."""
+        return self.start is not None and self.end is not None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Questions with judgments over a corpus; ``read_documents`` None means the person's own sources.
+
+    With a corpus of its own a judgment names a document by its key there; without one, by the document's id.
+    """
+
+    name: str
+    questions: tuple[Question, ...]
+    judgments: tuple[Judgment, ...]
+    read_documents: Callable[[], Sequence[Incoming]] | None = None
+    version: int = 1
+
+    @cached_property
+    def documents(self) -> tuple[Incoming, ...]:
+        """The corpus, read once; empty for a test set over the person's own sources."""
+        return tuple(self.read_documents()) if self.read_documents else ()
+
+    @cached_property
+    def corpus_hash(self) -> str:
+        """Equal where the same documents would be indexed; "" without a corpus of its own."""
+        if self.read_documents is None:
+            return ""
+        digest = hashlib.sha256()
+        for item in self.documents:
+            for part in (item.key, item.title or "", item.name):
+                digest.update(f"{len(part)}:{part}".encode(errors="surrogatepass"))
+            digest.update(hashlib.sha256(item.load()).digest())
+        return digest.hexdigest()
+
+    @cached_property
+    def questions_hash(self) -> str:
+        """Equal where the same questions are judged alike, in whatever order they are listed."""
+        rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
+        rows += sorted(json.dumps([j.question_id, j.document, j.grade, j.start, j.end]) for j in self.judgments)
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+    @cached_property
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Question id -> document key -> grade, the best of a document's spans."""
+        grades: dict[str, dict[str, int]] = {}
+        for judgment in self.judgments:
+            of_question = grades.setdefault(judgment.question_id, {})
+            of_question[judgment.document] = max(judgment.grade, of_question.get(judgment.document, 0))
+        return grades
+
+    @cached_property
+    def spans(self) -> dict[str, tuple[Judgment, ...]]:
+        """Question id -> its judged spans that are relevant."""
+        found: dict[str, list[Judgment]] = {}
+        for judgment in self.judgments:
+            if judgment.is_span and judgment.grade > 0:
+                found.setdefault(judgment.question_id, []).append(judgment)
+        return {key: tuple(spans) for key, spans in found.items()}
+
+    @cached_property
+    def answerable(self) -> tuple[Question, ...]:
+        """The questions that something is relevant to; the others can measure nothing."""
+        relevant = {key for key, grades in self.qrels.items() if any(grade > 0 for grade in grades.values())}
+        return tuple(question for question in self.questions if question.id in relevant)
+
+    def only(self, ids: Sequence[str]) -> Dataset:
+        """Return the same test set with some of its questions, in the test set's order."""
+        wanted = set(ids)
+        return replace(
+            self,
+            questions=tuple(question for question in self.questions if question.id in wanted),
+            judgments=tuple(judgment for judgment in self.judgments if judgment.question_id in wanted),
+        )
+
+    def first(self, count: int | None) -> Dataset:
+        """Return the same test set with its first ``count`` answerable questions. Raises InvalidInput below 1."""
+        if count is None:
+            return self
+        if count < 1:
+            raise InvalidInput(f"The number of queries cannot be {count}; use a whole number of at least 1.")
+        return self.only([question.id for question in self.answerable[:count]])

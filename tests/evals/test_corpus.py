@@ -1,0 +1,51 @@
+"""A test set's corpus has a source and indexes of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from evals.corpus import index_corpus
+from evals.datasets import load_dataset
+from tests.evals.conftest import WriteDataset
+from workbench import Scope, Workbench
+from workbench.errors import ScopeError
+
+
+def test_a_corpus_is_indexed_once_and_used_again_while_unchanged(wb: Workbench, beir: WriteDataset) -> None:
+    root, seen = beir(), []
+    first = index_corpus(wb, load_dataset(root), on_progress=seen.append)
+    assert (first.documents, first.index.documents_count, set(first.keys.values()) >= {"cats", "owls"}) == (5, 5, True)
+    assert seen
+    seen.clear()
+    again = index_corpus(wb, load_dataset(root), on_progress=seen.append)
+    assert (again.index.name, again.index_hash, seen) == (first.index.name, first.index_hash, [])
+
+
+def test_a_changed_corpus_or_other_settings_get_another_index(wb: Workbench, beir: WriteDataset) -> None:
+    wb.indexes.create("small", chunker="sentence", options={"size": 32})
+    names = {index_corpus(wb, load_dataset(beir()), like).index.name for like in (None, "small")}
+    changed = beir({"cats": ("Cats", "Cats hiss.")}, {"q1": ("Why?", {"cats": 1})}, name="changed")
+    names.add(index_corpus(wb, load_dataset(changed)).index.name)
+    assert len(names) == 3
+    assert all(name.startswith("ds_") for name in names)
+
+
+def test_a_corpus_never_mixes_with_a_persons_sources(wb: Workbench, beir: WriteDataset) -> None:
+    corpus = index_corpus(wb, load_dataset(beir()))
+    assert wb.knowledge.sources() == []
+    assert wb.knowledge.documents() == []
+    assert [index.name for index in wb.indexes.list()] == ["main"]
+    assert all(len(wb.search("cats purr", strategy=name)) == 0 for name in ("vector", "keyword", "hybrid", "rerank"))
+    source = wb.corpus.sources.list(source_type="dataset")[0]
+    with pytest.raises(ScopeError):
+        wb.search("cats purr", scope=Scope(sources=(source.title,)))
+    assert wb.search("cats purr", index=corpus.index.name)[0].document_title == "Cats"
+
+
+def test_a_half_done_corpus_is_gone_on_with(wb: Workbench, beir: WriteDataset) -> None:
+    dataset = load_dataset(beir())
+    corpus = index_corpus(wb, dataset)
+    known = wb.corpus.documents.known(wb.corpus.index(corpus.index.name).dataset or "", corpus.index.name)
+    wb.corpus.documents.delete([known["fish"].id])
+    wb.corpus.indexes.set_status(corpus.index.name, "building")  # as a killed process leaves it
+    assert index_corpus(wb, dataset).index.documents_count == 5

@@ -1,0 +1,90 @@
+"""Reading test sets: BEIR folders as they are found in the wild, and the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.datasets import load_dataset
+from tests.evals.conftest import WriteDataset
+from workbench.errors import InvalidInput
+from workbench.sample import questions_dir
+
+
+@pytest.mark.parametrize(
+    ("qrels", "header"),
+    [("qrels.tsv", ""), ("qrels/test.tsv", "query-id\tcorpus-id\tscore"), ("qrels.tsv", "query-id\tcorpus-id\tscore")],
+)
+def test_qrels_are_read_wherever_they_lie_with_or_without_a_header(beir: WriteDataset, qrels: str, header: str) -> None:
+    dataset = load_dataset(beir(qrels=qrels, header=header))
+    assert len(dataset.questions) == 5
+    assert dataset.qrels["q5"] == {"owls": 2, "cats": 1}
+    assert [item.key for item in dataset.documents] == ["cats", "dogs", "fish", "bees", "owls"]
+
+
+def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteDataset) -> None:
+    root = beir()
+    (root / "qrels.tsv").write_text("q1\t0\tcats\t1\nq2\tQ0\tdogs\t2\n")
+    assert load_dataset(root).qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
+
+
+def test_the_sample_takes_its_corpus_from_its_articles() -> None:
+    dataset = load_dataset("sample")
+    assert load_dataset(questions_dir()).corpus_hash == dataset.corpus_hash
+    judged = {document for grades in dataset.qrels.values() for document in grades}
+    assert len(dataset.answerable) == 125
+    assert judged <= {item.key for item in dataset.documents}
+
+
+def test_a_changed_word_changes_the_corpus_hash_and_the_order_of_the_judgments_changes_nothing(
+    beir: WriteDataset,
+) -> None:
+    first = load_dataset(beir(name="a"))
+    root = beir(name="b")
+    (root / "qrels.tsv").write_text("\n".join(reversed((root / "qrels.tsv").read_text().splitlines())))
+    assert load_dataset(root).questions_hash == first.questions_hash
+    assert load_dataset(root).corpus_hash == first.corpus_hash
+    changed = beir({"cats": ("Cats", "Cats hiss.")}, {"q1": ("Why?", {"cats": 1})}, name="c")
+    assert load_dataset(changed).corpus_hash != first.corpus_hash
+
+
+def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteDataset) -> None:
+    dataset = load_dataset(beir(asked={"q1": ("Cats?", {"cats": 1}), "q2": ("Dogs?", {"dogs": 0}), "q3": ("?", {})}))
+    assert [question.id for question in dataset.answerable] == ["q1"]
+    assert dataset.first(5).questions == dataset.answerable
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("corpus.jsonl", '{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "line 2: the id 'a'"),
+        ("corpus.jsonl", '{"text": "x"}', "line 1: there is no '_id'"),
+        ("corpus.jsonl", "", "corpus.jsonl is empty"),
+        ("queries.jsonl", "[1]", "line 1 is not a JSON object"),
+        ("queries.jsonl", "{", "line 1 is not JSON"),
+        ("queries.jsonl", '{"id": "q1", "text": " "}', "has no text"),
+        ("qrels.tsv", "q1\tcats\t1\nq2 dogs", "line 2: expected query, document and grade"),
+        ("qrels.tsv", "nobody\tcats\t1", "No question of"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_line(beir: WriteDataset, file: str, content: str, says: str) -> None:
+    root = beir()
+    (root / file).write_text(content)
+    with pytest.raises(InvalidInput) as raised:
+        load_dataset(root).documents
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
+def test_a_missing_file_is_named(beir: WriteDataset, missing: str) -> None:
+    root = beir()
+    (root / missing).unlink()
+    with pytest.raises(InvalidInput, match=missing):
+        load_dataset(root)
+
+
+def test_a_folder_that_is_not_there_is_no_dataset(folder: Callable[..., Path]) -> None:
+    with pytest.raises(InvalidInput, match="no dataset folder"):
+        load_dataset(folder({}, "none") / "nowhere")

@@ -27,7 +27,13 @@ class Words:
 
 
 def read_words(request: Request, connection: Any, query: str) -> Words:
-    """Analyse the question as the passages were analysed, and weigh its terms."""
+    """Analyse the question as the passages were analysed, and weigh its terms; once a request."""
+    if query not in request.words:
+        request.words[query] = _read_words(request, connection, query)
+    return request.words[query]
+
+
+def _read_words(request: Request, connection: Any, query: str) -> Words:
     with request.trace.stage("keyword"):
         totals = request.store.totals(connection)
         terms = tuple(request.store.query_terms(connection, query))

@@ -27,6 +27,7 @@ class Request:
     parameters: Mapping[str, Any]
     min_similarity: float = 0.0
     trace: Trace = field(default_factory=Trace)
+    words: dict[str, Any] = field(default_factory=dict)  # the keyword leg's reading of each query, see keyword.py
     _encoded: dict[str, EncodedQuery] = field(default_factory=dict)
 
     def share_encoded(self, encoded: dict[str, EncodedQuery]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,6 +31,10 @@ SESSION_OPTIONS = {
 }
 
 
+RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
+_returned: dict[int, float] = {}
+
+
 class Database:
     """A pool on one Postgres; opens lazily, closes once, may be used from any thread."""
 
@@ -52,8 +57,14 @@ class Database:
                     max_size=self._pool_size,
                     open=True,
                     timeout=30,
-                    check=ConnectionPool.check_connection,
-                    kwargs={"row_factory": dict_row, "options": options, "connect_timeout": int(self._connect_timeout)},
+                    check=_check_after_rest,
+                    reset=_note_return,
+                    kwargs={
+                        "row_factory": dict_row,
+                        "options": options,
+                        "connect_timeout": int(self._connect_timeout),
+                        "autocommit": True,  # a single statement then costs one round trip, not three
+                    },
                     name="rag-workbench",
                 )
             return self._pool
@@ -70,9 +81,16 @@ class Database:
         with translated(self.url), pool.connection() as connection, connection.transaction():
             yield connection
 
+    @contextmanager
+    def reading(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+        """Yield a connection for several reads, each in a transaction of its own. Raises StorageError."""
+        pool = self._pool or self._open_pool()
+        with translated(self.url), pool.connection() as connection:
+            yield connection
+
     def rows(self, query: sql.Composable, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Run one statement in a transaction of its own and return its rows as dicts."""
-        with self.transaction() as connection:
+        with self.reading() as connection:
             cursor = connection.execute(query, clean(parameters))
             return cursor.fetchall() if cursor.description else []
 
@@ -81,12 +99,28 @@ class Database:
         found = self.rows(query, parameters)
         return found[0] if found else None
 
+    def autocommit(self, query: sql.Composable) -> None:
+        """Run a statement that may not stand in a transaction (VACUUM)."""
+        with translated(self.url), psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(query)
+
     def close(self) -> None:
         """Close every connection; a closed database opens again on its next use."""
         with self._lock:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+
+
+def _note_return(connection: psycopg.Connection[Any]) -> None:
+    """Remember when a connection was given back (the pool's reset hook)."""
+    _returned[id(connection)] = time.monotonic()
+
+
+def _check_after_rest(connection: psycopg.Connection[Any]) -> None:
+    """Try a connection that rested for a while before it is lent again: the server may have gone meanwhile."""
+    if time.monotonic() - _returned.get(id(connection), 0.0) > RESTED:
+        ConnectionPool.check_connection(connection)
 
 
 def clean(parameters: Any) -> Any:

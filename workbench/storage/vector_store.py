@@ -130,12 +130,26 @@ class PassageStore(PGVectorStore):
         rows = self._database.rows(statement("embeddings_by_hash", self._index.name), {"hashes": list(hashes)})
         return {bytes(row["passage_hash"]): (vector_from(row["embedding"]), row["token_bits"]) for row in rows}
 
+    @contextmanager
+    def bulk_load(self) -> Iterator[None]:
+        """Leave the HNSW graph out while many passages come in, and build it at the end in one go.
+
+        Searches by vector meanwhile read every row: for loads into an index that is not in use yet.
+        """
+        name = self._index.name
+        self._database.rows(statement("vector_index_drop", name))
+        try:
+            yield
+        finally:
+            self._database.rows(statement("vector_index_create", name))
+            self._database.autocommit(statement("analyse", name))
+
     # --- reading ----------------------------------------------------------------------------------------------------
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
         """Yield one connection for the statements of one search."""
-        with self._reader.transaction() as connection:
+        with self._reader.reading() as connection:
             yield connection
 
     def totals(self, connection: Any) -> IndexTotals:

@@ -1,0 +1,140 @@
+"""From the words on the command line to an exit code: 0 done, 1 it failed, 2 it was asked wrongly, 130 interrupted."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from workbench.cli.output import Out
+from workbench.cli.parser import Parser, add_common
+from workbench.cli.table import COMMANDS
+from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
+
+DONE, FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
+_WRONGLY = (InvalidInput, NotFound, ScopeError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; never raises."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        _speak_utf8()
+    flags = {"--json": "--json" in _options(given), "--debug": "--debug" in _options(given)}
+    try:
+        return _run(given, as_json=flags["--json"])
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return _report("Interrupted; what was stored before stays.", INTERRUPTED, **flags_of(flags))
+    except Cancelled as error:
+        return _report(str(error), INTERRUPTED, **flags_of(flags))
+    except _WRONGLY as error:
+        return _report(str(error), ASKED_WRONGLY, **flags_of(flags))
+    except WorkbenchError as error:
+        return _report(str(error), FAILED, **flags_of(flags))
+    except Exception as error:  # noqa: BLE001 - the last boundary: a person gets a sentence, --debug the traceback
+        first = (str(error).strip().splitlines() or [""])[0]
+        sentence = (
+            f"Something unforeseen failed ({type(error).__name__}: {first}); run it again with --debug to see where."
+        )
+        return _report(sentence, FAILED, **flags_of(flags))
+
+
+def _run(given: Sequence[str], *, as_json: bool) -> int:
+    _check_text(given)
+    leading = []
+    rest = list(given)
+    while rest and rest[0].startswith("-"):
+        leading.append(rest.pop(0))
+    unknown = [flag for flag in leading if flag not in ("-h", "--help", "--version", "--json", "--debug")]
+    if unknown:
+        raise InvalidInput(f"There is no option {unknown[0]!r} before the command; see 'workbench --help'.")
+    if "--version" in leading:
+        return _version(as_json)
+    if not rest or "-h" in leading or "--help" in leading:
+        print(help_text())
+        return DONE if leading else ASKED_WRONGLY
+    return _run_command(rest[0], rest[1:], as_json)
+
+
+def _run_command(name: str, words: Sequence[str], as_json: bool) -> int:
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see 'workbench --help' for the commands."
+        raise InvalidInput(f"There is no command {name!r}; {hint}")
+    module_name, purpose = COMMANDS[name]
+    module = importlib.import_module(module_name)
+    parser = Parser(prog=f"workbench {name}", description=f"{purpose}.")
+    add_common(parser)
+    module.add_arguments(parser)
+    try:
+        arguments = parser.parse_args(list(words))
+    except SystemExit:  # --help printed itself
+        return DONE
+    return module.run(arguments, Out(as_json=as_json))
+
+
+def help_text() -> str:
+    """Return the overview that ``workbench --help`` prints."""
+    lines = [f"  {name:<11} {purpose}" for name, (_, purpose) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: workbench COMMAND [ARGUMENT]... [--json] [--debug]",
+            "",
+            "One corpus, many ways to retrieve from it, and the evidence for which way is best.",
+            "",
+            *lines,
+            "",
+            "Every command takes --json (one JSON document on stdout) and --help.",
+            "Settings come from WORKBENCH_* variables and from .env; see .env.example.",
+        ]
+    )
+
+
+def _version(as_json: bool) -> int:
+    from workbench import __version__
+
+    Out(as_json=as_json).show({"version": __version__}, lambda console: console.print(f"workbench {__version__}"))
+    return DONE
+
+
+def _options(given: Sequence[str]) -> list[str]:
+    """Return the words up to ``--``, behind which everything is text."""
+    return list(given[: given.index("--")]) if "--" in given else list(given)
+
+
+def flags_of(flags: dict[str, bool]) -> dict[str, bool]:
+    """Return the flags under the names that ``_report`` takes."""
+    return {"as_json": flags["--json"], "debug": flags["--debug"]}
+
+
+def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:
+    out = Out(as_json=as_json)
+    if debug:
+        traceback.print_exc()
+    out.message(sentence)
+    if as_json:
+        print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False), flush=True)
+    return code
+
+
+def _check_text(given: Sequence[str]) -> None:
+    for word in given:
+        try:
+            word.encode("utf-8")
+        except UnicodeEncodeError:
+            shown = word.encode("utf-8", "backslashreplace").decode()
+            raise InvalidInput(f"The argument {shown!r} is not valid UTF-8; write it in UTF-8.") from None
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 whatever the locale says: JSON is UTF-8, and a passage may hold any character."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,0 +1,60 @@
+"""``workbench ingest``: read files and folders into a source."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.opening import opened, stoppable
+from workbench.cli.output import Out, print_table
+from workbench.errors import Cancelled
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workbench.types import IngestReport
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
+    parser.add_argument("--source", metavar="TITLE|ID", help="where they belong; made when there is none of that title")
+    parser.add_argument("--project", metavar="ID", help="the project of a new source")
+    parser.add_argument("--folder", metavar="NAME", help="the folder of that project")
+    parser.add_argument("--tag", action="append", default=[], metavar="T", help="tag the source; may be repeated")
+    parser.add_argument("--index", metavar="NAME", help="the index to fill, in place of the default one")
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Ingest; 1 when nothing could be read."""
+    with opened() as workbench, out.progress("Ingest") as show, stoppable(out) as should_stop:
+        try:
+            report = workbench.ingest(
+                arguments.paths,
+                source=arguments.source,
+                project=arguments.project,
+                folder=arguments.folder,
+                tags=arguments.tag,
+                index=arguments.index,
+                on_progress=show,
+                should_stop=should_stop,
+            )
+        except Cancelled as error:
+            raise Cancelled(f"{error} The same command goes on from there.") from error
+    out.show(report, lambda console: _print(console, report))
+    read = report.added + report.updated + report.unchanged
+    if not read:
+        out.message("Nothing could be read; see 'workbench ingest --help' and the reasons above.")
+    return 0 if read else 1
+
+
+def _print(console: Console, report: IngestReport) -> None:
+    counts = [(report.added, "added"), (report.updated, "updated"), (report.unchanged, "unchanged")]
+    counts.append((len(report.failures), "failed"))
+    console.print("Documents: " + ", ".join(f"{count:,} {what}" for count, what in counts))
+    print_passages = f"Passages stored: {report.passages:,}; embedded anew: {report.embedded:,}; {report.seconds:.1f} s"
+    console.print(print_passages)
+    console.print(f"Source: {report.source_id}")
+    if report.failures:
+        rows = [(failure.path, failure.error) for failure in report.failures]
+        print_table(console, ("Not read", "Why"), rows, "")

@@ -1,0 +1,136 @@
+"""What a command prints: one JSON document or something readable on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from workbench.types import Progress, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPED_WIDTH = 120  # columns where there is no terminal to ask
+
+
+class Out:
+    """Where one command's output goes; ``as_json`` keeps stdout to one document."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+
+    def show(self, value: Any, human: Callable[[Console], None]) -> None:
+        """Print ``value`` as JSON, or let ``human`` print it."""
+        if self.as_json:
+            print(json.dumps(plain(value), ensure_ascii=False, indent=2), flush=True)
+        else:
+            human(self.console())
+            sys.stdout.flush()
+
+    def message(self, text: str) -> None:
+        """Say something beside the result."""
+        print(printable(text), file=sys.stderr, flush=True)
+
+    def console(self) -> Console:
+        """Return a console on stdout that takes every text literally."""
+        from rich.console import Console
+
+        console = Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console.width = PIPED_WIDTH
+        return console
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+        """Yield a function that shows progress on stderr, where somebody watches it."""
+        if not sys.stderr.isatty():
+            yield lambda progress: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[message]}", markup=False),
+            TimeElapsedColumn(),
+        )
+        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(title, total=None, message="")
+
+            def show(progress: Progress) -> None:
+                total = progress.total or None
+                bar.update(task, completed=progress.done, total=total, message=printable(progress.message))
+
+            yield show
+
+
+def printable(text: str) -> str:
+    """Return a text without the characters that would steer a terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
+
+
+def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str) -> None:
+    """Print rows under headings; numbers to the right, the first column never broken."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [list(row) for row in rows]
+    if not cells:
+        console.print(empty)
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(columns):
+        numbers = all(isinstance(row[place], int | float) for row in cells)
+        table.add_column(name, justify="right" if numbers else "left", no_wrap=place == 0, overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(cell_text(cell)) for cell in row))
+    console.print(table)
+
+
+def print_fields(console: Console, fields: Mapping[str, Any]) -> None:
+    """Print one thing, a field a line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in fields.items():
+        table.add_row(Text(name.replace("_", " ")), Text(cell_text(value)))
+    console.print(table)
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as a person reads it in a table."""
+    value = plain(value)
+    if value is None or value == "" or value == []:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    if isinstance(value, list):
+        return ", ".join(cell_text(item) for item in value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={cell_text(item)}" for key, item in value.items()) or "-"
+    return printable(str(value))
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return ""

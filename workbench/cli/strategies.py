@@ -1,0 +1,51 @@
+"""``workbench strategies``: the ways to retrieve, with their parameters."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.parser import Verbs, run_verb
+from workbench.types import Parameter
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    verbs.add("list", "List all strategies.", _list)
+    show = verbs.add("show", "Show one strategy and what can be set.", _show)
+    show.add_argument("name", metavar="NAME")
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+
+    value = {"strategies": list(STRATEGIES.values()), "default": DEFAULT_STRATEGY}
+    rows = [
+        (strategy.name, strategy.summary, ", ".join(p.name for p in strategy.parameters))
+        for strategy in STRATEGIES.values()
+    ]
+    out.show(value, lambda console: print_table(console, ("Strategy", "What it does", "Parameters"), rows, ""))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    from rich.console import Console
+
+    from workbench.retrieval.strategies import strategy_named
+
+    strategy = strategy_named(arguments.name)
+
+    def human(console: Console) -> None:
+        print_fields(console, {"name": strategy.name, "title": strategy.title, "does": strategy.summary})
+        rows = [(p.name, p.default, _valid(p), p.why) for p in strategy.parameters]
+        print_table(console, ("Parameter", "Default", "Valid", "Why"), rows, "It has no parameters.")
+
+    out.show(strategy, human)
+    return 0
+
+
+def _valid(parameter: Parameter) -> str:
+    return parameter.valid().removeprefix("use ")

@@ -56,7 +56,7 @@ class Parameter(Value):
         """Return the value in its type, also from text. Raises InvalidInput naming the valid values."""
         try:
             return self._read(value)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError):
             raise InvalidInput(f"{self.name} cannot be {value!r}; {self.valid()}.") from None
 
     def valid(self) -> str:

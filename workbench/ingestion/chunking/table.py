@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from workbench.errors import InvalidInput, choices
 from workbench.ingestion.chunking.code import code
@@ -17,22 +17,11 @@ from workbench.ingestion.chunking.semantic import semantic
 from workbench.ingestion.chunking.sentence import sentence, window
 from workbench.ingestion.chunking.span import ChunkInput, Piece, Span, Tokens
 from workbench.ingestion.chunking.structure import structure
+from workbench.types import Parameter, read_parameters
 
 DEFAULT_CHUNKER = "structure"
 DEFAULT_LIMIT = 254  # MiniLM's 256 without its two special tokens
 LOWEST_LIMIT = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """One thing that can be set, as the app and the command line show it."""
-
-    name: str
-    kind: Literal["int", "float"]
-    low: float
-    high: float
-    default: float
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +36,7 @@ class Chunker:
 
 
 def _whole(name: str, low: int, high: int, default: int, why: str) -> Parameter:
-    return Parameter(name, "int", low, high, default, why)
+    return Parameter(name, "int", default, why, low, high)
 
 
 SIZE = _whole("size", 16, 8192, 200, "Tokens a passage: small ones are precise, large ones complete.")
@@ -60,7 +49,7 @@ CHILD = _whole("size", 16, 8192, 100, "Tokens a passage; its section is what is 
 SENTENCE = _whole("size", 16, 8192, 200, "Tokens a sentence may have before it is parted.")
 NEIGHBOURS = _whole("neighbours", 0, 10, 2, "Sentences on either side that are shown with the one found.")
 PARENT = _whole("parent", 64, 8192, 600, "Tokens of the section that is returned for its passages.")
-PERCENTILE = Parameter("percentile", "float", 50, 99.9, 90, "Breaks where the distance is above this percentile.")
+PERCENTILE = Parameter("percentile", "float", 90.0, "Breaks where the distance is above this percentile.", 50, 99.9)
 
 CHUNKERS: dict[str, Chunker] = {
     chunker.name: chunker
@@ -106,20 +95,4 @@ def complete(chunker: Chunker, given: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidInput: an unknown option, or a value out of range.
     """
-    known = {parameter.name: parameter for parameter in chunker.parameters}
-    for name in given:
-        if name not in known:
-            raise InvalidInput(f"The chunker '{chunker.name}' has no option '{name}'. It has {choices(known)}.")
-    return {name: _checked(parameter, given.get(name, parameter.default)) for name, parameter in known.items()}
-
-
-def _checked(parameter: Parameter, value: Any) -> int | float:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    whole = parameter.kind == "float" or (number and value == int(value))
-    if not number or not whole or not parameter.low <= value <= parameter.high:
-        wanted = "a whole number" if parameter.kind == "int" else "a number"
-        raise InvalidInput(
-            f"The option '{parameter.name}' is {value!r}; "
-            f"it must be {wanted} from {parameter.low:g} to {parameter.high:g}."
-        )
-    return int(value) if parameter.kind == "int" else float(value)
+    return read_parameters(f"The chunker {chunker.name!r}", chunker.parameters, given)

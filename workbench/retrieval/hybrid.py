@@ -19,7 +19,9 @@ from workbench.retrieval.request import Hit, Request
 from workbench.retrieval.vector import vector_candidates
 from workbench.types import Leg
 
-POOL = 50  # candidates a leg brings at least; more than 50 changed nDCG@10 by less than .001 on the open sets
+# Candidates a leg brings at least. On scifact's train questions nDCG@10 of hybrid / rerank was .740 / .752 with 30,
+# .740 / .752 with 50 and .742 / .752 with 100: the plateau is flat, and 50 leaves room where answers are rarer.
+POOL = 50
 
 
 class HybridRetriever(BaseRetriever):
@@ -32,7 +34,7 @@ class HybridRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         request, query = self._request, query_bundle.query_str
         with request.store.reading() as connection:
-            hits = hybrid_hits(request, connection, query, max(POOL, self._keep))
+            hits = hybrid_hits(request, connection, query, max(POOL, request.limit))
             return to_nodes(request, connection, hits[: self._keep])
 
 

@@ -71,11 +71,13 @@ def late_scores(request: Request, connection: Any, query: str, words: Words, hit
 
 
 def token_weights(query: str, spans: Sequence[tuple[int, int]], words: Words) -> FloatArray:
-    """Weigh each query token by the idf of the word it belongs to; a word that is no term (a stop word) counts 0.
+    """Weigh each query token by the root of the idf of the word it belongs to; a stop word, which is no term, counts 0.
 
-    When no word is a term, all tokens count alike.
+    When no word is a term, all tokens count alike. The root, because rare words already lead in BM25: on scifact's
+    train questions uniform / root / plain idf gave late interaction alone .716 / .712 / .711 nDCG@10, and in the mix,
+    where words and meaning have their say already, the root did at least as well as either on every open set.
     """
-    by_position = {term.position: idf(term.df, words.totals.passages) for term in words.terms}
+    by_position = {term.position: idf(term.df, words.totals.passages) ** 0.5 for term in words.terms}
     starts = {
         place: by_position.get(position, 0.0)
         for position, match in enumerate(_WORD.finditer(query), start=1)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from evals.runner import EvalRun, StrategyRun
+from evals.significance import Difference
 
 DIGITS = 4
+WIDTH = 140  # columns of the tables on stderr
 
 
 def to_json(run: EvalRun, significance: list[dict[str, Any]] | None = None) -> dict[str, Any]:
@@ -41,7 +47,7 @@ def strategy_json(run: StrategyRun) -> dict[str, Any]:
 
 
 def table(run: EvalRun) -> Table:
-    """Return a table with one row a strategy; the best value of each metric is bold."""
+    """Return a table with one row a strategy; an asterisk marks the best of each metric."""
     metrics = list(next(iter(run.strategies.values())).values)
     index = run.corpus.index
     shown = Table(
@@ -55,13 +61,33 @@ def table(run: EvalRun) -> Table:
     best = {name: max(strategy.means[name] for strategy in run.strategies.values()) for name in metrics}
     for name, strategy in run.strategies.items():
         means = strategy.means
-        cells = [
-            f"[bold]{means[metric]:.{DIGITS}f}[/]" if means[metric] == best[metric] else f"{means[metric]:.{DIGITS}f}"
-            for metric in metrics
-        ]
+        cells = [f"{means[metric]:.{DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics]
         latency = strategy.latency_ms
         shown.add_row(name, *cells, f"{latency['p50']:.1f}", f"{latency['p95']:.1f}")
     return shown
+
+
+def pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
+    """Return a table with one row a comparison; ``significant`` says at the level of .05."""
+    metric = differences[0].metric if differences else ""
+    shown = Table(title=f"{title}, {metric}", title_justify="left")
+    for name in ("a", "b"):
+        shown.add_column(name)
+    for name in ("a - b", "95 % interval", "p (Holm)", "significant", "won", "lost", "equal"):
+        shown.add_column(name, justify="right")
+    for item in differences:
+        low, high = item.interval
+        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}", f"{item.p_corrected:.4f}"]
+        cells += ["yes" if item.significant else "no", str(item.wins), str(item.losses), str(item.ties)]
+        shown.add_row(*cells)
+    return shown
+
+
+def text(table: Table) -> str:
+    """Return a table as plain text, as wide as it needs."""
+    stream = StringIO()
+    Console(file=stream, width=int(os.environ.get("COLUMNS", WIDTH)), no_color=True).print(table)
+    return stream.getvalue().rstrip()
 
 
 def markdown(run: EvalRun) -> str:

@@ -1,0 +1,39 @@
+"""``python -m evals``: the sample against its checked-in baseline; with arguments, what ``workbench eval`` does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from evals.command import add_arguments, evaluate
+from workbench.errors import InvalidInput, WorkbenchError
+
+BASELINE = Path(__file__).parent / "baselines" / "sample.json"
+
+
+def main() -> int:
+    """Evaluate; JSON on stdout, tables on stderr; 1 on a regression or a failure, 2 where asked wrongly."""
+    from workbench.progress import progress_bar
+    from workbench.workbench import Workbench
+
+    parser = argparse.ArgumentParser(prog="python -m evals", description=__doc__)
+    add_arguments(parser)
+    arguments = parser.parse_args(sys.argv[1:] or ["sample", "--baseline", str(BASELINE)])
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    try:
+        with Workbench.open() as wb, progress_bar("Evaluate") as show:
+            payload, code = evaluate(wb, arguments, say=say, on_progress=show)
+    except WorkbenchError as error:
+        say(str(error))
+        return 2 if isinstance(error, InvalidInput) else 1
+    print(json.dumps(payload, ensure_ascii=False, indent=2))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""The gate: a saved run to hold a new one against, question by question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evals.report import to_json
+from evals.runner import EvalRun
+from evals.significance import Difference, compare
+from workbench.errors import InvalidInput, choices
+
+DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a run is against its baseline; ``regressions`` are the differences that are significantly below 0."""
+
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def regressions(self) -> tuple[Difference, ...]:
+        """The strategies that became significantly worse."""
+        return tuple(difference for difference in self.differences if difference.significant)
+
+
+def save(run: EvalRun, path: Path) -> None:
+    """Write a run with its value for every question, so that it can be a baseline."""
+    questions = {
+        name: {metric: {key: round(value, DIGITS) for key, value in sorted(by_question.items())}}
+        for name, strategy in run.strategies.items()
+        for metric, by_question in list(strategy.values.items())[:1]
+    }
+    payload = to_json(run) | {"questions": questions}
+    for strategy in payload["strategies"].values():
+        strategy.pop("latency_ms")  # another machine's times say nothing
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_compact(payload), encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written ({error.strerror}); choose another place.") from error
+
+
+def check(run: EvalRun, path: Path) -> Gate:
+    """Compare a run with a saved one: for each strategy of both, is the first metric of the baseline lower now?
+
+    The test is one-sided and corrected for the number of strategies.
+
+    Raises:
+        InvalidInput: the file is no baseline, or was made on another corpus or other questions.
+    """
+    baseline = _read(path)
+    _same_ground(run, baseline, path)
+    shared = [name for name in baseline["questions"] if name in run.strategies]
+    if not shared:
+        raise InvalidInput(f"The baseline holds none of the strategies; it holds {choices(baseline['questions'], 20)}.")
+    pairs, metric = [], next(iter(baseline["questions"][shared[0]]))
+    for name in shared:
+        if metric not in run.strategies[name].values:
+            raise InvalidInput(f"The baseline compares {metric}; add it to --metrics.")
+        before = baseline["questions"][name][metric]
+        pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
+    return Gate(tuple(compare(metric, pairs, alternative="less")), tuple(_notes(run, baseline, shared)))
+
+
+def _same_ground(run: EvalRun, baseline: Mapping[str, Any], path: Path) -> None:
+    hashes = baseline["hashes"]
+    again = f"save it anew with --save {path.name}"
+    if hashes.get("corpus") != run.corpus.corpus_hash:
+        raise InvalidInput(f"The baseline {path.name} was made on another corpus, so nothing can be compared; {again}.")
+    if hashes.get("dataset") != run.dataset.questions_hash:
+        raise InvalidInput(f"The baseline {path.name} was made with other questions or judgments; {again}.")
+
+
+def _notes(run: EvalRun, baseline: Mapping[str, Any], shared: list[str]) -> list[str]:
+    notes = []
+    if baseline["hashes"].get("index") != run.corpus.index_hash:
+        notes.append("The baseline's index was cut or embedded in another way.")
+    parameters = {name: baseline["strategies"].get(name, {}).get("parameters") for name in shared}
+    changed = [name for name in shared if parameters[name] != dict(run.strategies[name].parameters)]
+    if changed:
+        notes.append(f"The baseline ran with other parameters: {choices(changed, 20)}.")
+    missing = [name for name in run.strategies if name not in baseline["questions"]]
+    if missing:
+        notes.append(f"Not in the baseline: {choices(missing, 20)}.")
+    return notes
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        payload = json.loads(path.read_text(encoding="utf-8"))
+        if all(isinstance(payload[key], dict) and payload[key] for key in ("hashes", "strategies", "questions")):
+            return payload
+    except OSError as error:
+        raise InvalidInput(f"The baseline {path} cannot be read ({error.strerror}); check the path.") from error
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise InvalidInput(f"{path.name} is no baseline; write one with 'workbench eval DATASET --save {path.name}'.")
+
+
+def _compact(payload: Mapping[str, Any]) -> str:
+    """Return JSON with one line a strategy, so that a diff shows which one changed."""
+    lines = []
+    for key, value in payload.items():
+        if key in ("strategies", "questions"):
+            inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(item)}" for name, item in value.items())
+            lines.append(f"  {json.dumps(key)}: {{\n{inner}\n  }}")
+        elif key != "significance":
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -1,0 +1,91 @@
+"""What ``workbench eval`` and ``python -m evals`` do: the same arguments, the same work."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from evals.runner import EvalRun
+    from workbench.types import Progress
+    from workbench.workbench import Workbench
+
+REGRESSED = 1  # the exit code where a strategy is significantly worse than the baseline
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("dataset", metavar="DATASET", help="a folder in BEIR's form, or 'sample'")
+    parser.add_argument("--strategies", metavar="A,B,C", help="default: all that need neither a scope nor an LLM")
+    parser.add_argument("--metrics", metavar="M,N", help="such as ndcg@10,recall@50; the first one is compared")
+    parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only the first N questions")
+    parser.add_argument("--index", metavar="NAME", help="cut and embed the corpus like this index")
+    parser.add_argument("--baseline", metavar="FILE", help="exit 1 if a strategy is significantly worse than there")
+    parser.add_argument("--save", metavar="FILE", help="write the run as a baseline")
+
+
+def evaluate(
+    wb: Workbench,
+    arguments: argparse.Namespace,
+    *,
+    say: Callable[[str], None],
+    on_progress: Callable[[Progress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> tuple[dict[str, Any], int]:
+    """Evaluate as asked; say the tables and return (the JSON, the exit code).
+
+    Raises:
+        InvalidInput: wrong arguments, an unreadable dataset, a baseline of another corpus.
+    """
+    from evals import baseline, report, runner
+    from evals.corpus import index_corpus
+    from evals.datasets import load_dataset
+    from evals.metrics import DEFAULT_METRICS, check_metrics
+    from evals.significance import all_pairs
+    from workbench.retrieval.strategies import strategy_named
+
+    metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
+    strategies = [strategy_named(name).name for name in _names(arguments.strategies)] or runner.default_strategies()
+    dataset = load_dataset(arguments.dataset).first(arguments.limit_queries)
+    corpus = index_corpus(wb, dataset, arguments.index, on_progress=on_progress, should_stop=should_stop)
+    for failure in corpus.failures:
+        say(f"Not indexed: {failure}")
+    run = runner.run(wb, dataset, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
+    pairs = all_pairs(metrics[0], {name: found.values[metrics[0]] for name, found in run.strategies.items()})
+    payload = report.to_json(run, [pair.to_dict() for pair in pairs])
+    say(report.text(report.table(run)))
+    if pairs:
+        say(report.text(report.pair_table(pairs)))
+    if arguments.save:
+        baseline.save(run, Path(arguments.save))
+    code = 0
+    if arguments.baseline:
+        code = _gate(run, Path(arguments.baseline), payload, say)
+    return payload, code
+
+
+def _gate(run: EvalRun, path: Path, payload: dict[str, Any], say: Callable[[str], None]) -> int:
+    from evals import baseline, report
+
+    gate = baseline.check(run, path)
+    payload["baseline"] = [difference.to_dict() for difference in gate.differences]
+    say(report.text(report.pair_table(gate.differences, title=f"Against the baseline {path.name}")))
+    for note in gate.notes:
+        say(note)
+    for regression in gate.regressions:
+        say(
+            f"{regression.a} became worse: {regression.metric} {regression.difference:+.4f} "
+            f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
+        )
+    return REGRESSED if gate.regressions else 0
+
+
+def _names(given: str | None) -> list[str]:
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    if given is not None and not names:
+        raise InvalidInput("A list of names is empty; write names between commas, or leave the option out.")
+    return names

@@ -1,0 +1,96 @@
+"""The gate catches a strategy that became worse, lets an equal one pass, and compares nothing with something else."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evals
+from evals.command import add_arguments, evaluate
+from tests.evals.conftest import WriteDataset
+from workbench import Workbench
+from workbench.errors import InvalidInput
+
+PROJECTS_OWN = Path(evals.__file__).parent / "baselines" / "sample.json"
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "lagoon")
+TEXTS = {word: (word.title(), f"The {word} is described here and nowhere else.") for word in WORDS}
+ASKED = {f"q{n}": (f"Where is the {word}?", {word: 1}) for n, word in enumerate(WORDS)}
+
+
+def run(wb: Workbench, *words: str) -> tuple[dict[str, Any], int, str]:
+    """Run the command as the command line does; returns (JSON, exit code, what was said)."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    said: list[str] = []
+    payload, code = evaluate(wb, parser.parse_args(words), say=said.append)
+    return payload, code, "\n".join(said)
+
+
+@pytest.fixture
+def saved(wb: Workbench, beir: WriteDataset, tmp_path: Path) -> tuple[str, str]:
+    """A test set, and the baseline of its run."""
+    root, file = str(beir(TEXTS, ASKED)), str(tmp_path / "baseline.json")
+    run(wb, root, "--strategies", "keyword,hybrid", "--save", file)
+    return root, file
+
+
+def test_an_equal_strategy_passes(wb: Workbench, saved: tuple[str, str]) -> None:
+    payload, code, _ = run(wb, saved[0], "--strategies", "keyword,hybrid", "--baseline", saved[1])
+    assert code == 0
+    assert [item["difference"] for item in payload["baseline"]] == [0.0, 0.0]
+
+
+def test_a_worse_strategy_is_caught_and_named(wb: Workbench, saved: tuple[str, str]) -> None:
+    """The fault is planted in the data a strategy reads: its postings are gone, so that keyword search is blind."""
+    index = run(wb, saved[0], "--strategies", "keyword")[0]["index"]["name"]
+    with wb.corpus.database.transaction() as connection:
+        connection.execute(f"TRUNCATE postings_{index}")  # pyright: ignore[reportArgumentType]
+    payload, code, said = run(wb, saved[0], "--strategies", "keyword,vector", "--baseline", saved[1])
+    assert code == 1
+    assert "keyword became worse: ndcg@10 -1.0000" in said
+    assert "12 questions lost" in said
+    assert [item["significant"] for item in payload["baseline"]] == [True]
+
+
+def test_a_better_strategy_is_no_regression(wb: Workbench, saved: tuple[str, str]) -> None:
+    file = Path(saved[1])
+    payload = json.loads(file.read_text())
+    payload["questions"]["keyword"]["ndcg@10"] = dict.fromkeys(payload["questions"]["keyword"]["ndcg@10"], 0.0)
+    file.write_text(json.dumps(payload))
+    assert run(wb, saved[0], "--strategies", "keyword", "--baseline", saved[1])[1] == 0
+
+
+def test_another_corpus_and_other_judgments_are_not_compared(
+    wb: Workbench, beir: WriteDataset, saved: tuple[str, str]
+) -> None:
+    corpus = str(beir(TEXTS | {"new": ("New", "Something new.")}, ASKED, name="corpus"))
+    judgments = str(beir(TEXTS, ASKED | {"q0": ("Where is the amber?", {"birch": 1})}, name="judgments"))
+    for root, says in ((corpus, "another corpus"), (judgments, "other questions or judgments")):
+        with pytest.raises(InvalidInput, match=says):
+            run(wb, root, "--strategies", "keyword", "--baseline", saved[1])
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{}", '{"hashes": {}, "strategies": {}}', "\x00"])
+def test_a_file_that_is_no_baseline_is_refused(
+    wb: Workbench, beir: WriteDataset, tmp_path: Path, content: str | None
+) -> None:
+    file = tmp_path / "broken.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(InvalidInput, match=r"broken\.json"):
+        run(wb, str(beir()), "--strategies", "keyword", "--baseline", str(file))
+
+
+@pytest.mark.parametrize(
+    "words", [["--strategies", "fastest"], ["--metrics", "bleu@3"], ["--strategies", ","], ["--limit-queries", "0"]]
+)
+def test_wrong_arguments_are_refused_before_anything_is_indexed(
+    wb: Workbench, beir: WriteDataset, words: list[str]
+) -> None:
+    with pytest.raises(InvalidInput):
+        run(wb, str(beir()), *words)
+    assert wb.corpus.sources.list(source_type="dataset") == []

@@ -1,0 +1,70 @@
+"""Paired tests: against exact enumeration, scipy, and differences whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from evals.significance import all_pairs, bootstrap_interval, compare, holm, randomisation_p
+from workbench.errors import InvalidInput
+
+STEPS = st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5])
+
+
+def test_the_exact_p_value_is_the_share_of_sign_patterns() -> None:
+    # three questions won by one: of 8 patterns only +++ and --- are as extreme; one-sided: none is below
+    assert randomisation_p([1, 1, 1]) == 2 / 8
+    assert randomisation_p([-1, -1, -1], "less") == 1 / 8
+    assert randomisation_p([1, 1, 1], "less") == 1.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(STEPS, min_size=2, max_size=9))
+def test_the_exact_test_agrees_with_scipys_permutation_test(values: list[float]) -> None:
+    theirs = stats.permutation_test((np.array(values),), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert randomisation_p(values) == pytest.approx(min(1.0, theirs.pvalue), abs=1e-9)
+
+
+def test_the_sampled_test_comes_near_the_exact_one() -> None:
+    values = [0.3, -0.1, 0.2, 0.25, -0.05, 0.1, 0.4, -0.2, 0.15, 0.05, 0.2, -0.1]
+    assert randomisation_p(values, rounds=4000) == pytest.approx(randomisation_p(values, rounds=5000), abs=0.02)
+
+
+def test_without_a_difference_nothing_is_significant() -> None:
+    assert randomisation_p([0.0] * 50) == 1.0
+    assert randomisation_p([]) == 1.0
+    assert bootstrap_interval([]) == (0.0, 0.0)
+
+
+def test_the_interval_of_the_mean_is_near_the_normal_one() -> None:
+    values = np.random.default_rng(1).normal(0.1, 0.3, 300)
+    low, high = bootstrap_interval(list(values))
+    half = 1.96 * values.std(ddof=1) / np.sqrt(300)
+    assert (low, high) == (
+        pytest.approx(values.mean() - half, abs=0.005),
+        pytest.approx(values.mean() + half, abs=0.005),
+    )
+
+
+def test_holm_multiplies_the_smallest_by_the_number_of_tests_and_never_falls() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_pairs_are_corrected_together_and_tell_wins_and_losses() -> None:
+    good = {f"q{n}": 1.0 for n in range(20)}
+    bad = dict.fromkeys(good, 0.5) | {"q0": 1.0}
+    by_pair = {(item.a, item.b): item for item in all_pairs("ndcg@10", {"a": good, "b": bad, "c": dict(good)})}
+    assert (by_pair["a", "b"].wins, by_pair["a", "b"].losses, by_pair["a", "b"].ties) == (19, 0, 1)
+    assert by_pair["a", "b"].difference == pytest.approx(0.475)
+    assert by_pair["a", "b"].significant and not by_pair["a", "c"].significant
+    assert by_pair["a", "b"].p_corrected == pytest.approx(3 * by_pair["a", "b"].p, abs=1e-5)
+
+
+def test_values_of_different_questions_are_not_paired() -> None:
+    with pytest.raises(InvalidInput, match="same questions"):
+        compare("ndcg@10", [("a", {"q1": 1.0}, "b", {"q2": 1.0})])

@@ -1,0 +1,27 @@
+"""``workbench eval``: measure strategies on a test set; tables on stderr, JSON on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from workbench.cli.opening import opened, stoppable
+from workbench.cli.output import Out
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    from evals.command import add_arguments as declare
+
+    declare(parser)
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Evaluate; 1 when a strategy is significantly worse than the baseline."""
+    from evals.command import evaluate
+
+    with opened() as workbench, out.progress("Evaluate") as show, stoppable(out) as should_stop:
+        payload, code = evaluate(workbench, arguments, say=out.message, on_progress=show, should_stop=should_stop)
+    if out.as_json or not sys.stdout.isatty():  # who reads the table in a terminal is spared the JSON
+        Out(as_json=True).show(payload, lambda console: None)
+    return code

@@ -11,6 +11,7 @@ from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.health import HealthService
 from workbench.services.index_builds import IndexService
+from workbench.services.jobs import JobService
 from workbench.services.knowledge import KnowledgeService
 from workbench.services.pages import PageService
 from workbench.services.projects import ProjectService
@@ -42,6 +43,7 @@ class Workbench:
         self.tool_calls = ToolCallService(corpus)
         self.projects = ProjectService(corpus)
         self.indexes = IndexService(corpus)
+        self.jobs = JobService(corpus)
         self.health = HealthService(corpus, settings.home, embedded)
 
     @classmethod

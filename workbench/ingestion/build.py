@@ -53,10 +53,14 @@ class IndexBuilder:
         """
         missing = self._documents.missing_from(self.index.name, self.index.dataset)
         done = 0
-        for batch in self._batches(missing):
+
+        def stop_if_asked(_: int = 0) -> None:
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; the documents done so far are in the index.")
-            self._write(batch)
+
+        for batch in self._batches(missing):
+            stop_if_asked()
+            self._write(batch, stop_if_asked)
             done += len(batch)
             if on_progress is not None:
                 on_progress(Progress(done, len(missing), f"{done:,} of {len(missing):,} documents"))
@@ -89,9 +93,9 @@ class IndexBuilder:
         if batch:
             yield batch
 
-    def _write(self, batch: Sequence[tuple[dict[str, Any], list[NewPassage]]]) -> None:
+    def _write(self, batch: Sequence[tuple[dict[str, Any], list[NewPassage]]], on_batch: Callable[[int], None]) -> None:
         passages = [passage for _, found in batch for passage in found]
-        embedded = embed(passages, self._encoder, self._reuse)
+        embedded = embed(passages, self._encoder, self._reuse, on_batch)
         with self._database.transaction() as connection:
             removing = statement("delete_passages_of_documents", self.index.name)
             connection.execute(removing, {"document_ids": [row["id"] for row, _ in batch]})

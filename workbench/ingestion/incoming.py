@@ -60,7 +60,7 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
         for path in discovery.files:
             key = path.relative_to(root).as_posix() if root.is_dir() else path.name
             found.append(
-                Incoming(key=key, name=path.name, load=_reader_of(path), path=key, keep_file=_is_pdf(path.name))
+                Incoming(key=key, name=path.name, load=_reader_of(path), path=key, keep_file=is_pdf(path.name))
             )
     return found, failures
 
@@ -68,7 +68,7 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
 def upload(name: str, data: bytes, **fields: Any) -> Incoming:
     """Return an uploaded file as something to ingest."""
     clean = Path(name).name or "upload"
-    return Incoming(key=clean, name=clean, load=lambda: data, path=clean, keep_file=_is_pdf(clean), **fields)
+    return Incoming(key=clean, name=clean, load=lambda: data, path=clean, keep_file=is_pdf(clean), **fields)
 
 
 def text_item(key: str, text: str, *, title: str, **fields: Any) -> Incoming:
@@ -76,7 +76,8 @@ def text_item(key: str, text: str, *, title: str, **fields: Any) -> Incoming:
     return Incoming(key=key, name=f"{title or 'text'}.md", load=lambda: text.encode(), title=title, **fields)
 
 
-def _is_pdf(name: str) -> bool:
+def is_pdf(name: str) -> bool:
+    """Tell by its name whether a file is a PDF, whose original is kept."""
     return name.lower().endswith(".pdf")
 
 

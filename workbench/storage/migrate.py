@@ -9,6 +9,7 @@ from importlib.resources import files
 import psycopg
 
 from workbench.errors import StorageError
+from workbench.storage import queue_schema
 from workbench.storage.database import translated
 
 _LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
@@ -40,11 +41,13 @@ def migrate(url: str) -> list[str]:
     """
     wanted = migrations()
     with translated(url), psycopg.connect(url, autocommit=True) as connection:
-        if _applied(connection) == _checksums(wanted):
+        if _applied(connection) == _checksums(wanted) and queue_schema.is_current(connection):
             return []
         connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
         try:
-            return _apply(connection, wanted)
+            ran = _apply(connection, wanted)
+            queue_schema.bring_up_to_date(connection)
+            return ran
         finally:
             connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
 

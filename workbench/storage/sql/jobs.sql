@@ -1,0 +1,64 @@
+-- job_insert: a new job, waiting for a worker
+INSERT INTO jobs (id, kind, title, parameters, source_id, message)
+VALUES (%(id)s, %(kind)s, %(title)s, %(parameters)s, %(source_id)s, 'Waiting for a worker.')
+
+-- job_get: one job
+SELECT * FROM jobs WHERE id = %(id)s
+
+-- job_list: jobs, newest first; NULL parameters do not narrow
+SELECT * FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(status)s::text IS NULL OR status = %(status)s)
+  AND (%(source_id)s::text IS NULL OR source_id = %(source_id)s)
+ORDER BY created_at DESC, id LIMIT %(limit)s OFFSET %(offset)s
+
+-- job_requeue: a finished job waits for a worker again
+UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, completed_at = NULL, attempts = 0,
+    message = 'Waiting for a worker.', updated_at = now()
+WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id
+
+-- job_begin: a worker takes the job, unless it is over; it may take it from a worker that died
+UPDATE jobs SET status = 'running', worker = %(worker)s, attempts = attempts + 1, started_at = coalesce(started_at, now()),
+    message = 'Started.', updated_at = now()
+WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
+
+-- job_progress: how far it is; going forward clears the count of attempts
+UPDATE jobs SET attempts = CASE WHEN done IS DISTINCT FROM %(done)s THEN 1 ELSE attempts END, done = %(done)s, total = %(total)s,
+    message = %(message)s, updated_at = now() WHERE id = %(id)s
+
+-- job_finish: how it ended
+UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
+    cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
+
+-- job_release: the worker stops before the job is over; another one goes on with it
+UPDATE jobs SET status = 'queued', worker = NULL, attempts = greatest(0, attempts - 1), message = 'Waiting for a worker to go on.',
+    updated_at = now() WHERE id = %(id)s AND status = 'running'
+
+-- job_cancel: stop a job; one that no worker has taken is over at once
+UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
+    completed_at = CASE status WHEN 'queued' THEN now() END,
+    message = CASE status WHEN 'queued' THEN 'Cancelled before it began.' ELSE 'Stopping.' END, updated_at = now()
+WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING status
+
+-- job_cancel_requested: whether somebody asked the job to stop (a deleted job is to stop, too)
+SELECT coalesce((SELECT cancel_requested FROM jobs WHERE id = %(id)s), true) AS stop
+
+-- job_delete: a job with its log, files and pages
+DELETE FROM jobs WHERE id = %(id)s
+
+-- job_log_add: one line of a job's log
+INSERT INTO job_log (job_id, level, message) SELECT id, %(level)s, %(message)s FROM jobs WHERE id = %(job_id)s
+
+-- job_log_list: a job's log after a line, oldest first
+SELECT id, at, level, message FROM (
+    SELECT * FROM job_log WHERE job_id = %(job_id)s AND id > %(after)s ORDER BY id DESC LIMIT %(limit)s) AS latest ORDER BY id
+
+-- job_file_add: an upload on its way to a worker
+INSERT INTO job_files (job_id, position, name, bytes) VALUES (%(job_id)s, %(position)s, %(name)s, %(bytes)s)
+
+-- job_file_names: the uploads of a job in order
+SELECT position, name FROM job_files WHERE job_id = %(job_id)s ORDER BY position
+
+-- job_file_bytes: one upload
+SELECT bytes FROM job_files WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- job_files_delete: uploads that have arrived
+DELETE FROM job_files WHERE job_id = %(job_id)s

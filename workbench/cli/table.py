@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "projects": ("workbench.cli.projects", "The same for projects and their folders"),
     "indexes": ("workbench.cli.indexes", "Make, build, switch and drop indexes over the same documents"),
     "strategies": ("workbench.cli.strategies", "List the ways to retrieve, with their parameters"),
+    "eval": ("workbench.cli.eval", "Measure strategies on a test set, and hold them against a baseline"),
     "app": ("workbench.cli.app", "Serve the app in the browser"),
     "status": ("workbench.cli.status", "Show what there is: counts, sizes, versions"),
     "doctor": ("workbench.cli.doctor", "Try everything a search depends on and say how it went"),

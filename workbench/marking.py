@@ -1,36 +1,18 @@
 """Which words of a passage a question matched, for the eye: every face marks the same ones.
 
-Ranking knows its terms better (stemmed by Postgres in each document's language); this cuts English endings only, needs
-no database, and is right for nearly every word that a person would look for.
+A word matches when its stem is one of the question's; the stemmer is Snowball's, as in the keyword index.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿가-힯豈-﫿]+")
-_ENDINGS = (
-    "ations",
-    "ation",
-    "ments",
-    "ment",
-    "ings",
-    "ing",
-    "ions",
-    "ion",
-    "ness",
-    "ies",
-    "ers",
-    "ed",
-    "er",
-    "es",
-    "ly",
-    "al",
-    "s",
-)
-_SHORTEST_STEM = 3
+_HEADINGS = re.compile(r"\A(?:\s*#{1,6}\s[^\n]*\n)+(?=.*\S)", re.DOTALL)
 _FUNCTION_WORDS = """
     a about after all also am an and any are as at be because been before being but by can could did do does
     doing for from had has have having he her here him his how i if in into is it its just me my no nor not of
@@ -43,34 +25,32 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 def matched_spans(query: str, text: str) -> tuple[tuple[int, int], ...]:
     """Return (start, end) of the words in ``text`` that also stand in the query, in order, never overlapping."""
-    wanted = {stem(word) for word in _WORD.findall(query.casefold()) if word not in FUNCTION_WORDS}
+    words = _WORD.findall(query.lower())
+    wanted = {stem(word) for word in [word for word in words if word not in FUNCTION_WORDS] or words}
     pairs = {a + b for run in _CJK.findall(query) for a, b in pairwise(run)} | {
         run for run in _CJK.findall(query) if len(run) == 1
     }
     spans = []
     for match in _WORD.finditer(text):
-        if stem(match.group().casefold()) in wanted:
+        if stem(match.group().lower()) in wanted:
             spans.append(match.span())
         elif pairs and _CJK.search(match.group()):
             spans += _pair_spans(pairs, match.group(), match.start())
     return tuple(spans)
 
 
-def stem(word: str) -> str:
-    """Return a lower-case word without its English ending; words with digits stay whole."""
-    if not word.isalpha():
-        return word
-    for ending in _ENDINGS:
-        if (
-            word.endswith(ending)
-            and len(word) - len(ending) >= _SHORTEST_STEM
-            and not word.endswith(("ss", "us", "is"))
-        ):
-            word = word.removesuffix(ending)
-            break
-    if len(word) > _SHORTEST_STEM and word[-1] == word[-2] and word[-1] not in "aeiouls":
-        word = word[:-1]
-    return word[:-1] if len(word) > _SHORTEST_STEM and word[-1] in "eiy" else word
+@cache
+def stem(word: str, language: str = "english") -> str:
+    """Return the stem of a lower-case word in a language that Snowball knows; otherwise the word itself."""
+    stemmer = _stemmer(language)
+    return stemmer.stemWord(word) if stemmer else word
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer(language) if language in snowballstemmer.algorithms() else None
 
 
 def pieces(query: str, text: str) -> list[tuple[str, bool]]:
@@ -88,8 +68,11 @@ def pieces(query: str, text: str) -> list[tuple[str, bool]]:
 
 
 def excerpt(query: str, text: str, length: int) -> str:
-    """Return at most about ``length`` characters of a text, from a little before its densest matches."""
-    clean = " ".join(text.split())
+    """Return at most about ``length`` characters of a text, from a little before its densest matches.
+
+    Headings that open it are left out: what shows a passage shows its heading path.
+    """
+    clean = " ".join(_HEADINGS.sub("", text).split())
     if len(clean) <= length:
         return clean
     starts = [start for start, _ in matched_spans(query, clean)]

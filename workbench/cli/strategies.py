@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, run_verb
 from workbench.types import Parameter
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 run = run_verb
 
@@ -32,8 +36,6 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    from rich.console import Console
-
     from workbench.retrieval.strategies import strategy_named
 
     strategy = strategy_named(arguments.name)

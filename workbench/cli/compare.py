@@ -1,0 +1,107 @@
+"""``workbench compare``: a question answered by several strategies, side by side."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_table, printable
+from workbench.cli.passages import heading_of, marked
+from workbench.cli.scope_options import add_scope, scope_of
+from workbench.cli.strategy_options import add_parameters, names_of, parameters_by_strategy
+from workbench.marking import excerpt
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from workbench.types import Comparison, Passage
+
+COMPARED = "vector,keyword,hybrid,rerank"
+SHOWN = 110  # characters of each passage
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("query", metavar="QUERY")
+    parser.add_argument("--strategies", default=COMPARED, metavar="A,B,C", help="which ones (%(default)s)")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages each (%(default)s)")
+    parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
+    add_parameters(parser)
+    add_scope(parser)
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Compare and print the rankings beside each other."""
+    names = names_of(arguments.strategies)
+    parameters = parameters_by_strategy(names, arguments.set)
+    scope = scope_of(arguments)
+    with opened() as workbench:
+        comparison = workbench.compare(
+            arguments.query,
+            strategies=names,
+            limit=arguments.limit,
+            scope=scope,
+            index=arguments.index,
+            parameters=parameters,
+        )
+    notes = [note for result in comparison.strategies.values() for note in (*result.scope.notes, *result.degraded)]
+    for note in dict.fromkeys(notes):
+        out.message(note)
+    out.show(comparison, lambda console: _print(console, comparison))
+    return 0
+
+
+def _print(console: Console, comparison: Comparison) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    names = list(comparison.strategies)
+    ranks = {name: {hit.passage_id: hit.rank for hit in comparison.strategies[name]} for name in names}
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_lines=False)
+    table.add_column("", justify="right", style="cyan", no_wrap=True)
+    for name in names:
+        took = comparison.strategies[name].timings_ms.get("total", 0.0)
+        table.add_column(Text(f"{name}  {took:.0f} ms"), ratio=1)
+    for place in range(max((len(result) for result in comparison.strategies.values()), default=0)):
+        cells: list[Text] = []
+        for name in names:
+            hits = comparison.strategies[name].results
+            cells.append(_cell(hits[place], comparison.query, name, ranks) if place < len(hits) else Text(""))
+        table.add_row(str(place + 1), *cells)
+    console.print(table)
+    _print_agreement(console, comparison)
+
+
+def _cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int]]) -> Text:
+    """One passage in one column; against the first column it moved up, down, or was not there."""
+    from rich.text import Text
+
+    first = next(iter(ranks))
+    cell = Text(printable(passage.document_title), style="bold")
+    if own != first:
+        cell.append(f" {movement(ranks[first].get(passage.passage_id), passage.rank)}", style="not bold magenta")
+    heading = heading_of(passage)
+    if heading:
+        cell.append(f"\n{printable(heading)}", style="not bold dim")
+    text = marked(query, excerpt(query, passage.text, SHOWN))
+    text.stylize_before("not bold")
+    return Text.assemble(cell, "\n", text, "\n")
+
+
+def movement(before: int | None, now: int) -> str:
+    """Say how a rank differs from another: ``↑2``, ``↓1``, ``=``, ``new``."""
+    if before is None:
+        return "new"
+    return "=" if before == now else f"↑{before - now}" if now < before else f"↓{now - before}"
+
+
+def _print_agreement(console: Console, comparison: Comparison) -> None:
+    rows = [
+        (pair.replace("|", " and "), value, comparison.agreement["rbo"][pair])
+        for pair, value in comparison.agreement["jaccard"].items()
+    ]
+    if rows:
+        print_table(console, ("Agreement", "same passages (Jaccard)", "same order (RBO)"), rows, "")

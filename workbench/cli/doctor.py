@@ -1,0 +1,45 @@
+"""``workbench doctor``: try everything a search depends on."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workbench.services.health import Check
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """It has none."""
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Print one line a check; 1 when one failed."""
+    checks = _checks()
+    well = all(check.ok for check in checks)
+    out.show({"ok": well, "checks": checks}, lambda console: _print(console, checks))
+    return 0 if well else 1
+
+
+def _checks() -> list[Check]:
+    try:
+        with opened() as workbench:
+            return workbench.health.doctor()
+    except WorkbenchError as error:  # without a database nothing else can be tried
+        from workbench.services.health import Check
+
+        return [Check("database", False, str(error))]
+
+
+def _print(console: Console, checks: list[Check]) -> None:
+    from rich.text import Text
+
+    for check in checks:
+        mark = Text("ok    " if check.ok else "FAILED", style="green" if check.ok else "bold red")
+        console.print(Text.assemble(mark, f"  {check.name}: {check.detail}"), soft_wrap=True)

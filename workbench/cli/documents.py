@@ -1,0 +1,145 @@
+"""``workbench documents``: the files, pages and texts of the corpus."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.confirm import add_yes, confirm
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_fields, print_table, printable
+from workbench.cli.parser import Verbs, assignments, run_verb
+from workbench.errors import InvalidInput, UnreadableDocument
+from workbench.types import Document
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    listing = verbs.add("list", "List documents, oldest first.", _list)
+    listing.add_argument("--source", metavar="ID", help="only those of this source (id or title)")
+    listing.add_argument("--type", metavar="TYPE", help="only this type, such as pdf")
+    listing.add_argument("--contains", metavar="TEXT", help="only titles with this text")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="how many (%(default)s)")
+    listing.add_argument("--offset", type=int, default=0, metavar="N")
+    show = verbs.add("show", "Show one document with its text.", _show)
+    show.add_argument("id", metavar="ID")
+    show.add_argument("--passages", action="store_true", help="show it as the index cut it")
+    show.add_argument("--index", metavar="NAME", help="the index for --passages")
+    create = verbs.add("create", "Store one file or one text.", _create)
+    create.add_argument("--source", metavar="ID", help="where it belongs (Uploads)")
+    _add_content(create)
+    update = verbs.add("update", "Change what is given, the content included.", _update)
+    update.add_argument("id", metavar="ID")
+    _add_content(update)
+    delete = verbs.add("delete", "Delete a document with its passages.", _delete)
+    delete.add_argument("id", metavar="ID")
+    add_yes(delete)
+
+
+def _add_content(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--file", metavar="PATH", help="take the content from this file")
+    parser.add_argument("--text", metavar="TEXT", help="take this text (Markdown); - reads standard input")
+    parser.add_argument("--title", metavar="TITLE")
+    parser.add_argument("--url", metavar="URL")
+    parser.add_argument("--meta", action="append", default=[], metavar="NAME=VALUE", help="metadata; may be repeated")
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        source = workbench.knowledge.source(arguments.source).id if arguments.source else None
+        conditions = {"source_id": source, "document_type": arguments.type, "contains": arguments.contains}
+        found = workbench.knowledge.documents(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = workbench.knowledge.count_documents(**conditions)
+    rows = [(d.id, d.title, d.document_type, d.path or d.url, d.passages_count) for d in found]
+
+    def human(console: Console) -> None:
+        print_table(console, ("Id", "Title", "Type", "Place", "Passages"), rows, "There are no such documents.")
+
+    out.show({"documents": found, "total": total}, human)
+    if len(found) < total:
+        out.message(f"{len(found):,} of {total:,} are shown; --limit and --offset show others.")
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        document = workbench.knowledge.document(arguments.id)
+        passages = workbench.knowledge.passages(document.id, index=arguments.index) if arguments.passages else []
+    value = document.to_dict()
+    if arguments.passages:
+        value["passages"] = [
+            {"passage_id": p.node_id, "start": p.metadata["start"], "end": p.metadata["end"], "text": p.text}
+            for p in passages
+        ]
+    fields = {name: item for name, item in document.to_dict().items() if name not in ("text", "content_hash")}
+
+    def human(console: Console) -> None:
+        print_fields(console, fields)
+        blocks = [f"[{p.metadata['start']}-{p.metadata['end']}] {p.text}" for p in passages]
+        text = "\n\n".join(blocks) if arguments.passages else document.text or ""
+        print(f"\n{printable(text)}")
+
+    out.show(value, human)
+    return 0
+
+
+def _create(arguments: argparse.Namespace, out: Out) -> int:
+    path, text = _content(arguments)
+    if path is None and text is None:
+        raise InvalidInput("A document needs content; give it by --file or --text.")
+    with opened() as workbench:
+        written = workbench.documents.create(
+            path=path,
+            text=text,
+            source=arguments.source,
+            title=arguments.title,
+            url=arguments.url,
+            metadata=assignments(arguments.meta, "--meta"),
+        )
+    return _print(out, written.document, written.outcome)
+
+
+def _update(arguments: argparse.Namespace, out: Out) -> int:
+    path, text = _content(arguments)
+    with opened() as workbench:
+        written = workbench.documents.update(
+            arguments.id,
+            path=path,
+            text=text,
+            title=arguments.title,
+            url=arguments.url,
+            metadata=assignments(arguments.meta, "--meta") or None,
+        )
+    return _print(out, written.document, written.outcome)
+
+
+def _delete(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        document = workbench.knowledge.document(arguments.id)
+        confirm(arguments, out, f"{document.title!r} has {document.passages_count:,} passages.")
+        gone = workbench.knowledge.delete_document(document.id)
+    out.show(gone, lambda console: console.print(f"Deleted {gone.title!r} with {gone.passages:,} passages."))
+    return 0
+
+
+def _content(arguments: argparse.Namespace) -> tuple[Path | None, str | None]:
+    if arguments.file is not None and arguments.text is not None:
+        raise InvalidInput("Content comes from --file or from --text, not from both.")
+    if arguments.file is not None and not Path(arguments.file).is_file():
+        raise UnreadableDocument(f"There is no such file: {arguments.file!r}.")
+    text = sys.stdin.read() if arguments.text == "-" else arguments.text
+    return (Path(arguments.file) if arguments.file is not None else None), text
+
+
+def _print(out: Out, document: Document, outcome: str) -> int:
+    value = {name: item for name, item in document.to_dict().items() if name != "text"} | {"outcome": outcome}
+    out.show(value, lambda console: print_fields(console, value))
+    return 0

@@ -1,0 +1,132 @@
+"""``workbench indexes``: several ways of cutting and embedding the same documents, side by side."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.confirm import add_yes, confirm
+from workbench.cli.opening import opened, stoppable
+from workbench.cli.output import Out, print_fields, print_table, size_text
+from workbench.cli.parser import Verbs, assignments, run_verb
+from workbench.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from workbench.types import Index
+    from workbench.workbench import Workbench
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    verbs.add("list", "List indexes with what they hold.", _list)
+    verbs.add("show", "Show one index.", _show).add_argument("name", metavar="NAME")
+    create = verbs.add("create", "Make an empty index; 'build' fills it from the stored documents.", _create)
+    create.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
+    create.add_argument("--chunker", default="structure", metavar="C", help="how documents are cut (%(default)s)")
+    create.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the chunker")
+    create.add_argument("--model", metavar="M", help="the embedding model (WORKBENCH_EMBEDDING_MODEL)")
+    create.add_argument("--build", action="store_true", help="fill it now")
+    update = verbs.add("update", "Bring an index up to date, or make it the default.", _update)
+    update.add_argument("name", metavar="NAME")
+    update.add_argument("--build", action="store_true", help="add what it lacks")
+    update.add_argument("--default", action="store_true", help="let it serve every search that names no index")
+    verbs.add("build", "The same as 'update NAME --build'.", _build).add_argument("name", metavar="NAME")
+    verbs.add("default", "The same as 'update NAME --default'.", _default).add_argument("name", metavar="NAME")
+    delete = verbs.add("delete", "Drop an index; its documents stay.", _delete)
+    delete.add_argument("name", metavar="NAME")
+    add_yes(delete)
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        found = workbench.indexes.list()
+        sizes = {index.name: workbench.indexes.bytes_on_disk(index.name) for index in found}
+    rows = [
+        (
+            index.name,
+            "default" if index.is_default else index.status,
+            index.chunker,
+            index.chunker_options,
+            index.embedding_model,
+            index.documents_count,
+            index.passages_count,
+            size_text(sizes[index.name]),
+        )
+        for index in found
+    ]
+    columns = ("Name", "Status", "Chunker", "Options", "Model", "Documents", "Passages", "On disk")
+    value = {"indexes": [index.to_dict() | {"bytes": sizes[index.name]} for index in found], "total": len(found)}
+    out.show(value, lambda console: print_table(console, columns, rows, "There are no indexes."))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        return _print(out, workbench, workbench.indexes.get(arguments.name))
+
+
+def _create(arguments: argparse.Namespace, out: Out) -> int:
+    options = {name: _number(name, text) for name, text in assignments(arguments.option, "--option").items()}
+    with opened() as workbench:
+        index = workbench.indexes.create(
+            arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
+        )
+        if arguments.build:
+            index = _filled(workbench, out, index.name)
+        return _print(out, workbench, index)
+
+
+def _update(arguments: argparse.Namespace, out: Out) -> int:
+    if not (arguments.build or arguments.default):
+        raise InvalidInput("Say what to change: --build adds what the index lacks, --default makes it the default.")
+    with opened() as workbench:
+        index = workbench.indexes.get(arguments.name)
+        if arguments.build:
+            index = _filled(workbench, out, index.name)
+        if arguments.default:
+            workbench.indexes.set_default(index.name)
+        return _print(out, workbench, workbench.indexes.get(index.name))
+
+
+def _build(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        return _print(out, workbench, _filled(workbench, out, arguments.name))
+
+
+def _default(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        workbench.indexes.set_default(arguments.name)
+        return _print(out, workbench, workbench.indexes.get(arguments.name))
+
+
+def _delete(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        index = workbench.indexes.get(arguments.name)
+        confirm(arguments, out, f"The index {index.name!r} holds {index.passages_count:,} passages.")
+        workbench.indexes.delete(index.name)
+    out.show(index, lambda console: console.print(f"Dropped the index {index.name!r}; its documents stay."))
+    return 0
+
+
+def _filled(workbench: Workbench, out: Out, name: str) -> Index:
+    with out.progress(f"Build {name}") as show, stoppable(out) as should_stop:
+        return workbench.indexes.build(name, on_progress=show, should_stop=should_stop)
+
+
+def _number(name: str, text: str) -> int | float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise InvalidInput(f"--option {name} cannot be {text!r}; give a number.") from None
+    return int(value) if value.is_integer() else value
+
+
+def _print(out: Out, workbench: Workbench, index: Index) -> int:
+    size = workbench.indexes.bytes_on_disk(index.name)
+    value = index.to_dict() | {"bytes": size, "missing_documents": workbench.indexes.missing(index.name)}
+    shown = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
+    out.show(value, lambda console: print_fields(console, shown))
+    return 0

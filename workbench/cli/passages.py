@@ -1,0 +1,78 @@
+"""Found passages on a terminal: one block each, the matched words marked, and why on request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.cli.output import printable
+from workbench.marking import excerpt, pieces
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from workbench.types import Passage, SearchResult
+
+SHOWN = 420  # characters of a passage: four lines of an ordinary terminal
+
+
+def print_result(console: Console, result: SearchResult, *, explain: bool = False) -> None:
+    """Print a search's passages, best first."""
+    if not result.results:
+        console.print("Nothing was found. Widen the scope, or see 'workbench sources list' for what there is.")
+        return
+    for passage in result:
+        _print_passage(console, passage, result.query)
+        if explain:
+            _print_legs(console, passage)
+        console.print()
+    took = result.timings_ms.get("total", 0.0)
+    fewer = ", fewer than asked" if result.under_filled else ""
+    console.print(f"{len(result)} passages{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
+
+
+def heading_of(passage: Passage) -> str:
+    """Return where in its document a passage stands: heading path and page."""
+    path = [str(part) for part in passage.metadata.get("heading_path", ())]
+    if path and path[0] == passage.document_title:
+        path = path[1:]
+    page = passage.metadata.get("page")
+    return " › ".join(path + ([f"page {page}"] if page else []))
+
+
+def marked(query: str, text: str) -> Text:
+    """Return a text with the query's words marked."""
+    from rich.text import Text
+
+    shown = Text()
+    for piece, matched in pieces(query, printable(text)):
+        shown.append(piece, style="bold yellow" if matched else "")
+    return shown
+
+
+def _print_passage(console: Console, passage: Passage, query: str) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    head = Text(f"{passage.rank:>2}  {passage.score:.3f}  ", style="cyan")
+    head.append(printable(passage.document_title), style="bold")
+    heading = heading_of(passage)
+    if heading:
+        head.append(f"  {printable(heading)}", style="dim")
+    console.print(head)
+    console.print(Padding(marked(query, excerpt(query, passage.text, SHOWN)), (0, 0, 0, 11)))
+    place = passage.url or passage.path or passage.document_id
+    console.print(Padding(Text(f"{printable(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
+
+
+def _print_legs(console: Console, passage: Passage) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("found by", "rank there", "its score", "adds"):
+        table.add_column(name, justify="left" if name == "found by" else "right")
+    for name, leg in passage.attribution.items():
+        rank = str(leg.rank) if leg.rank is not None else "-"
+        table.add_row(name, rank, f"{leg.score:.4f}", f"{leg.contribution:+.4f}")
+    console.print(Padding(table, (0, 0, 0, 11)))

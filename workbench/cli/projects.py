@@ -1,0 +1,135 @@
+"""``workbench projects``: projects and their folders."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.confirm import add_yes, confirm
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.parser import Run, Verbs, run_verb
+from workbench.types import Folder, Project
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    verbs.add("list", "List projects.", _list)
+    verbs.add("show", "Show one project with its folders.", _show).add_argument("id", metavar="ID")
+    create = verbs.add("create", "Make a project.", _create)
+    create.add_argument("title", metavar="TITLE")
+    create.add_argument("--description", default="", metavar="TEXT")
+    update = verbs.add("update", "Change what is given.", _update)
+    update.add_argument("id", metavar="ID")
+    update.add_argument("--title", metavar="TITLE")
+    update.add_argument("--description", metavar="TEXT")
+    delete = verbs.add("delete", "Delete a project with its sources and their documents.", _delete)
+    delete.add_argument("id", metavar="ID")
+    add_yes(delete)
+    verbs.add("folders", "List a project's folders.", _folders).add_argument("project", metavar="PROJECT")
+    making = _folder_verb(verbs, "create-folder", "Make a folder in a project.", _create_folder)
+    _add_looks(making)
+    changing = _folder_verb(verbs, "update-folder", "Change what is given of a folder.", _update_folder)
+    changing.add_argument("--name", dest="new_name", metavar="NAME")
+    _add_looks(changing)
+    _folder_verb(verbs, "delete-folder", "Delete a folder; its sources stay in the project.", _delete_folder)
+
+
+def _folder_verb(verbs: Verbs, name: str, purpose: str, serve: Run) -> argparse.ArgumentParser:
+    verb = verbs.add(name, purpose, serve)
+    verb.add_argument("project", metavar="PROJECT", help="the project's id or title")
+    verb.add_argument("name", metavar="FOLDER", help="the folder's name or id")
+    return verb
+
+
+def _add_looks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--description", metavar="TEXT")
+    parser.add_argument("--color", metavar="#RRGGBB")
+    parser.add_argument("--icon", metavar="NAME")
+
+
+def _looks(arguments: argparse.Namespace) -> dict[str, str]:
+    given = {"description": arguments.description, "color": arguments.color, "icon_name": arguments.icon}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        found = workbench.projects.list()
+    rows = [(project.id, project.title, project.description, project.source_count) for project in found]
+    columns = ("Id", "Title", "Description", "Sources")
+    empty = "There are no projects; make one by 'workbench projects create TITLE'."
+    value = {"projects": found, "total": len(found)}
+    out.show(value, lambda console: print_table(console, columns, rows, empty))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        project = workbench.projects.get(arguments.id)
+        folders = workbench.projects.folders(project.id)
+    return _print(out, project, folders)
+
+
+def _create(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        return _print(out, workbench.projects.create(arguments.title, arguments.description))
+
+
+def _update(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        changed = workbench.projects.update(arguments.id, title=arguments.title, description=arguments.description)
+    return _print(out, changed)
+
+
+def _delete(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        project = workbench.projects.get(arguments.id)
+        confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
+        gone = workbench.projects.delete(project.id)
+    sentence = f"Deleted {gone.title!r} with {gone.sources:,} sources and {gone.documents:,} documents."
+    out.show(gone, lambda console: console.print(sentence))
+    return 0
+
+
+def _folders(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        found = workbench.projects.folders(arguments.project)
+    rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in found]
+    columns = ("Id", "Name", "Description", "Sources")
+    value = {"folders": found, "total": len(found)}
+    out.show(value, lambda console: print_table(console, columns, rows, "This project has no folders."))
+    return 0
+
+
+def _create_folder(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        folder = workbench.projects.create_folder(arguments.project, arguments.name, **_looks(arguments))
+    return _print(out, folder)
+
+
+def _update_folder(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        folder = workbench.projects.update_folder(
+            arguments.project, arguments.name, name=arguments.new_name, **_looks(arguments)
+        )
+    return _print(out, folder)
+
+
+def _delete_folder(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        folder = workbench.projects.delete_folder(arguments.project, arguments.name)
+    sentence = f"Deleted the folder {folder.name!r}; its {folder.source_count:,} sources stay in the project."
+    out.show(folder, lambda console: console.print(sentence))
+    return 0
+
+
+def _print(out: Out, thing: Project | Folder, folders: list[Folder] | None = None) -> int:
+    value = thing.to_dict()
+    if folders is not None:
+        value["folders"] = folders
+    shown = thing.to_dict() | ({"folders": [folder.name for folder in folders]} if folders is not None else {})
+    out.show(value, lambda console: print_fields(console, shown))
+    return 0

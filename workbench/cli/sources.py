@@ -1,0 +1,109 @@
+"""``workbench sources``: the collections that documents come in."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.confirm import add_yes, confirm
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.parser import Verbs, run_verb
+from workbench.types import DATASET, SOURCE_TYPES, Source
+
+run = run_verb
+TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    listing = verbs.add("list", "List sources with what they hold.", _list)
+    listing.add_argument("--scope", choices=("global", "project"))
+    listing.add_argument("--project", metavar="ID", help="a project's id or title")
+    listing.add_argument("--type", choices=SOURCE_TYPES)
+    listing.add_argument("--limit", type=int, metavar="N")
+    listing.add_argument("--offset", type=int, default=0, metavar="N")
+    verbs.add("show", "Show one source.", _show).add_argument("id", metavar="ID", help="its id, title or URL")
+    create = verbs.add("create", "Make an empty source.", _create)
+    create.add_argument("title", metavar="TITLE")
+    create.add_argument("--type", choices=TYPES, default="upload")
+    _add_fields(create)
+    update = verbs.add("update", "Change what is given.", _update)
+    update.add_argument("id", metavar="ID")
+    update.add_argument("--title", metavar="TITLE")
+    update.add_argument("--no-tags", action="store_true", help="take all tags off")
+    update.add_argument("--language", metavar="NAME", help="how its words are stemmed, such as english")
+    _add_fields(update)
+    delete = verbs.add("delete", "Delete a source with its documents and passages.", _delete)
+    delete.add_argument("id", metavar="ID")
+    add_yes(delete)
+
+
+def _add_fields(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", metavar="URL")
+    parser.add_argument("--project", metavar="ID", help='its project; "" makes it global')
+    parser.add_argument("--folder", metavar="NAME", help='its folder in the project; "" takes it out')
+    parser.add_argument("--tag", action="append", metavar="T", help="its tags, replacing those it has; may be repeated")
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        project = workbench.projects.get(arguments.project).id if arguments.project else None
+        conditions = {"scope": arguments.scope, "project_id": project, "source_type": arguments.type}
+        found = workbench.knowledge.sources(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = workbench.knowledge.count_sources(**conditions)
+    rows = [
+        (s.id, s.title, s.source_type, s.folder_name or s.scope, ", ".join(s.tags), s.documents_count, s.passages_count)
+        for s in found
+    ]
+    columns = ("Id", "Title", "Type", "Place", "Tags", "Documents", "Passages")
+    empty = "There are no sources; bring documents in by 'workbench ingest PATH'."
+    out.show({"sources": found, "total": total}, lambda console: print_table(console, columns, rows, empty))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        return _print(out, workbench.knowledge.source(arguments.id))
+
+
+def _create(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        source = workbench.knowledge.create_source(
+            arguments.title,
+            source_type=arguments.type,
+            url=arguments.url,
+            project=arguments.project,
+            folder=arguments.folder,
+            tags=arguments.tag or (),
+        )
+    return _print(out, source)
+
+
+def _update(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        source = workbench.knowledge.update_source(
+            arguments.id,
+            title=arguments.title,
+            url=arguments.url,
+            project=arguments.project,
+            folder=arguments.folder,
+            tags=() if arguments.no_tags else arguments.tag,
+            language=arguments.language,
+        )
+    return _print(out, source)
+
+
+def _delete(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        source = workbench.knowledge.source(arguments.id)
+        confirm(arguments, out, f"{source.title!r} has {source.documents_count:,} documents.")
+        gone = workbench.knowledge.delete_source(source.id)
+    sentence = f"Deleted {gone.title!r} with {gone.documents:,} documents and {gone.passages:,} passages."
+    out.show(gone, lambda console: console.print(sentence))
+    return 0
+
+
+def _print(out: Out, source: Source) -> int:
+    out.show(source, lambda console: print_fields(console, source.to_dict()))
+    return 0

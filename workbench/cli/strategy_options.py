@@ -1,0 +1,61 @@
+"""The options that choose strategies and set their parameters, checked against the table before anything is opened."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.cli.parser import assignments
+from workbench.errors import InvalidInput, choices
+from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
+
+
+def add_parameters(parser: argparse.ArgumentParser) -> None:
+    """Add ``--set``."""
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a strategy's parameter ('workbench strategies show NAME' lists them); may be repeated",
+    )
+
+
+def parameters_of(strategy: str, given: Sequence[str]) -> dict[str, Any]:
+    """Return the given parameters of one strategy, in their types. Raises InvalidInput naming the valid ones."""
+    named = assignments(given, "--set")
+    checked = check_parameters(strategy, named)
+    return {name: checked[name] for name in named}
+
+
+def names_of(text: str) -> list[str]:
+    """Return the strategies of ``a,b,c``. Raises InvalidInput naming the valid ones."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InvalidInput(f"--strategies names none; use some of {choices(STRATEGIES, 20)}.")
+    return [strategy_named(name).name for name in names]
+
+
+def parameters_by_strategy(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return parameters by strategy: ``hybrid.fusion=rrf`` for one, ``fusion=rrf`` for each that has it.
+
+    Raises:
+        InvalidInput: a strategy that is not compared, a parameter that none has, or a value out of its range.
+    """
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in assignments(given, "--set").items():
+        strategy, dot, parameter = key.rpartition(".")
+        if dot and strategy not in found:
+            raise InvalidInput(f"--set {key!r} names a strategy that is not compared; use one of {choices(names)}.")
+        owners = [strategy] if dot else [name for name in names if _has(name, parameter)]
+        if not owners:
+            valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[name].parameters)
+            raise InvalidInput(f"None of the strategies has a parameter {parameter!r}; they have {choices(valid, 20)}.")
+        for owner in owners:
+            found[owner][parameter] = check_parameters(owner, {parameter: value})[parameter]
+    return found
+
+
+def _has(strategy: str, parameter: str) -> bool:
+    return any(declared.name == parameter for declared in STRATEGIES[strategy].parameters)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.health import HealthService
@@ -42,6 +43,7 @@ class Workbench:
         self.pages = PageService(corpus, self.search_service)
         self.tool_calls = ToolCallService(corpus)
         self.projects = ProjectService(corpus)
+        self.citations = CitationService(corpus)
         self.indexes = IndexService(corpus)
         self.jobs = JobService(corpus)
         self.health = HealthService(corpus, settings.home, embedded)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from workbench.errors import Conflict, ModelError, NotFound, WorkbenchError
+from workbench.storage.citations import Citations
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
@@ -36,6 +37,7 @@ class Corpus:
         self.database, self.reader = database, reader
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
+        self.citations = Citations(database)
         self._load_encoder, self._default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
         self._stores: dict[tuple[str, datetime | None], PassageStore] = {}

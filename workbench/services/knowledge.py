@@ -29,6 +29,7 @@ class Deleted(Value):
     sources: int = 0
     documents: int = 0
     passages: int = 0
+    citations: int = 0
 
 
 class KnowledgeService:
@@ -80,6 +81,7 @@ class KnowledgeService:
         should_stop: Callable[[], bool] | None = None,
     ) -> IngestReport:
         """Bring uploads, pages or texts into an existing source."""
+        from workbench.ingestion.citing import citation_writer
         from workbench.ingestion.pipeline import Pipeline
 
         corpus = self._corpus
@@ -91,6 +93,7 @@ class KnowledgeService:
             corpus.store(chosen),
             corpus.encoder_of(chosen),
             reuse=corpus.stores_of_model(chosen.embedding_model, but=chosen.name),
+            after_write=citation_writer(corpus.citations),
         )
         return pipeline.ingest(source_id, items, failures=failures, on_progress=on_progress, should_stop=should_stop)
 
@@ -179,10 +182,11 @@ class KnowledgeService:
         source = self.source(key)
         names = [index.name for index in self._corpus.indexes.list()] + self._corpus.indexes.of_dataset(source.id)
         own = self._corpus.indexes.of_dataset(source.id)
+        citations = self._corpus.citations.held(source_id=source.id)
         for name in own:
             self._corpus.indexes.drop(name)
         self._corpus.sources.delete(source.id, [name for name in names if name not in own])
-        return Deleted("source", source.id, source.title, 1, source.documents_count, source.passages_count)
+        return Deleted("source", source.id, source.title, 1, source.documents_count, source.passages_count, citations)
 
     def tags(self) -> dict[str, int]:
         """Return every tag with the number of its sources."""
@@ -211,14 +215,19 @@ class KnowledgeService:
         return self._corpus.store(self._corpus.index(index)).passages_of_document(document_id)
 
     def update_document(self, document_id: str, **fields: Any) -> Document:
-        """Change title, url or metadata (merged). Raises NotFound."""
-        return self._corpus.documents.update(document_id, **fields)
+        """Change title, url or metadata (merged), and with them what it can be cited by. Raises NotFound."""
+        from workbench.ingestion.citing import reread
+
+        changed = self._corpus.documents.update(document_id, **fields)
+        reread(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
+        return changed
 
     def delete_document(self, document_id: str) -> Deleted:
         """Delete a document with its passages; reports what went. Raises NotFound."""
         document = self.document(document_id)
+        citations = self._corpus.citations.held([document_id])
         self._corpus.documents.delete([document_id])
-        return Deleted("document", document_id, document.title, 0, 1, document.passages_count)
+        return Deleted("document", document_id, document.title, 0, 1, document.passages_count, citations)
 
     def _place(self, project: str | None, folder: str | None) -> dict[str, Any]:
         if not project:

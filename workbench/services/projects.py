@@ -34,6 +34,7 @@ class ProjectService:
         project = self.get(key)
         sources = self._corpus.sources.list(project_id=project.id)
         names = [index.name for index in self._corpus.indexes.list()]
+        citations = sum(self._corpus.citations.held(source_id=source.id) for source in sources)
         for source in sources:
             self._corpus.sources.delete(source.id, names)
         self._corpus.projects.delete(project.id)
@@ -44,6 +45,7 @@ class ProjectService:
             sources=len(sources),
             documents=sum(source.documents_count for source in sources),
             passages=sum(source.passages_count for source in sources),
+            citations=citations,
         )
 
     def folders(self, project: str) -> list[Folder]:

@@ -1,0 +1,88 @@
+-- citations_forget: take out what was read of a document's links before
+WITH a AS (DELETE FROM document_addresses WHERE document_id = %(document_id)s),
+    m AS (DELETE FROM document_mentions WHERE document_id = %(document_id)s)
+DELETE FROM citations WHERE document_id = %(document_id)s
+
+-- addresses_insert: the names a document can be cited by
+INSERT INTO document_addresses (document_id, source_id, key, depth)
+SELECT %(document_id)s, %(source_id)s, key, depth FROM unnest(%(keys)s::text[], %(depths)s::smallint[]) AS a (key, depth)
+
+-- citations_insert: a document's links, from a JSON list
+INSERT INTO citations (document_id, source_id, position, kind, target, url, label, context, confidence, keys)
+SELECT %(document_id)s, %(source_id)s, r.position, r.kind, r.target, r.url, r.label, r.context, r.confidence, r.keys
+FROM jsonb_to_recordset(%(links)s) AS r (position integer, kind text, target text, url text, label text, context text,
+    confidence real, keys text[])
+
+-- mentions_insert: the titles a document may mention in words, and that its links were read
+INSERT INTO document_mentions (document_id, source_id, reading, keys)
+VALUES (%(document_id)s, %(source_id)s, %(reading)s, %(keys)s)
+
+-- documents_without_links_read: documents whose links were not read yet, or by an older reading
+SELECT d.id FROM documents d LEFT JOIN document_mentions m ON m.document_id = d.id
+WHERE m.reading IS DISTINCT FROM %(reading)s ORDER BY d.id LIMIT %(limit)s
+
+-- citations_from: what given documents cite, resolved; links first, in reading order
+SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position
+FROM citation_links l
+WHERE l.document_id = ANY(%(ids)s) AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
+ORDER BY l.document_id, l.position LIMIT %(limit)s
+
+-- citations_to: what cites given documents, resolved; the keys narrow by index, the view decides
+SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position
+FROM citation_links l
+WHERE l.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id = ANY(%(ids)s))
+  AND l.to_document = ANY(%(ids)s) AND l.to_document <> l.document_id
+ORDER BY l.to_document, l.document_id, l.position LIMIT %(limit)s
+
+-- mentions_from: the titles that given documents mention in words
+SELECT m.document_id, m.to_document, m.key FROM citation_mentions m
+WHERE m.document_id = ANY(%(ids)s) ORDER BY m.document_id, m.to_document LIMIT %(limit)s
+
+-- mentions_to: the documents that mention the titles of given ones
+SELECT m.document_id, m.to_document, m.key FROM citation_mentions m
+WHERE m.document_id IN (
+    SELECT n.document_id FROM document_mentions n
+    WHERE n.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id = ANY(%(ids)s) AND a.key LIKE 'title:%%'))
+  AND m.to_document = ANY(%(ids)s) ORDER BY m.to_document, m.document_id LIMIT %(limit)s
+
+-- mention_contexts: where given documents mention given titles, with the text around
+SELECT d.id AS document_id, w.title, substr(d.text, greatest(1, f.place - 300), length(w.title) + 600) AS around,
+    least(f.place - 1, 300) AS start
+FROM unnest(%(documents)s::text[], %(titles)s::text[]) AS w (document_id, title)
+    JOIN documents d ON d.id = w.document_id, LATERAL (SELECT strpos(lower(d.text), w.title) AS place) f
+WHERE f.place > 0
+
+-- cited_documents: what showing documents in a graph needs
+SELECT d.id, d.title, d.path, d.url, d.source_id, s.title AS source_title, d.document_date, s.source_type
+FROM documents d JOIN sources s ON s.id = d.source_id WHERE d.id = ANY(%(ids)s)
+
+-- citation_pairs: each pair of documents of which one cites the other; NULL means every source but evaluation corpora
+SELECT l.document_id, l.to_document, max(l.confidence) AS confidence, count(*) AS links,
+    (array_agg(l.context ORDER BY l.position))[1] AS context
+FROM citation_links l JOIN sources s ON s.id = l.source_id
+WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
+  AND (%(document_ids)s::text[] IS NULL OR l.document_id = ANY(%(document_ids)s))
+  AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
+GROUP BY l.document_id, l.to_document ORDER BY l.document_id, l.to_document
+
+-- broken_links: links that should lead to a document of the source and do not; external addresses are not judged
+SELECT l.document_id, d.title, d.path, l.kind, l.target, l.label, l.context
+FROM citation_links l JOIN documents d ON d.id = l.document_id JOIN sources s ON s.id = l.source_id
+WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
+  AND l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
+ORDER BY d.title, l.position LIMIT %(limit)s
+
+-- citation_counts: how many links there are, and how many of them lead to a document
+SELECT count(*) AS links, count(l.to_document) AS resolved,
+    count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NOT NULL) AS external,
+    count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0) AS broken
+FROM citation_links l JOIN sources s ON s.id = l.source_id
+WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
+
+-- citations_held: how many links given documents, or all of a source's, hold
+SELECT count(*) AS held FROM citations WHERE document_id = ANY(%(ids)s) OR source_id = %(source_id)s
+
+-- documents_to_cite: the ids of the documents of sources; NULL means every source but evaluation corpora
+SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
+WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE d.source_id = ANY(%(source_ids)s) END
+ORDER BY d.created_at, d.key

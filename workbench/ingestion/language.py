@@ -19,6 +19,7 @@ LETTERS = re.compile(r"[^\W\d_]")
 SAMPLE = 4_000
 THIN = 60  # letters; under this the statistics guess wildly
 SURE = 0.9
+PLAIN = 0.98  # share of plain letters: English borrows an accent now and then, other languages need them
 
 
 def detect_language(text: str) -> str:
@@ -30,13 +31,19 @@ def detect_language(text: str) -> str:
     letters = len(LETTERS.findall(sample))
     if len(CJK.findall(sample)) > 0.2 * max(1, letters):
         return "cjk"
-    doubtful = "english" if sample.isascii() else "simple"
+    doubtful = "english" if _latin_without_accents(sample) else "simple"
     if letters < THIN:
         return doubtful if letters else "simple"
     code, probability = _identifier().classify(sample)
-    if probability < SURE and sample.isascii():
-        return "english"
-    return CONFIGURATIONS.get(code, doubtful if probability < SURE else "simple")
+    if probability < SURE:
+        return doubtful
+    return CONFIGURATIONS.get(code, "simple")
+
+
+def _latin_without_accents(sample: str) -> bool:
+    """True where nearly all letters are a to z; typographic quotes and dashes do not count."""
+    letters = LETTERS.findall(sample)
+    return sum(letter.isascii() for letter in letters) >= PLAIN * len(letters)
 
 
 @cache

@@ -19,8 +19,11 @@ B = 0.75  # 0: length does not matter, 1: it counts in full
 
 
 def idf(df: int, passages: int) -> float:
-    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0."""
-    return math.log(1 + (passages - df + 0.5) / (df + 0.5))
+    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0.
+
+    Where other languages share the term, ``df`` may be the larger: then it is as common as can be.
+    """
+    return math.log(1 + (max(passages, df) - df + 0.5) / (df + 0.5))
 
 
 def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
@@ -28,7 +31,7 @@ def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: fl
     known = [term for term in terms if term.id is not None]
     return TermWeights(
         ids=tuple(term.id for term in known if term.id is not None),
-        weights=tuple(idf(term.df, totals.passages) * (k1 + 1) for term in known),
+        weights=tuple(idf(term.df, term.passages) * (k1 + 1) for term in known),
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
     )

@@ -77,7 +77,9 @@ def token_weights(query: str, spans: Sequence[tuple[int, int]], words: Words) ->
     train questions uniform / root / plain idf gave late interaction alone .716 / .712 / .711 nDCG@10, and in the mix,
     where words and meaning have their say already, the root did at least as well as either on every open set.
     """
-    by_position = {term.position: idf(term.df, words.totals.passages) ** 0.5 for term in words.terms}
+    by_position: dict[int, float] = {}
+    for term in words.terms:  # one word may be a term in several languages
+        by_position[term.position] = max(by_position.get(term.position, 0.0), idf(term.df, term.passages) ** 0.5)
     starts = {
         place: by_position.get(position, 0.0)
         for position, match in enumerate(_WORD.finditer(query), start=1)

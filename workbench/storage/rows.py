@@ -88,12 +88,15 @@ class QueryTerm:
     """A term of the query and what the lexicon knows of it; ``id`` None where no passage has the term.
 
     ``position`` counts the query's words from 1 and says which one the term comes from (the first, if several).
+    ``passages`` is how many passages are in a language whose analysis makes this term of the query: what ``df`` is
+    measured against, or a stop word of most passages' language would look rare because few others keep it.
     """
 
     term: str
     id: int | None
     df: int
     position: int = 0
+    passages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

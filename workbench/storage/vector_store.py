@@ -160,7 +160,10 @@ class PassageStore(PGVectorStore):
     def query_terms(self, connection: Any, query: str) -> list[QueryTerm]:
         """Return the query's terms in every language the index holds."""
         rows = self._all(connection, "query_terms", {"index": self._index.name, "query": query})
-        return [QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0)) for row in rows]
+        return [
+            QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0), int(row["passages"]))
+            for row in rows
+        ]
 
     def nearest(
         self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int

@@ -35,8 +35,8 @@ ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
 -- query_terms: the query's terms in every language of the index, with what the lexicon knows of them
 SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
-    min(u.positions[1]) AS position
-FROM (SELECT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
+    min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
+FROM (SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
     unnest(workbench_terms(g.language, %(query)s)) u
     LEFT JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
 GROUP BY u.lexeme ORDER BY u.lexeme

@@ -365,6 +365,11 @@ class IngestReport(Value):
             "failures": [asdict(failure) for failure in self.failures],
         }
 
+    def _repr_html_(self) -> str:
+        from workbench.display import report_html
+
+        return report_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Progress(Value):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.opening import opened
 from workbench.cli.output import Out, print_table, printable
-from workbench.cli.passages import heading_of, marked
+from workbench.cli.passages import marked
 from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, names_of, parameters_by_strategy
+from workbench.display import heading, movement
 from workbench.marking import excerpt
 
 if TYPE_CHECKING:
@@ -83,19 +84,12 @@ def _cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int
     cell = Text(printable(passage.document_title), style="bold")
     if own != first:
         cell.append(f" {movement(ranks[first].get(passage.passage_id), passage.rank)}", style="not bold magenta")
-    heading = heading_of(passage)
-    if heading:
-        cell.append(f"\n{printable(heading)}", style="not bold dim")
+    place = heading(passage)
+    if place:
+        cell.append(f"\n{printable(place)}", style="not bold dim")
     text = marked(query, excerpt(query, passage.text, SHOWN))
     text.stylize_before("not bold")
     return Text.assemble(cell, "\n", text, "\n")
-
-
-def movement(before: int | None, now: int) -> str:
-    """Say how a rank differs from another: ``↑2``, ``↓1``, ``=``, ``new``."""
-    if before is None:
-        return "new"
-    return "=" if before == now else f"↑{before - now}" if now < before else f"↓{now - before}"
 
 
 def _print_agreement(console: Console, comparison: Comparison) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.cli.output import printable
+from workbench.display import heading
 from workbench.marking import excerpt, pieces
 
 if TYPE_CHECKING:
@@ -31,15 +32,6 @@ def print_result(console: Console, result: SearchResult, *, explain: bool = Fals
     console.print(f"{len(result)} passages{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
 
 
-def heading_of(passage: Passage) -> str:
-    """Return where in its document a passage stands: heading path and page."""
-    path = [str(part) for part in passage.metadata.get("heading_path", ())]
-    if path and path[0] == passage.document_title:
-        path = path[1:]
-    page = passage.metadata.get("page")
-    return " › ".join(path + ([f"page {page}"] if page else []))
-
-
 def marked(query: str, text: str) -> Text:
     """Return a text with the query's words marked."""
     from rich.text import Text
@@ -56,9 +48,9 @@ def _print_passage(console: Console, passage: Passage, query: str) -> None:
 
     head = Text(f"{passage.rank:>2}  {passage.score:.3f}  ", style="cyan")
     head.append(printable(passage.document_title), style="bold")
-    heading = heading_of(passage)
-    if heading:
-        head.append(f"  {printable(heading)}", style="dim")
+    path = heading(passage)
+    if path:
+        head.append(f"  {printable(path)}", style="dim")
     console.print(head)
     console.print(Padding(marked(query, excerpt(query, passage.text, SHOWN)), (0, 0, 0, 11)))
     place = passage.url or passage.path or passage.document_id

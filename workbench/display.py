@@ -1,0 +1,227 @@
+"""How results show in a notebook: tables for pandas, HTML that suits light and dark, a bump chart.
+
+Every text from a document or a question is escaped; the HTML carries its own style and no script.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from workbench.marking import excerpt, pieces
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+
+    from workbench.types import Comparison, IngestReport, Passage, SearchResult
+
+LONG, SHORT = 320, 170  # characters of a passage in a list, and in one of several columns
+_LABEL = 44  # characters of a passage's name in the chart
+
+_STYLE = """<style>
+.wbench{font:13px/1.5 system-ui,sans-serif;color:inherit;max-width:100%;overflow-x:auto}
+.wbench table{font-size:inherit;border-collapse:collapse;width:100%;margin:.4em 0;table-layout:auto}
+.wbench th,.wbench td{text-align:left!important;vertical-align:top;padding:.45em .6em;background:none!important;
+ border-bottom:1px solid rgba(128,128,128,.28);white-space:normal;word-break:break-word}
+.wbench th{font-weight:600;opacity:.72}
+.wbench .n{white-space:nowrap;font-variant-numeric:tabular-nums;width:1%}
+.wbench .t{font-weight:600}
+.wbench .q{opacity:.66}
+.wbench mark{background:rgba(245,180,0,.34);color:inherit;border-radius:2px;padding:0 1px}
+.wbench .b{display:block;height:4px;border-radius:2px;background:rgba(128,128,128,.22);min-width:4.5em;margin-top:.2em}
+.wbench .b i{display:block;height:4px;border-radius:2px;background:#5b8def}
+.wbench .m{font-size:11px;border:1px solid rgba(128,128,128,.45);border-radius:9px;padding:0 .5em;margin-left:.4em;
+ white-space:nowrap;font-weight:400}
+</style>"""
+
+
+def result_frame(result: SearchResult) -> pandas.DataFrame:
+    """Return one row a passage: rank, score, title, heading, text, and each leg's score under the leg's name."""
+    import pandas as pd
+
+    legs = list(dict.fromkeys(name for passage in result for name in passage.attribution))
+    columns = ["rank", "score", "title", "heading", "text", *legs, "document_id", "passage_id"]
+    rows = [
+        {
+            "rank": passage.rank,
+            "score": passage.score,
+            "title": passage.document_title,
+            "heading": heading(passage),
+            "text": passage.text,
+            "document_id": passage.document_id,
+            "passage_id": passage.passage_id,
+            **{name: leg.score for name, leg in passage.attribution.items()},
+        }
+        for passage in result
+    ]
+    return pd.DataFrame(rows, columns=pd.Index(columns))
+
+
+def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
+    """Return one row a passage and one rank column a strategy, empty where it was not found; best ranks first."""
+    import pandas as pd
+
+    names = list(comparison.strategies)
+    known = {passage.passage_id: passage for result in comparison.strategies.values() for passage in result}
+    ranks = {name: {passage.passage_id: passage.rank for passage in comparison.strategies[name]} for name in names}
+    frame = pd.DataFrame(
+        {
+            "title": [passage.document_title for passage in known.values()],
+            "heading": [heading(passage) for passage in known.values()],
+            **{name: pd.array([ranks[name].get(key) for key in known], dtype="Int64") for name in names},
+            "text": [passage.text for passage in known.values()],
+        },
+        index=pd.Index(list(known), name="passage_id"),
+    )
+    order = frame[names].min(axis=1).sort_values(kind="stable").index
+    return frame.loc[order]
+
+
+def result_html(result: SearchResult) -> str:
+    """Return a table of the passages: rank, score, where it stands, the text with the question's words marked."""
+    head = f"{len(result)} passages by {result.strategy} in {result.timings_ms.get('total', 0):.0f} ms"
+    if not result.results:
+        return _page(result.query, head, "<p>Nothing was found.</p>", result.degraded)
+    rows = "".join(
+        f"<tr><td class=n>{passage.rank}</td><td class=n>{passage.score:.3f}{_bar(passage.score)}</td>"
+        f"<td>{_title(passage)}<br>{_marked(result.query, passage.text, LONG)}</td></tr>"
+        for passage in result
+    )
+    table = f"<table><thead><tr><th>#</th><th>Score</th><th>Passage</th></tr></thead><tbody>{rows}</tbody></table>"
+    return _page(result.query, head, table, result.degraded)
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return the strategies as columns side by side; each passage says how it moved against the first column."""
+    results = comparison.strategies
+    first = next(iter(results.values()), ())
+    before = {passage.passage_id: passage.rank for passage in first}
+    heads = "".join(
+        f"<th>{escape(name)} <span class=q>{result.timings_ms.get('total', 0):.0f} ms</span></th>"
+        for name, result in results.items()
+    )
+    rows = []
+    for place in range(max((len(result) for result in results.values()), default=0)):
+        cells = [
+            _cell(result.results[place], comparison.query, before, column) if place < len(result) else "<td></td>"
+            for column, result in enumerate(results.values())
+        ]
+        rows.append(f"<tr><td class=n>{place + 1}</td>{''.join(cells)}</tr>")
+    widths = "<col>" + f"<col style='width:{100 / max(1, len(results)):.1f}%'>" * len(results)
+    top = f"<table><colgroup>{widths}</colgroup><thead><tr><th>#</th>{heads}</tr></thead>"
+    notes = [note for result in results.values() for note in result.degraded]
+    table = f"{top}<tbody>{''.join(rows)}</tbody></table>"
+    return _page(comparison.query, _agreement(comparison), table, tuple(dict.fromkeys(notes)))
+
+
+def report_html(report: IngestReport) -> str:
+    """Return what an ingest changed, and what could not be read and why."""
+    counts = f"{report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged"
+    head = f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages in {report.seconds:.1f} s"
+    rows = "".join(f"<tr><td>{escape(item.path)}</td><td>{escape(item.error)}</td></tr>" for item in report.failures)
+    table = f"<table><thead><tr><th>Not read</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    return _page("Documents", head, table, ())
+
+
+def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
+    """Return a chart of ranks by strategy, best on top, with a line through every place of the same passage."""
+    import altair as alt
+    import pandas as pd
+
+    names = list(comparison.strategies)
+    data = pd.DataFrame(
+        [
+            {"strategy": name, "rank": hit.rank, "score": hit.score, "passage": hit.passage_id, "name": _name(hit)}
+            for name in names
+            for hit in comparison.strategies[name]
+        ],
+        columns=pd.Index(["strategy", "rank", "score", "passage", "name"]),
+    )
+    depth = int(data["rank"].max()) if len(data) else 1
+    lit = alt.selection_point(fields=["passage"], on="pointerover", empty=True)
+    base = alt.Chart(data).encode(
+        x=alt.X("strategy:N", sort=names, title=None, axis=alt.Axis(labelAngle=0, orient="top", domain=False)),
+        y=alt.Y("rank:Q", scale=alt.Scale(domain=[depth + 0.5, 0.5]), axis=None),
+        color=alt.Color("passage:N", legend=None, scale=alt.Scale(scheme="tableau20")),
+        opacity=alt.condition(lit, alt.value(1.0), alt.value(0.15)),
+        tooltip=[
+            alt.Tooltip("name:N", title="Passage"),
+            "strategy:N",
+            "rank:Q",
+            alt.Tooltip("score:Q", format=".3f"),
+        ],
+    )
+    lines = base.mark_line(strokeWidth=2.5, interpolate="monotone").encode(detail="passage:N")
+    points = base.mark_circle(size=420).add_params(lit)
+    ranks = base.mark_text(fontSize=11, fontWeight="bold", color="white").encode(
+        text="rank:Q", color=alt.value("white")
+    )
+    return (
+        alt.layer(lines, points, ranks)
+        .properties(
+            title=alt.Title(comparison.query, anchor="start"), width=130 * max(1, len(names)), height=38 * depth
+        )
+        .configure(background="transparent")
+        .configure_view(stroke=None)
+        .configure_axis(labelColor="gray", ticks=False, grid=False)
+        .configure_title(color="gray")
+    )
+
+
+def heading(passage: Passage) -> str:
+    """Return where in its document a passage stands: the heading path below the title, and the page."""
+    path = [str(part) for part in passage.metadata.get("heading_path", ())]
+    if path and path[0] == passage.document_title:
+        path = path[1:]
+    page = passage.metadata.get("page")
+    return " › ".join(path + ([f"page {page}"] if page else []))
+
+
+def movement(before: int | None, now: int) -> str:
+    """Say how a rank differs from another one: ``↑2``, ``↓1``, ``=``, ``new``."""
+    if before is None:
+        return "new"
+    return "=" if before == now else f"↑{before - now}" if now < before else f"↓{now - before}"
+
+
+def _page(title: str, head: str, body: str, notes: tuple[str, ...]) -> str:
+    said = "".join(f"<div class=q>{escape(note)}</div>" for note in notes)
+    top = f"<div><span class=t>{escape(title)}</span> <span class=q>· {escape(head)}</span></div>"
+    return f"{_STYLE}<div class=wbench>{top}{said}{body}</div>"
+
+
+def _title(passage: Passage) -> str:
+    place = heading(passage)
+    shown = f"<span class=t>{escape(passage.document_title)}</span>"
+    return shown + (f" <span class=q>{escape(place)}</span>" if place else "")
+
+
+def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> str:
+    moved = movement(before.get(passage.passage_id), passage.rank)
+    badge = f"<span class=m>{moved}</span>" if column else ""
+    return (
+        f"<td>{_title(passage)}{badge}{_bar(passage.score)}"
+        f"<div>{_marked(query, passage.text, SHORT)}</div></td>"
+    )  # fmt: skip
+
+
+def _marked(query: str, text: str, length: int) -> str:
+    parts = pieces(query, excerpt(query, text, length))
+    return "".join(f"<mark>{escape(part)}</mark>" if matched else escape(part) for part, matched in parts)
+
+
+def _bar(score: float) -> str:
+    return f"<span class=b><i style=width:{100 * min(1.0, max(0.0, score)):.0f}%></i></span>"
+
+
+def _agreement(comparison: Comparison) -> str:
+    pairs = comparison.agreement.get("jaccard", {})
+    said = [f"{pair.replace('|', ' and ')} {value:.0%}" for pair, value in pairs.items()]
+    return "same passages: " + ", ".join(said) if said else "one strategy"
+
+
+def _name(passage: Passage) -> str:
+    place = heading(passage)
+    name = f"{passage.document_title} · {place}" if place else passage.document_title
+    return name if len(name) <= _LABEL else name[: _LABEL - 1] + "…"

@@ -67,6 +67,14 @@ class Settings(BaseSettings):
     archives_dir: Path | None = Field(None, description="Folder of archives for searchLocalArchives.")
     mcp_token: SecretStr | None = Field(None, description="Bearer token for MCP over HTTP.")
     mcp_log_calls: bool = Field(True, description="Keep a log of tool calls (never the token) in the database.")
+    mcp_allowed_hosts: str = Field(
+        "", description="Further Host headers that MCP over HTTP answers to, such as 'wiki.lan:8765', separated by ','."
+    )
+    mcp_allowed_origins: str = Field(
+        "", description="Further web origins that may call MCP over HTTP, such as 'https://wiki.lan', separated by ','."
+    )
+    mcp_call_seconds: float = Field(30.0, gt=0, description="Longest that a tool call that only reads may take.")
+    mcp_write_seconds: float = Field(600.0, gt=0, description="Longest that a tool call that writes may take.")
     search_db_path: Path | None = Field(
         None,
         validation_alias=AliasChoices("SEARCH_DB_PATH", "search_db_path"),

@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "strategies": ("workbench.cli.strategies", "List the ways to retrieve, with their parameters"),
     "eval": ("workbench.cli.eval", "Measure strategies on a test set, and hold them against a baseline"),
     "app": ("workbench.cli.app", "Serve the app in the browser"),
+    "mcp": ("workbench.cli.mcp", "Serve the tools to agents over MCP"),
     "status": ("workbench.cli.status", "Show what there is: counts, sizes, versions"),
     "doctor": ("workbench.cli.doctor", "Try everything a search depends on and say how it went"),
     "export": ("workbench.cli.export", "Write everything into one file"),

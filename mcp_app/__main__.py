@@ -1,0 +1,48 @@
+"""``python -m mcp_app``: the server without the rest of the command line, for whoever starts it from a client."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from workbench.errors import WorkbenchError
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m mcp_app", description="Serve the workbench's tools over MCP.")
+    add_arguments(parser)
+    arguments = parser.parse_args(argv)
+    from mcp_app.serving import serve
+
+    try:
+        serve(**options(arguments))
+    except WorkbenchError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the server's options; ``workbench mcp`` has the same."""
+    parser.add_argument("--transport", default="stdio", metavar="stdio|http", help="how clients connect (stdio)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on with http (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8765, help="port to listen on with http (8765; 0 for a free one)")
+    parser.add_argument("--toolsets", default="", metavar="A,B", help="offer only these toolsets (all)")
+    parser.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
+
+
+def options(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return what ``serve`` takes."""
+    names = [name.strip() for name in arguments.toolsets.split(",") if name.strip()]
+    return {
+        "transport": arguments.transport,
+        "host": arguments.host,
+        "port": arguments.port,
+        "toolsets": names or None,
+        "read_only": arguments.read_only,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Which files an agent may have read: those inside the allowed folders, wherever links and dots lead."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mcp_app.arguments import Refused
+
+
+class FileRoots:
+    """The allowed folders; relative paths are looked up in each, in order."""
+
+    def __init__(self, roots: str = "") -> None:
+        """``roots`` are folders separated by ':' (';' on Windows); empty means the working directory."""
+        given = [Path(part).expanduser() for part in roots.split(os.pathsep) if part.strip()] or [Path.cwd()]
+        self.roots = tuple(root.resolve() for root in given)
+
+    def file(self, given: str, argument: str = "file_path") -> Path:
+        """Return a readable file inside the allowed folders. Raises Refused."""
+        path = self._inside(given, argument)
+        if path.is_dir():
+            raise Refused(f"Invalid {argument}: {given} is a folder", "Give the path of one file")
+        if not path.is_file():
+            raise Refused(f"File not found: {given}", f"The allowed folders are {self._spoken()}")
+        return path
+
+    def folder(self, given: str, argument: str) -> Path:
+        """Return an existing folder inside the allowed folders. Raises Refused."""
+        path = self._inside(given, argument)
+        if not path.is_dir():
+            raise Refused(f"Path not found: {given}", f"The allowed folders are {self._spoken()}")
+        return path
+
+    def _inside(self, given: str, argument: str) -> Path:
+        if "\x00" in given or "://" in given or given.lower().startswith("file:"):
+            raise Refused(f"Invalid {argument}: {given!r} is not a path", "Give a plain path, not a URL")
+        for root in self.roots:
+            try:
+                path = (root / given).resolve()  # follows links, so that what is checked is what is read
+            except (OSError, RuntimeError, ValueError):
+                continue
+            if path.is_relative_to(root) and path.exists() and not _hidden(path, root):
+                return path
+        if any(self._could_be(root, given) for root in self.roots):
+            raise Refused(f"File not found: {given}", f"The allowed folders are {self._spoken()}")
+        raise Refused(
+            f"Not allowed: {given} lies outside the allowed folders",
+            f"Use a file in {self._spoken()}, or have WORKBENCH_FILE_ROOTS name its folder",
+        )
+
+    def _could_be(self, root: Path, given: str) -> bool:
+        try:
+            path = (root / given).resolve()
+        except (OSError, RuntimeError, ValueError):
+            return False
+        return path.is_relative_to(root) and not path.exists() and not _hidden(path, root)
+
+    def _spoken(self) -> str:
+        return ", ".join(str(root) for root in self.roots)
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    """Tell whether a path goes through a hidden file or folder (.env, .git): those hold secrets, not knowledge."""
+    return any(part.startswith(".") for part in path.relative_to(root).parts)

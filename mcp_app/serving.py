@@ -1,0 +1,107 @@
+"""Running the server: over stdio for one client, over HTTP for many."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from mcp_app.engine import Engine, opening_from_settings
+from mcp_app.server import WARM_AFTER, WorkbenchServer, create_server
+from workbench.errors import ConfigurationError, InvalidInput, choices
+
+if TYPE_CHECKING:
+    from mcp_app.guard import Gate
+    from workbench.settings import Settings
+
+TRANSPORTS = ("stdio", "http")
+HOST, PORT = "127.0.0.1", 8765
+
+
+def serve(
+    transport: str = "stdio",
+    *,
+    host: str = HOST,
+    port: int = PORT,
+    toolsets: Iterable[str] | None = None,
+    read_only: bool = False,
+) -> None:
+    """Serve until the client leaves (stdio) or the process is told to stop (HTTP).
+
+    Raises:
+        InvalidInput: there is no such transport or toolset.
+        ConfigurationError: a setting is wrong, or HTTP would be open to other machines without a token.
+    """
+    if transport not in TRANSPORTS:
+        raise InvalidInput(f"There is no transport {transport!r}; use one of {choices(TRANSPORTS)}.")
+    engine = Engine(opening_from_settings)
+    server = create_server(engine, toolsets=toolsets, read_only=read_only)
+    try:
+        if transport == "stdio":
+            server.run("stdio")
+        else:
+            from workbench.settings import load_settings
+
+            serve_http(server, load_settings(), host, port)
+    except KeyboardInterrupt:
+        return
+    finally:
+        server.boundary.log.flush()
+        engine.close()
+
+
+def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int) -> None:
+    """Serve over HTTP. Raises ConfigurationError."""
+    import socket
+
+    import uvicorn
+
+    from mcp_app.guard import gate_for
+
+    token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
+    gate = gate_for(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host.strip("[]"), port))
+    except OSError as error:
+        raise ConfigurationError(
+            f"Cannot listen on {host}:{port} ({error.strerror}); choose another with --host or --port."
+        ) from error
+    listening.set_inheritable(True)
+    bound = listening.getsockname()[1]
+    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    print(f"Serving MCP at http://{shown}:{bound}/mcp", file=sys.stderr, flush=True)
+    config = uvicorn.Config(
+        http_app(server, gate), log_level="warning", access_log=False, timeout_graceful_shutdown=5, lifespan="on"
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def http_app(server: WorkbenchServer, gate: Gate) -> Any:
+    """Return the ASGI application: /mcp, /health and the HTTP routes, behind the gate."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from mcp_app.guard import Guard
+    from mcp_app.http_api import add_routes
+
+    app = server.streamable_http_app(
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=True, allowed_hosts=list(gate.hosts), allowed_origins=list(gate.origins)
+        ),
+        max_request_body_size=gate.largest_body,
+    )
+    add_routes(app, server)
+    inner = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(web: Any) -> AsyncIterator[Any]:
+        async with inner(web) as state:
+            asyncio.get_running_loop().call_later(WARM_AFTER, server.engine.start)
+            yield state
+
+    app.router.lifespan_context = lifespan
+    return Guard(app, gate)

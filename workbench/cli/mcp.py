@@ -1,0 +1,26 @@
+"""``workbench mcp``: serve the tools to agents, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.cli.output import Out
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the server's options."""
+    from mcp_app.__main__ import add_arguments as add_server_arguments
+
+    add_server_arguments(parser)
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Serve until the client leaves; stdout belongs to the protocol."""
+    del out
+    from mcp_app.__main__ import options
+    from mcp_app.serving import serve
+
+    serve(**options(arguments))  # pyright: ignore[reportArgumentType]
+    return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
@@ -46,6 +47,7 @@ class Workbench:
         self.citations = CitationService(corpus)
         self.indexes = IndexService(corpus)
         self.jobs = JobService(corpus)
+        self.backups = BackupService(corpus)
         self.health = HealthService(corpus, settings.home, embedded)
 
     @classmethod

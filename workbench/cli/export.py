@@ -1,0 +1,25 @@
+"""``workbench export``: write everything into one file."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, size_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="the file to write, such as backup.zip")
+    parser.add_argument("--force", action="store_true", help="replace the file where it exists")
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Export: documents, passages with their vectors, projects, judgments, everything."""
+    with opened() as workbench, out.progress("Export") as show:
+        report = workbench.backups.write(arguments.file, replace=arguments.force, on_progress=show)
+    sentence = (
+        f"Wrote {report.documents:,} documents ({report.rows:,} rows, {size_text(report.bytes)}) to {report.path}"
+    )
+    out.show(report, lambda console: console.print(sentence, soft_wrap=True))
+    return 0

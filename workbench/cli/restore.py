@@ -1,0 +1,22 @@
+"""``workbench import``: read an exported file into an empty workbench."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="a file written by 'workbench export'")
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Import; nothing is embedded again, and nothing is changed where it fails."""
+    with opened() as workbench, out.progress("Import") as show:
+        report = workbench.backups.read(arguments.file, on_progress=show)
+    sentence = f"Restored {report.documents:,} documents in {report.sources:,} sources ({report.rows:,} rows)."
+    out.show(report, lambda console: console.print(sentence, soft_wrap=True))
+    return 0

@@ -1,0 +1,173 @@
+"""Everything in one file and back: a zip with the rows of every table as COPY writes them, and a manifest.
+
+Vectors, token bits and the keyword index are rows like the others, so a restore embeds nothing. The tables and their
+columns are read from the catalogue, so that a new migration needs no change here.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from psycopg import sql
+
+from workbench.errors import Conflict, InvalidInput
+from workbench.storage.database import Database
+from workbench.storage.statements import statement
+from workbench.types import Progress
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+_KINDS = ("data", "lexicon", "postings")  # the tables of one index
+_LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
+_CHUNK = 1 << 20
+OnProgress = Callable[[Progress], None]
+
+
+class Backup:
+    """Writes and reads backups of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def write(self, path: Path, version: str, on_progress: OnProgress) -> dict[str, Any]:
+        """Write everything into a new zip at ``path`` and return its manifest."""
+        with (
+            self._database.transaction() as connection,
+            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive,
+        ):
+            connection.execute(statement("backup_snapshot"))
+            tables = connection.execute(statement("backup_tables")).fetchall()
+            written = []
+            for number, table in enumerate(tables):
+                on_progress(Progress(number, len(tables), table["name"]))
+                rows = _copy_out(connection, archive, table["name"], table["columns"])
+                written.append({"name": table["name"], "columns": table["columns"], "rows": rows})
+            manifest = {
+                "format": FORMAT,
+                "version": version,
+                "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "migrations": [row["name"] for row in connection.execute(statement("backup_migrations"))],
+                "indexes": connection.execute(statement("backup_indexes")).fetchall(),
+                "tables": written,
+            }
+            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        return manifest
+
+    def read(self, path: Path, on_progress: OnProgress) -> dict[str, Any]:
+        """Restore a backup into a database that holds nothing of a person's, in one transaction.
+
+        Raises:
+            InvalidInput: no backup, a damaged one, or one of a newer version.
+            Conflict: there are sources or projects already.
+        """
+        try:
+            with zipfile.ZipFile(path) as archive:
+                manifest = _manifest(path, archive)
+                with self._database.transaction() as connection:
+                    _restore(connection, archive, manifest, on_progress)
+                return manifest
+        except zipfile.BadZipFile:
+            raise InvalidInput(f"{path.name} is damaged or no export of the workbench; nothing was changed.") from None
+
+
+def _manifest(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+    try:
+        manifest = json.loads(archive.read(MANIFEST))
+        if manifest["format"] == FORMAT and {"tables", "indexes", "migrations"} <= set(manifest):
+            return manifest
+    except (KeyError, ValueError, TypeError):
+        pass
+    raise InvalidInput(f"{path.name} is no export that this version reads; write it by 'workbench export FILE'.")
+
+
+def _restore(connection: Any, archive: zipfile.ZipFile, manifest: dict[str, Any], on_progress: OnProgress) -> None:
+    connection.execute(statement("backup_alone"))
+    _check_state(connection, manifest)
+    _forget_indexes(connection)
+    given = {table["name"]: table for table in manifest["tables"]}
+    order = _parents_first(connection)
+    for name in reversed(order):
+        connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
+    done = 0
+    for name in [name for name in order if name in given]:
+        on_progress(Progress(done, len(given), name))
+        _copy_in(connection, archive, given[name])
+        done += 1
+    for index in connection.execute(statement("backup_indexes")).fetchall():
+        connection.execute(statement("index_create_tables"), index)
+        for name in [f"{kind}_{index['name']}" for kind in _KINDS]:
+            on_progress(Progress(done, len(given), name))
+            _copy_in(connection, archive, given[name])
+            done += 1
+
+
+def _check_state(connection: Any, manifest: dict[str, Any]) -> None:
+    if connection.execute(statement("backup_people_have")).fetchone()["n"]:
+        raise Conflict(
+            "This workbench holds sources or projects already; import into an empty one (another WORKBENCH_HOME), "
+            "so that nothing is mixed."
+        )
+    known = {row["name"] for row in connection.execute(statement("backup_migrations"))}
+    newer = [name for name in manifest["migrations"] if name not in known]
+    if newer:
+        raise InvalidInput(f"The export comes from a newer version (it has {newer[-1]}); update this one first.")
+
+
+def _forget_indexes(connection: Any) -> None:
+    for index in connection.execute(statement("backup_indexes")).fetchall():
+        connection.execute(statement("index_delete"), index)
+        connection.execute(statement("index_drop_tables"), index)
+
+
+def _parents_first(connection: Any) -> list[str]:
+    names = [row["name"] for row in connection.execute(statement("backup_tables"))]
+    graph: dict[str, set[str]] = {name: set() for name in names}
+    for row in connection.execute(statement("backup_references")):
+        if row["child"] in graph and row["parent"] in graph:
+            graph[row["child"]].add(row["parent"])
+    return list(TopologicalSorter(graph).static_order())
+
+
+def _copy_out(connection: Any, archive: zipfile.ZipFile, name: str, columns: Sequence[str]) -> int:
+    copying = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(_columns(columns), sql.Identifier(name))
+    with (
+        connection.cursor() as cursor,
+        archive.open(f"{name}.copy", "w", force_zip64=True) as entry,
+    ):
+        with cursor.copy(copying) as copy:
+            for piece in copy:
+                entry.write(piece)
+        return int(cursor.rowcount)
+
+
+def _copy_in(connection: Any, archive: zipfile.ZipFile, table: dict[str, Any]) -> None:
+    """Fill one table without its triggers: what they would derive is in the backup."""
+    name = table["name"]
+    ours = {row["name"]: row for row in connection.execute(statement("backup_tables"))}[name]
+    unknown = set(table["columns"]) - set(ours["columns"])
+    if unknown:
+        raise InvalidInput(f"The export has a column {name}.{min(unknown)} that this version does not know.")
+    place = sql.Identifier(name)
+    connection.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(place))
+    copying = sql.SQL("COPY {} ({}) FROM STDIN").format(place, _columns(table["columns"]))
+    try:
+        with archive.open(f"{name}.copy") as entry, connection.cursor() as cursor, cursor.copy(copying) as copy:
+            while piece := entry.read(_CHUNK):
+                copy.write(piece)
+    except KeyError:
+        raise InvalidInput(f"The export lacks the rows of {name}; it is damaged, and nothing was changed.") from None
+    connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(place))
+    for column in ours["identities"] or ():
+        last = sql.SQL("SELECT max({}) AS last FROM {}").format(sql.Identifier(column), place)
+        value = connection.execute(last).fetchone()["last"]
+        connection.execute(statement("backup_advance"), {"table": name, "column": column, "last": value})
+
+
+def _columns(names: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(sql.Identifier(name) for name in names)

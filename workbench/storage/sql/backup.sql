@@ -1,0 +1,30 @@
+-- backup_tables: every table of ours with the columns that can be written; the queue's and the migrations' stay out
+SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS columns,
+    array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attidentity <> '') AS identities
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+  AND c.relname NOT IN ('schema_migrations', 'queue_migrations') AND c.relname NOT LIKE 'procrastinate%%'
+GROUP BY c.relname ORDER BY c.relname
+
+-- backup_references: which table needs the rows of which other one first
+SELECT DISTINCT child.relname AS child, parent.relname AS parent
+FROM pg_constraint k JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
+WHERE k.contype = 'f' AND child.relnamespace = current_schema()::regnamespace AND k.conrelid <> k.confrelid
+
+-- backup_indexes: the indexes whose tables belong to the backup
+SELECT name, dimensions FROM indexes ORDER BY name
+
+-- backup_migrations: the state of the tables a backup was written from
+SELECT name FROM schema_migrations ORDER BY number
+
+-- backup_people_have: whether there is anything that a restore would mix with
+SELECT (SELECT count(*) FROM sources) + (SELECT count(*) FROM projects) AS n
+
+-- backup_snapshot: read everything as of one moment, whatever others write meanwhile
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
+
+-- backup_alone: nobody else writes a source or an index until the restore is done
+LOCK TABLE projects, sources, indexes IN SHARE ROW EXCLUSIVE MODE
+
+-- backup_advance: numbers given from now on come after the restored ones
+SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greatest(%(last)s::bigint, 1), %(last)s::bigint IS NOT NULL)

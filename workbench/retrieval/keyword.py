@@ -11,6 +11,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from workbench.retrieval.bm25 import ceiling, weigh
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.spelling import Guess
 from workbench.storage.rows import Candidate, IndexTotals, QueryTerm, TermWeights
 from workbench.types import Leg
 
@@ -19,11 +20,12 @@ DEEPEST = 2000  # keyword hits looked at for enough that are similar to the ques
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighed against the whole index."""
+    """The question's terms, weighed against the whole index; ``guesses`` stand for words that nothing has."""
 
     terms: tuple[QueryTerm, ...]
     totals: IndexTotals
     weights: TermWeights
+    guesses: tuple[Guess, ...] = ()
 
 
 def read_words(request: Request, connection: Any, query: str) -> Words:

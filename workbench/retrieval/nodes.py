@@ -11,8 +11,9 @@ from workbench.retrieval.request import Hit, Request
 from workbench.storage.rows import StoredPassage
 from workbench.types import Leg, Passage
 
-ID, LEGS, PASSAGE = "_id", "_legs", "_passage"
-_INTERNAL = [ID, LEGS, PASSAGE]
+ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: what a stage adds to be shown
+_INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
+_KINDS = {"vector": {"vector", "feedback", "hyde"}, "keyword": {"keyword"}}
 _SHOWN = ("heading_path", "page", "kind", "language", "ordinal", "window", "parent", "table_header")
 
 
@@ -72,11 +73,12 @@ def _passage(rank: int, node: NodeWithScore) -> Passage:
         end=int(node.node.metadata.get("end", stored.metadata["end"])),
         match_type=match_type(legs),
         attribution=legs,
-        metadata=shown | {"document_type": stored.document_type},
+        metadata=shown | {"document_type": stored.document_type} | node.node.metadata.get(EXTRA, {}),
     )
 
 
 def match_type(legs: dict[str, Leg]) -> str:
-    """Say which legs found a passage by themselves: "vector", "keyword", or "hybrid" for both."""
-    found = [name for name in ("vector", "keyword") if name in legs and legs[name].rank is not None]
+    """Say how a passage was found: "vector" (by any meaning leg alone), "keyword", or "hybrid" for both."""
+    ranked = {name for name, leg in legs.items() if leg.rank is not None}
+    found = [kind for kind, names in _KINDS.items() if ranked & names]
     return "hybrid" if len(found) != 1 else found[0]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.models.encoder import EncodedQuery, Encoder
 from workbench.retrieval.trace import Trace
 from workbench.storage.vector_store import PassageStore
 from workbench.types import Leg, ResolvedScope
+
+if TYPE_CHECKING:
+    from workbench.models.cross_encoder import CrossEncoder
+    from workbench.models.llm import Llm
 
 
 @dataclass(slots=True)
@@ -26,6 +30,8 @@ class Request:
     limit: int
     parameters: Mapping[str, Any]
     min_similarity: float = 0.0
+    llm: Llm | None = None
+    cross_encoder: CrossEncoder | None = None
     trace: Trace = field(default_factory=Trace)
     words: dict[str, Any] = field(default_factory=dict)  # the keyword leg's reading of each query, see keyword.py
     _encoded: dict[str, EncodedQuery] = field(default_factory=dict)

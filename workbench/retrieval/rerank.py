@@ -15,7 +15,7 @@ from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.fusion import min_max
 from workbench.retrieval.keyword import Words, read_words
-from workbench.retrieval.late_interaction import max_sim
+from workbench.retrieval.late_interaction import beyond_chance, max_sim
 from workbench.retrieval.nodes import LEGS, hit_of
 from workbench.retrieval.request import Hit, Request
 from workbench.types import Leg
@@ -58,7 +58,7 @@ class LateInteractionRerank(BaseNodePostprocessor):
 
 
 def late_scores(request: Request, connection: Any, query: str, words: Words, hits: Sequence[Hit]) -> dict[int, float]:
-    """Return MaxSim for each hit; nothing (and a note) where the index keeps no token vectors."""
+    """Return MaxSim beyond chance for each hit; nothing (and a note) where the index keeps no token vectors."""
     encoded = request.encoded(query)
     bits = request.store.token_bits(connection, [hit.id for hit in hits])
     if encoded.token_axes is None or not bits:
@@ -66,7 +66,8 @@ def late_scores(request: Request, connection: Any, query: str, words: Words, hit
         return {}
     weights = token_weights(query, encoded.token_spans, words)
     ids = sorted(bits)
-    scores = max_sim(encoded.token_axes, [bits[key] for key in ids], weights)
+    kept = [bits[key] for key in ids]
+    scores = beyond_chance(max_sim(encoded.token_axes, kept, weights), kept)
     return {key: float(score) for key, score in zip(ids, scores, strict=True)}
 
 

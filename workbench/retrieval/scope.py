@@ -25,6 +25,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named is not None
     source_ids: tuple[str, ...] | None = None
     preferred: tuple[str, ...] = ()
+    found: list[dict] = []
     if narrows_sources:
         found = sources.in_scope(
             kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=scope.tags, source_ids=named
@@ -40,7 +41,15 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         until=scope.until,
         preferred_source_ids=preferred,
         notes=_notes(scope, sources, source_ids),
+        project_id=_shared(found, "project_id") or project_id,
+        folder_id=_shared(found, "folder_id") or folder_id,
     )
+
+
+def _shared(found: list[dict], field: str) -> str | None:
+    """The place that all sources of a scope have in common."""
+    places = {row[field] for row in found}
+    return places.pop() if len(places) == 1 else None
 
 
 def _check(scope: Scope) -> None:

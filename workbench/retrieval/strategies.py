@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import InvalidInput, ScopeError, choices
+from workbench.errors import ConfigurationError, InvalidInput, ScopeError, choices
+from workbench.retrieval import parameters as known
 from workbench.types import Parameter, Value, read_parameters
 
 if TYPE_CHECKING:
@@ -18,23 +20,6 @@ if TYPE_CHECKING:
     from llama_index.core.retrievers import BaseRetriever
 
     from workbench.retrieval.request import Request
-
-VECTOR_WEIGHT = Parameter(
-    "vector_weight", "float", 0.5, "Share of meaning against words; 1 is vector alone, 0 keywords alone.", 0.0, 1.0
-)
-FUSION = Parameter(
-    "fusion",
-    "choice",
-    "convex",
-    "Convex keeps how strong a match is; rrf looks at ranks only.",
-    choices=("convex", "rrf"),
-)
-CANDIDATES = Parameter(
-    "candidates", "int", 100, "Passages the reranker looks at: all that the two legs bring; fewer saves time.", 10, 400
-)
-LATE_WEIGHT = Parameter(
-    "late_weight", "float", 0.3333, "Share of the word-by-word evidence; a third: all three kinds alike.", 0.0, 1.0
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +34,16 @@ class Strategy(Value):
     stages: tuple[Callable[[Request], Any], ...] = ()
     needs_scope: bool = False
     needs_llm: bool = False
+    needs_reranker: bool = False
+
+    @property
+    def needs(self) -> str:
+        """What must be configured before it can be used, as a sentence; "" where nothing is."""
+        if self.needs_llm:
+            return "It needs an LLM: set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL."
+        if self.needs_reranker:
+            return "It needs a cross-encoder: set WORKBENCH_RERANKER to a Hugging Face id or a local folder."
+        return ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what can be said of it in JSON."""
@@ -59,69 +54,136 @@ class Strategy(Value):
             "parameters": [parameter.to_dict() for parameter in self.parameters],
             "needs_scope": self.needs_scope,
             "needs_llm": self.needs_llm,
+            "needs_reranker": self.needs_reranker,
+            "needs": self.needs,
         }
 
 
-def _vector(request: Request) -> BaseRetriever:
-    from workbench.retrieval.vector import VectorRetriever
-
-    return VectorRetriever(request)
-
-
-def _keyword(request: Request) -> BaseRetriever:
-    from workbench.retrieval.keyword import KeywordRetriever
-
-    return KeywordRetriever(request)
+def _made(module: str, name: str) -> Callable[[Request], Any]:
+    """Return what makes a source or stage for a request; its module is imported when it is first made."""
+    return lambda request: getattr(import_module(f"workbench.retrieval.{module}"), name)(request)
 
 
-def _hybrid(request: Request) -> BaseRetriever:
-    from workbench.retrieval.hybrid import HybridRetriever
+def _source(module: str, name: str) -> Callable[[Request], BaseRetriever]:
+    """Return what makes a source that hands its best candidates to the stages after it."""
 
-    return HybridRetriever(request, keep=max(request.limit, int(request.parameters.get("candidates", 0))))
+    def make(request: Request) -> BaseRetriever:
+        keep = max(request.limit, int(request.parameters.get("candidates", 0)))
+        return getattr(import_module(f"workbench.retrieval.{module}"), name)(request, keep)
 
-
-def _framework(request: Request) -> BaseRetriever:
-    from workbench.retrieval.baseline import FrameworkHybridRetriever
-
-    return FrameworkHybridRetriever(request)
+    return make
 
 
-def _late_interaction(request: Request) -> Any:
-    from workbench.retrieval.rerank import LateInteractionRerank
-
-    return LateInteractionRerank(request)
-
-
-_HYBRID = (VECTOR_WEIGHT, FUSION)
-_RERANK = (*_HYBRID, CANDIDATES, LATE_WEIGHT)
+_HYBRID = _source("hybrid", "HybridRetriever")
+_LATE = _made("rerank", "LateInteractionRerank")
 
 _TABLE = (
-    Strategy("vector", "Vector", "By meaning: passages whose embedding is nearest to the question's.", (), _vector),
-    Strategy("keyword", "Keyword", "By words: BM25 over stemmed words; finds names, codes, rare terms.", (), _keyword),
-    Strategy("hybrid", "Hybrid", "Every candidate scored by meaning and by words, fused.", _HYBRID, _hybrid),
+    Strategy(
+        "vector",
+        "Vector",
+        "By meaning: passages whose embedding is nearest to the question's.",
+        (),
+        _made("vector", "VectorRetriever"),
+    ),
+    Strategy(
+        "keyword",
+        "Keyword",
+        "By words: BM25 over stemmed words; finds names, codes, rare terms.",
+        (),
+        _made("keyword", "KeywordRetriever"),
+    ),
+    Strategy("hybrid", "Hybrid", "Every candidate scored by meaning and by words, fused.", known.HYBRID, _HYBRID),
     Strategy(
         "rerank",
         "Rerank",
         "Hybrid, then compared word by word (late interaction) to put the best first.",
-        _RERANK,
-        _hybrid,
-        (_late_interaction,),
+        known.RERANK,
+        _HYBRID,
+        (_LATE,),
     ),
     Strategy(
         "scoped",
         "Scoped",
         "Rerank that insists on a scope: a project, folder, tag or source must be named.",
-        _RERANK,
-        _hybrid,
-        (_late_interaction,),
+        known.RERANK,
+        _HYBRID,
+        (_LATE,),
         needs_scope=True,
+    ),
+    Strategy(
+        "auto-merge",
+        "Auto-merge",
+        "Rerank finds small passages; their section is returned (best on an index of the chunker 'hierarchical').",
+        (*known.RERANK, known.SHARE),
+        _HYBRID,
+        (_LATE, _made("auto_merge", "AutoMerge")),
+    ),
+    Strategy(
+        "window",
+        "Window",
+        "Rerank, each passage shown with its neighbours' text around it.",
+        (*known.RERANK, known.NEIGHBOURS),
+        _HYBRID,
+        (_LATE, _made("window", "Window")),
+    ),
+    Strategy(
+        "mmr",
+        "MMR",
+        "Rerank, then each next passage must add something the ones before it do not say.",
+        (*known.RERANK, known.LAMBDA),
+        _HYBRID,
+        (_LATE, _made("mmr", "Mmr")),
+    ),
+    Strategy(
+        "feedback",
+        "Feedback",
+        "Asks twice: the first passages' meaning and words join the question (Rocchio and RM3), then rerank.",
+        (*known.RERANK, known.FEEDBACK_PASSAGES, known.FEEDBACK_WEIGHT, known.TERMS, known.TERM_WEIGHT),
+        _source("feedback", "FeedbackRetriever"),
+        (_LATE,),
+    ),
+    Strategy(
+        "hyde",
+        "HyDE",
+        "An LLM imagines the answer; rerank over passages near to it and to the question.",
+        (*known.RERANK, known.HYDE_WEIGHT),
+        _source("hyde", "HydeRetriever"),
+        (_LATE,),
+        needs_llm=True,
+    ),
+    Strategy(
+        "multi-query",
+        "Multi-query",
+        "An LLM says the question in other words; all are searched, then rerank.",
+        (*known.RERANK, known.QUERIES),
+        _source("multi_query", "MultiQueryRetriever"),
+        (_LATE,),
+        needs_llm=True,
+    ),
+    Strategy(
+        "llm-rerank",
+        "LLM rerank",
+        "Rerank, then an LLM reads the first passages and grades them.",
+        (*known.RERANK, known.GRADED, known.LLM_WEIGHT),
+        _HYBRID,
+        (_LATE, _made("llm_rerank", "LlmRerank")),
+        needs_llm=True,
+    ),
+    Strategy(
+        "cross-encoder",
+        "Cross-encoder",
+        "Hybrid, then a model reads question and passage together and scores each.",
+        (*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT),
+        _HYBRID,
+        (_made("cross_encoder", "CrossEncoderRerank"),),
+        needs_reranker=True,
     ),
     Strategy(
         "llamaindex-hybrid",
         "LlamaIndex hybrid",
         "The framework's own hybrid as it comes: the baseline to beat.",
         (),
-        _framework,
+        _made("baseline", "FrameworkHybridRetriever"),
     ),
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}
@@ -146,6 +208,7 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
 
     Raises:
         ScopeError: the strategy insists on a scope and the request names none.
+        ConfigurationError: the strategy needs a model that is not configured.
     """
     from llama_index.core.llms import MockLLM
     from llama_index.core.query_engine import RetrieverQueryEngine
@@ -156,6 +219,8 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
     strategy = strategy_named(name)
     if strategy.needs_scope and request.scope.is_everything:
         raise ScopeError(f"The strategy {name!r} needs a scope; name a project, folder, tag or source.")
+    if (strategy.needs_llm and request.llm is None) or (strategy.needs_reranker and request.cross_encoder is None):
+        raise ConfigurationError(f"The strategy {name!r} cannot be used yet. {strategy.needs}")
     stages = [make(request) for make in strategy.stages]
     return RetrieverQueryEngine(
         retriever=strategy.source(request),

@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "indexes": ("workbench.cli.indexes", "Make, build, switch and drop indexes over the same documents"),
     "strategies": ("workbench.cli.strategies", "List the ways to retrieve, with their parameters"),
     "eval": ("workbench.cli.eval", "Measure strategies on a test set, and hold them against a baseline"),
+    "bench": ("workbench.cli.bench", "Measure speed beside bare baselines"),
     "app": ("workbench.cli.app", "Serve the app in the browser"),
     "mcp": ("workbench.cli.mcp", "Serve the tools to agents over MCP"),
     "status": ("workbench.cli.status", "Show what there is: counts, sizes, versions"),

@@ -38,6 +38,7 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.Composed
     tables = {}
     if index is not None:
         tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings")}
+        tables["framework"] = sql.Identifier(f"data_framework_{index}")
         tables["vector_index"] = sql.Identifier(f"data_{index}_embedding_idx")
     nested = {key: statement(value, index) for key, value in parts.items()}
     return sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,165 @@
+"""Latency of every strategy beside a bare baseline: the same question, one after the other, so that noise hits both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.bench.corpus import BenchCorpus
+from evals.bench.synthetic import SyntheticCorpus
+from workbench.models.encoder import TOKEN_AXES, EncodedQuery
+from workbench.storage.rows import vector_literal
+from workbench.storage.statements import statement
+from workbench.types import ResolvedScope, SearchResult, Value
+
+LIMIT = 10
+LEG = 50  # what a leg brings to hybrid
+QUERY_TOKENS = 12
+WARM_UP = 5
+
+Question = tuple[str, NDArray[np.float32]]
+Timed = Callable[[Question], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(Value):
+    """Milliseconds of a strategy and of its baseline over the same questions; ``ratio`` of the medians."""
+
+    p50_ms: float
+    p95_ms: float
+    baseline: str
+    baseline_p50_ms: float
+    ratio: float
+
+
+class Bench:
+    """The questions and the ways to answer them on one corpus. Questions are embedded beforehand: the model's few
+    milliseconds are the same for everyone and would hide the differences."""
+
+    def __init__(self, corpus: BenchCorpus, synthetic: SyntheticCorpus, questions: int) -> None:
+        self._workbench, self._index = corpus.workbench, corpus.index
+        self._store = corpus.workbench.corpus.store(corpus.index)
+        self._small = ResolvedScope(source_ids=(corpus.small.id,))
+        self.questions = synthetic.questions(questions)
+        rng = np.random.default_rng(11)
+        self._encoded = {text: EncodedQuery(vector, _axes(rng), _spans(text)) for text, vector in self.questions}
+
+    def strategy(self, name: str, *, scoped: bool = False, parameters: Mapping[str, Any] | None = None) -> Timed:
+        """Return a timed call of a strategy, through the same service that every face uses."""
+        service = self._workbench.search_service
+        scope = self._small if scoped else ResolvedScope()
+
+        def run(question: Question) -> SearchResult:
+            request = service.request(name, scope, LIMIT, self._index.name, parameters)
+            request.share_encoded(self._encoded)
+            return service._run(question[0], name, request)
+
+        return run
+
+    def raw_vector(self, limit: int = LIMIT) -> Timed:
+        """Return a timed call of the bare vector statement."""
+
+        def run(question: Question) -> Any:
+            parameters = {"vector": vector_literal(question[1]), "limit": limit}
+            with self._store.reading() as connection:
+                return connection.execute(statement("vector_everything", self._index.name), parameters).fetchall()
+
+        return run
+
+    def raw_keyword(self, limit: int = LEG) -> Timed:
+        """Return a timed call of the bare BM25 statement, its terms weighed beforehand."""
+        from workbench.retrieval.bm25 import weigh
+
+        weights = {}
+        with self._store.reading() as connection:
+            totals = self._store.totals(connection)
+            for text, _ in self.questions:
+                weights[text] = weigh(self._store.query_terms(connection, text), totals)
+
+        def run(question: Question) -> Any:
+            parameters = {**weights[question[0]].parameters(), "limit": limit}
+            with self._store.reading() as connection:
+                return connection.execute(statement("bm25_everything", self._index.name), parameters).fetchall()
+
+        return run
+
+    def raw_both(self) -> Timed:
+        """Return a timed call of the two bare statements that hybrid needs."""
+        vector, keyword = self.raw_vector(LEG), self.raw_keyword(LEG)
+        return lambda question: (vector(question), keyword(question))
+
+    def framework_hybrid(self) -> Timed:
+        """Return a timed call of the framework's own hybrid over its own table."""
+        from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+
+        from workbench.storage.framework_store import framework_copy
+
+        store = framework_copy(self._workbench.corpus.database, self._index)
+
+        def run(question: Question) -> Any:
+            return store.query(
+                VectorStoreQuery(
+                    query_embedding=question[1].tolist(),
+                    query_str=question[0],
+                    similarity_top_k=LIMIT,
+                    mode=VectorStoreQueryMode.HYBRID,
+                )
+            )
+
+        return run
+
+    def memory_bm25(self, texts: Sequence[str]) -> Timed:
+        """Return a timed call of an in-memory BM25 (bm25s) over the same texts."""
+        import bm25s
+
+        retriever = bm25s.BM25(k1=1.5, b=0.75)
+        retriever.index(bm25s.tokenize(list(texts), stopwords=None, show_progress=False), show_progress=False)
+
+        def run(question: Question) -> Any:
+            tokens = bm25s.tokenize([question[0]], stopwords=None, show_progress=False)
+            return retriever.retrieve(tokens, k=LIMIT, show_progress=False)
+
+        return run
+
+    def paired(self, timed: Timed, baseline: Timed, name: str) -> Latency:
+        """Time a call and its baseline in turn over all questions."""
+        ours, theirs = [], []
+        for question in self.questions[:WARM_UP]:
+            timed(question), baseline(question)
+        for question in self.questions:
+            ours.append(_milliseconds(timed, question))
+            theirs.append(_milliseconds(baseline, question))
+        p50, p95, base = np.percentile(ours, 50), np.percentile(ours, 95), np.percentile(theirs, 50)
+        return Latency(round(p50, 3), round(p95, 3), name, round(base, 3), round(p50 / base, 3))
+
+    def recall(self, questions: int = 20) -> float:
+        """Return the share of the true ten nearest that the HNSW graph finds."""
+        found = 0
+        for question in self.questions[:questions]:
+            exact = statement("vector_exact", self._index.name, scope="scope_everything")
+            parameters = {"vector": vector_literal(question[1]), "limit": LIMIT}
+            with self._store.reading() as connection:
+                truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
+            found += len(truth & {row["id"] for row in self.raw_vector()(question)})
+        return found / (questions * LIMIT)
+
+
+def _milliseconds(timed: Timed, question: Question) -> float:
+    began = time.perf_counter()
+    timed(question)
+    return (time.perf_counter() - began) * 1000
+
+
+def _axes(rng: np.random.Generator) -> NDArray[np.float32]:
+    axes = rng.standard_normal((QUERY_TOKENS, TOKEN_AXES)).astype(np.float32)
+    return axes / np.linalg.norm(axes, axis=1, keepdims=True)
+
+
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    width = max(1, len(text) // QUERY_TOKENS)
+    return tuple((place * width, (place + 1) * width) for place in range(QUERY_TOKENS))

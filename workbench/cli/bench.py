@@ -1,0 +1,60 @@
+"""``workbench bench``: speed beside bare baselines, in one run and as ratios."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli.output import Out
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say how large, and where the picture goes."""
+    parser.add_argument(
+        "--passages", type=int, action="append", metavar="N", help="size of the corpus; may be repeated"
+    )
+    parser.add_argument("--questions", type=int, default=60, metavar="N", help="questions a strategy is asked (60)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the medians (PNG)")
+    parser.add_argument("--no-mcp", action="store_true", help="leave out what the MCP server adds to a search")
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Measure and print; takes about ten minutes at 100,000 passages."""
+    from evals.bench.report import plot
+    from evals.bench.run import SIZES, run_bench
+    from workbench.settings import load_settings
+
+    sizes = arguments.passages or list(SIZES)
+    result = run_bench(load_settings().home, sizes, say=out.message, questions=arguments.questions)
+    if not arguments.no_mcp:
+        out.message("measuring what MCP adds")
+        result["mcp_overhead"] = _overhead(load_settings().home)
+    if arguments.plot:
+        plot(result, arguments.plot)
+    out.show(result, lambda console: _print(console, result))
+    return 0
+
+
+def _overhead(home: Path) -> dict[str, Any]:
+    """Ask the sample's questions over MCP and in Python, in turn, on the bench's own database."""
+    import json
+
+    from evals.bench.corpus import open_bench
+    from mcp_app.overhead import measure
+    from workbench.sample import questions_dir
+    from workbench.services.sample_corpus import load_sample
+
+    lines = (questions_dir() / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    with open_bench(home) as workbench:
+        load_sample(workbench.knowledge)
+        return measure(workbench, [json.loads(line)["text"] for line in lines[:30]])
+
+
+def _print(console: Console, result: dict[str, Any]) -> None:
+    from evals.bench.report import table
+
+    console.print(table(result), markup=False, highlight=False, soft_wrap=True)

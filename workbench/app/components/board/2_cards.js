@@ -1,0 +1,65 @@
+function head(column, slowest) {
+  const total = column.total || 1;
+  const bar = make("div", { class: "stages", "aria-hidden": "true", style: `width:${Math.max(8, (100 * column.total) / (slowest || 1))}%` });
+  column.stages.forEach((stage, place) => {
+    bar.append(make("i", { class: `s${Math.min(place, 6)}`, style: `width:${(100 * stage.ms) / total}%`, title: `${stage.name} ${ms(stage.ms)}` }));
+  });
+  return make("header", { class: `head hue-${column.hue}`, title: column.summary },
+    make("div", { class: "name" }, shape(column), make("h2", {}, column.title), make("span", { class: "time mono" }, ms(column.total))),
+    bar,
+    ...column.notes.map((note) => make("p", { class: "note" }, note)));
+}
+
+function moved(other) {
+  if (other.rank === null) {
+    return make("span", { class: "move gone" }, shape(other), make("span", { "aria-hidden": "true" }, "–"),
+      spoken(`not found by ${other.title}`));
+  }
+  const sign = other.moved > 0 ? `▲${other.moved}` : other.moved < 0 ? `▼${-other.moved}` : "=";
+  const how = other.moved > 0 ? `, ${other.moved} higher` : other.moved < 0 ? `, ${-other.moved} lower` : ", the same";
+  const sentence = `${other.title} ranks it ${other.rank}${how}`;
+  return make("span", { class: "move", title: sentence }, shape(other), make("span", { "aria-hidden": "true" }, sign), spoken(sentence));
+}
+
+function legs(hit) {
+  const rows = hit.legs.map((leg) => make("tr", {},
+    make("td", {}, leg.name, " ", make("span", { class: "quiet" }, leg.unit)),
+    make("td", {}, leg.rank === null ? "–" : leg.rank), make("td", {}, leg.score), make("td", {}, `+${leg.adds}`)));
+  return make("table", { class: "legs", hidden: true },
+    make("thead", {}, make("tr", {}, ["Leg", "Rank", "Score", "Adds"].map((name) => make("th", { scope: "col" }, name)))),
+    make("tbody", {}, rows));
+}
+
+const GRADES = [["relevant", 2], ["partly", 1], ["not", 0]];
+
+function grades(hit, judgements) {
+  if (judgements === null) return null;
+  return make("span", { class: "grades", role: "group", "aria-label": "Judgement" },
+    GRADES.map(([name, grade]) => make("button", { type: "button", class: "grade", "data-grade": grade, tabindex: "-1",
+      "aria-pressed": String(judgements[hit.id] === grade) }, name)));
+}
+
+function card(hit, column, first, judgements) {
+  const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
+  const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path }, hit.title,
+    spoken(`, rank ${hit.rank} in ${column.title}, score ${hit.score}`));
+  return make("li", { class: `card hue-${column.hue}`, "data-id": hit.id },
+    make("div", { class: "top" }, make("span", { class: "rank mono", "aria-hidden": "true" }, hit.rank), title,
+      make("span", { class: "score mono", "aria-hidden": "true" }, hit.score)),
+    make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
+    make("div", { class: "place", title: hit.place }, hit.place || "\u00a0"),
+    make("p", { class: "text" }, hit.text.map(([text, matched]) => (matched ? make("mark", {}, text) : text))),
+    make("div", { class: "foot" },
+      onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
+      grades(hit, judgements),
+      make("button", { class: "why", type: "button", tabindex: "-1", "aria-expanded": "false" }, "Why", spoken(` ${hit.title} is here`))),
+    legs(hit));
+}
+
+function columnOf(column, judgements) {
+  if (column.hits.length === 0) {
+    return make("div", { class: "column" }, make("p", { class: "none" }, "Nothing found."));
+  }
+  return make("ol", { class: "column", "aria-label": `${column.title}: ${column.hits.length} passages` },
+    column.hits.map((hit, place) => card(hit, column, place === 0, judgements)));
+}

@@ -1,0 +1,104 @@
+const ON_A_PAGE = 50;
+
+function visible(view) {
+  const { data, filter, sort, down } = view;
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = (row) => JSON.stringify([row.cells, row.notes ?? {}]).toLowerCase();
+  const kept = data.rows.filter((row) => words.every((word) => text(row).includes(word)));
+  const column = data.columns.find((one) => one.name === sort);
+  if (!column) return kept;
+  const sorted = [...kept].sort((a, b) => compare(orderOf(a.cells[sort], column.kind), orderOf(b.cells[sort], column.kind)));
+  return down ? sorted.reverse() : sorted;
+}
+
+function headings(view, rows, redraw) {
+  const cells = view.data.columns.map((column) => {
+    const active = view.sort === column.name;
+    const button = make("button", { type: "button" }, column.label, make("span", { class: "arrow", "aria-hidden": "true" }, active ? (view.down ? " ↓" : " ↑") : ""));
+    button.addEventListener("click", () => {
+      view.down = active ? !view.down : isNumeric(column);
+      view.sort = column.name;
+      redraw();
+      view.root.querySelector(`[data-column="${CSS.escape(column.name)}"] button`)?.focus();
+    });
+    return make("th", { scope: "col", "data-column": column.name, class: isNumeric(column) ? "number" : null,
+      "aria-sort": active ? (view.down ? "descending" : "ascending") : "none" }, button);
+  });
+  if (view.data.selectable) {
+    const all = make("input", { type: "checkbox", "aria-label": "Select all shown" });
+    all.checked = rows.length > 0 && rows.every((row) => view.selected.has(row.id));
+    all.addEventListener("change", () => {
+      rows.forEach((row) => (all.checked ? view.selected.add(row.id) : view.selected.delete(row.id)));
+      redraw(true);
+    });
+    cells.unshift(make("th", { class: "pick" }, all));
+  }
+  return make("thead", {}, make("tr", {}, cells));
+}
+
+function line(view, row, redraw) {
+  const cells = view.data.columns.map((column, place) => cell(column, row, place, view.data.opens ? view.open : null));
+  if (view.data.selectable) {
+    const pick = make("input", { type: "checkbox", "aria-label": `Select ${row.name}` });
+    pick.checked = view.selected.has(row.id);
+    pick.addEventListener("change", () => {
+      if (pick.checked) view.selected.add(row.id);
+      else view.selected.delete(row.id);
+      redraw(true, row.id);
+    });
+    cells.unshift(make("td", { class: "pick" }, pick));
+  }
+  return make("tr", { "data-id": row.id, class: view.selected.has(row.id) ? "chosen" : null }, cells);
+}
+
+function pager(view, count, redraw) {
+  const pages = Math.ceil(count / ON_A_PAGE);
+  if (pages < 2) return null;
+  const step = (by, label) => {
+    const button = make("button", { type: "button", disabled: view.page + by < 0 || view.page + by >= pages }, label);
+    button.addEventListener("click", () => { view.page += by; redraw(); });
+    return button;
+  };
+  return make("div", { class: "pager" }, step(-1, "Previous"), `Page ${view.page + 1} of ${pages}`, step(1, "Next"));
+}
+
+function draw(view) {
+  const redraw = (told, keep) => {
+    if (told) view.tell([...view.selected]);
+    fill();
+    if (keep) view.root.querySelector(`[data-id="${CSS.escape(keep)}"] .pick input`)?.focus();
+  };
+  const area = make("div"), count = make("span", { class: "count", "aria-live": "polite" });
+  const filter = make("input", { type: "search", placeholder: `Filter ${view.data.noun}`, "aria-label": `Filter ${view.data.noun}` });
+  filter.value = view.filter;
+  filter.addEventListener("input", () => { view.filter = filter.value; view.page = 0; fill(); });
+  function fill() {
+    const rows = visible(view);
+    view.page = Math.min(view.page, Math.max(0, Math.ceil(rows.length / ON_A_PAGE) - 1));
+    const shown = rows.slice(view.page * ON_A_PAGE, (view.page + 1) * ON_A_PAGE);
+    count.textContent = rows.length === view.data.rows.length ? `${rows.length} ${view.data.noun}` : `${rows.length} of ${view.data.rows.length} ${view.data.noun}`;
+    const body = make("tbody", {}, shown.map((row) => line(view, row, redraw)));
+    area.replaceChildren(
+      make("div", { class: "holder" }, make("table", { "aria-label": view.data.label }, headings(view, shown, redraw), body)),
+      ...(rows.length ? [] : [make("p", { class: "nothing" }, view.data.rows.length ? "Nothing matches the filter." : view.data.empty)]),
+      ...[pager(view, rows.length, redraw)].filter(Boolean));
+  }
+  view.root.replaceChildren(...(view.data.filters ? [make("div", { class: "tools" }, filter, count)] : []), area);
+  fill();
+}
+
+export default function (component) {
+  const root = component.parentElement.querySelector(".root"), data = component.data;
+  const view = (root.view ??= { root, filter: "", sort: null, down: false, page: 0, selected: new Set() });
+  view.tell = (ids) => component.setStateValue("selected", ids);
+  view.open = (id) => component.setTriggerValue("open", id);
+  const drawn = JSON.stringify(data);
+  if (view.drawn === drawn) return;
+  view.drawn = drawn;
+  view.data = data;
+  const there = new Set(data.rows.map((row) => row.id));
+  view.selected = new Set((data.selected ?? [...view.selected]).filter((id) => there.has(id)));
+  const typing = root.contains(component.parentElement.activeElement) && component.parentElement.activeElement?.type === "search";
+  draw(view);
+  if (typing) root.querySelector("input[type=search]")?.focus();
+}

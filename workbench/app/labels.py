@@ -1,0 +1,28 @@
+"""Words on widgets: Streamlit reads labels as Markdown, and select boxes show ids by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_MARKDOWN = frozenset("\\`*_{}[]#|~:$<>!")
+
+
+def escaped(text: str, longest: int | None = None) -> str:
+    """Return text that Streamlit's Markdown shows as it is, cut to ``longest`` characters."""
+    cut = text if longest is None or len(text) <= longest else text[: longest - 1] + "…"
+    return "".join(f"\\{char}" if char in _MARKDOWN else char for char in cut)
+
+
+def labelled(names: Mapping[str, str], otherwise: str | None = None) -> Callable[[Any], str]:
+    """Return the function that shows a key by its name; other keys show as ``otherwise``, or as themselves."""
+
+    def show(key: Any) -> str:
+        return str(names.get(key, otherwise if otherwise is not None else key))
+
+    return show
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 source", "2 sources"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,127 @@
+"""Compare, the home page: one question, two to four strategies side by side, and what tells them apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app import address
+from workbench.app.asking import Asked, ask, forget
+from workbench.app.assets import component
+from workbench.app.board_data import board_data
+from workbench.app.engine import ENGINE
+from workbench.app.reader import open_document, reader
+from workbench.app.sample_questions import sample_questions
+from workbench.app.scope_bar import current_index, current_scope
+from workbench.app.states import board_skeleton, failed, message
+from workbench.app.strategy_bar import chosen_limit, chosen_parameters, strategy_bar
+from workbench.app.work import WORKS
+from workbench.errors import WorkbenchError
+from workbench.types import Comparison
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+
+def page() -> None:
+    """Show the question, and under it the answers, or what to do when there is nothing to ask or to find."""
+    workbench = ENGINE.workbench
+    question = _question()
+    strategies = strategy_bar(with_llm=bool(workbench.settings.llm_base_url))
+    if not workbench.knowledge.count_documents():
+        _empty(workbench)
+    elif not question.strip():
+        sample_questions(workbench)
+    else:
+        _answers(workbench, question, strategies)
+    reader(workbench, current_index())
+
+
+def _question() -> str:
+    st.session_state["question"] = address.get("q")
+    return (
+        st.text_input(
+            "Question",
+            key="question",
+            placeholder="Ask your documents a question",
+            label_visibility="collapsed",
+            autocomplete="off",
+            on_change=lambda: address.put(q=st.session_state["question"]),
+        )
+        or ""
+    )
+
+
+def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...]) -> None:
+    limit, scope, index = chosen_limit(), current_scope(), current_index()
+    parameters = chosen_parameters(strategies)
+    key = (question, strategies, limit, scope, index, repr(parameters), ENGINE.changes)
+    try:
+        asked = ask(
+            key,
+            lambda: workbench.compare(
+                question, strategies=strategies, limit=limit, scope=scope, index=index, parameters=parameters
+            ),
+        )
+    except WorkbenchError as error:
+        failed(error, retry=forget)
+        return
+    if asked.settled.is_set():
+        _board(asked.answer)
+    else:
+        _slow(asked, len(strategies))
+
+
+def _board(comparison: Comparison) -> None:
+    if not any(len(result) for result in comparison.strategies.values()):
+        notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
+        message("Nothing found", *notes, "Ask in other words, or widen the scope above.")
+        return
+    result = component("board")(
+        key="board", data=board_data(comparison), on_open_change=_nothing, on_judge_change=_nothing
+    )
+    if result.open:
+        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
+
+
+def _nothing() -> None:
+    """The trigger is read from the result; Streamlit wants a callback."""
+
+
+def _slow(asked: Asked, columns: int) -> None:
+    with st.container(key="slow", horizontal=True, vertical_alignment="center"):
+        why = "The model is still loading." if not ENGINE.warm else "A large corpus or a busy machine takes longer."
+        st.html(f'<p class="wb-lead" role="status">Still searching. {why}</p>', width="content")
+        st.button("Stop", on_click=_stop)
+    board_skeleton(columns)
+    st.fragment(_return_when_settled, run_every=0.3)(asked)
+
+
+def _return_when_settled(asked: Asked) -> None:
+    if asked.settled.is_set():
+        st.rerun()
+
+
+def _stop() -> None:
+    forget()
+    address.put(q=None)
+
+
+def _empty(workbench: Workbench) -> None:
+    message(
+        "Nothing to search yet",
+        "Bring in your own documents: PDF, Markdown, Word, HTML and nine other forms. Or look around first with the "
+        "sample, some fifty articles on retrieval that come with the workbench.",
+    )
+    with st.container(horizontal=True):
+        if st.button("Add documents", type="primary"):
+            from workbench.app.navigation import switch
+
+            switch("library")
+        loading = any(work.running for work in WORKS.all().values())
+        if st.button("Load the sample", disabled=loading):
+            from workbench.app.sample_work import start_sample
+
+            start_sample(workbench)
+            st.rerun()

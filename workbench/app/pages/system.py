@@ -1,0 +1,143 @@
+"""System: whether everything is well, what there is, how large it is, which versions run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.engine import ENGINE
+from workbench.app.table import Column, table
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+INDEX_COLUMNS = (
+    Column("name", "Index"),
+    Column("chunker", "Passages cut by"),
+    Column("model", "Embedding model"),
+    Column("dimensions", "Dimensions", "number"),
+    Column("documents", "Documents", "number"),
+    Column("passages", "Passages", "number"),
+    Column("size", "On disk", "shown", "right"),
+    Column("status", "Status", "state"),
+)
+CHECK_COLUMNS = (Column("name", "Check"), Column("outcome", "Outcome", "state"), Column("detail", "Seen"))
+_SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "KB"))
+
+
+def page() -> None:
+    """Show health first, then what there is."""
+    workbench = ENGINE.workbench
+    st.title("System", anchor=False)
+    _health(workbench)
+    status = workbench.status()
+    st.subheader("Indexes", anchor=False)
+    table(
+        "indexes",
+        INDEX_COLUMNS,
+        [_index_row(index) for index in status["indexes"]],
+        label="Indexes",
+        noun="indexes",
+        filters=False,
+    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.subheader("Database and disk", anchor=False)
+        facts(_database(status))
+        st.subheader("Models", anchor=False)
+        facts(_models(workbench))
+    with right:
+        st.subheader("Corpus", anchor=False)
+        facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
+        st.subheader("Versions", anchor=False)
+        facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
+
+
+def _health(workbench: Workbench) -> None:
+    checks = workbench.health.doctor()
+    bad = [check for check in checks if not check.ok]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        summary = (
+            "Everything is well." if not bad else f"{len(bad)} of {len(checks)} checks failed; each says what to do."
+        )
+        st.markdown(f"**{summary}**", width="stretch")
+        st.button("Check again", icon=":material/refresh:")
+    rows = [
+        {
+            "id": check.name,
+            "name": check.name,
+            "cells": {
+                "name": check.name.capitalize(),
+                "outcome": {"state": "done", "text": "well"} if check.ok else {"state": "failed", "text": "failed"},
+                "detail": check.detail,
+            },
+        }
+        for check in checks
+    ]
+    table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
+
+
+def _index_row(index: Mapping[str, Any]) -> dict[str, Any]:
+    state = {"ready": "done", "building": "busy", "failed": "failed"}.get(index["status"], "waiting")
+    return {
+        "id": index["name"],
+        "name": index["name"],
+        "cells": {
+            "name": index["name"],
+            "chunker": index["chunker"],
+            "model": index["embedding_model"],
+            "dimensions": index["dimensions"],
+            "documents": index["documents_count"],
+            "passages": index["passages_count"],
+            "size": {"text": size(index["bytes"]), "order": index["bytes"]},
+            "status": {"state": state, "text": index["status"]},
+        },
+        "notes": {"name": "default: searches that name none use it"} if index["is_default"] else {},
+    }
+
+
+def _database(status: Mapping[str, Any]) -> dict[str, str]:
+    database = status["database"]
+    return {
+        "Postgres": database["postgres"],
+        "pgvector": str(database["pgvector"]),
+        "Runs": "embedded, under the data folder"
+        if database["embedded"]
+        else "on the server of WORKBENCH_DATABASE_URL",
+        "Size": size(database["bytes"]),
+        "Data folder": status["home"],
+        "Free on disk": size(status["disk_free_bytes"]),
+    }
+
+
+def _models(workbench: Workbench) -> dict[str, str]:
+    settings = workbench.settings
+    answers = (
+        f"{settings.llm_model} at {settings.llm_base_url}"
+        if settings.llm_base_url
+        else "none: answers are cited extracts"
+    )
+    return {
+        "Embedding": settings.embedding_model,
+        "Threads": str(settings.embedding_threads or "one a core"),
+        "Reranker": settings.reranker,
+        "Language model": answers,
+        "State": "warm" if ENGINE.warm else "loading",
+    }
+
+
+def facts(values: Mapping[str, str]) -> None:
+    """Show names and values as a list of definitions."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in values.items())
+    st.html(f'<dl class="wb-facts">{items}</dl>')
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people: "12.3 MB"."""
+    for unit, name in _SIZES:
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return f"{count} bytes"

@@ -1,0 +1,68 @@
+"""A table one can sort, filter, select in and open rows of; drawn in the browser, keyboard and all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from workbench.app.assets import component
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; a cell of kind "shown" is {"text", "order"}, "state" is {"state", "text"}, "tags" a list."""
+
+    name: str
+    label: str
+    kind: Literal["text", "number", "shown", "tags", "state"] = "text"
+    align: Literal["left", "right"] = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a person did: the ids of the selected rows, and the row just opened."""
+
+    selected: tuple[str, ...]
+    opened: str | None
+
+
+def table(
+    key: str,
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    label: str,
+    noun: str,
+    empty: str = "Nothing here yet.",
+    selectable: bool = False,
+    opens: bool = False,
+    filters: bool = True,
+) -> Chosen:
+    """Show rows of {"id", "name", "cells": {column: value}, "notes": {column: smaller second line}}.
+
+    ``opens`` makes the first column's cells buttons; ``noun`` is what the rows are, in the plural.
+    """
+    data = {
+        "columns": [
+            {"name": column.name, "label": column.label, "kind": column.kind, "align": column.align}
+            for column in columns
+        ],
+        "rows": [dict(row) for row in rows],
+        "label": label,
+        "noun": noun,
+        "empty": empty,
+        "selectable": selectable,
+        "opens": opens,
+        "filters": filters,
+    }
+    result = component("table")(
+        key=key, data=data, default={"selected": []}, on_selected_change=_nothing, on_open_change=_nothing
+    )
+    there = {row["id"] for row in rows}
+    selected = tuple(item for item in (result.selected or ()) if item in there)
+    return Chosen(selected, result.open if result.open in there else None)
+
+
+def _nothing() -> None:
+    """State and triggers are read from the result; Streamlit wants a callback for each."""

@@ -75,8 +75,8 @@ class EvalRun:
 
 
 def default_strategies() -> tuple[str, ...]:
-    """Return the strategies that need neither a scope nor an LLM."""
-    return tuple(name for name, strategy in STRATEGIES.items() if not (strategy.needs_scope or strategy.needs_llm))
+    """Return the strategies that need neither a scope nor a model that is not configured."""
+    return tuple(name for name, strategy in STRATEGIES.items() if not (strategy.needs_scope or strategy.needs))
 
 
 def run(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
+from workbench.errors import ModelError
 from workbench.retrieval.bm25 import ceiling, weigh
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
@@ -61,11 +63,23 @@ def similar_candidates(
         found = keyword_candidates(request, connection, words, depth)
         if not found:
             return [], {}
-        cosines = request.store.cosines(connection, request.encoded(query).vector, [key for key, _ in found])
+        cosines = _cosines(request, connection, query, [key for key, _ in found])
         enough = sum(request.similar_enough(cosine) for cosine in cosines.values()) >= request.limit
-        if enough or len(found) < depth or depth >= DEEPEST:
+        if enough or not cosines or len(found) < depth or depth >= DEEPEST:
             return found, cosines
         depth = min(DEEPEST, depth * 4)
+
+
+def _cosines(request: Request, connection: Any, query: str, ids: Sequence[int]) -> dict[int, float]:
+    """Return the passages' cosines, which are only shown; nothing and a note where the model cannot say them."""
+    try:
+        vector = request.encoded(query).vector
+    except ModelError as error:
+        if request.min_similarity > 0:
+            raise
+        request.trace.note(f"keyword: passages have no similarity, because {str(error)[0].lower()}{str(error)[1:]}")
+        return {}
+    return request.store.cosines(connection, vector, ids)
 
 
 class KeywordRetriever(BaseRetriever):
@@ -85,9 +99,9 @@ class KeywordRetriever(BaseRetriever):
             highest = ceiling(words.weights)
             hits = []
             for rank, (key, bm25) in enumerate(found, start=1):
-                if not request.similar_enough(cosines[key]):
+                if key in cosines and not request.similar_enough(cosines[key]):
                     continue
-                score = bm25 / highest
-                legs = {"keyword": Leg(score=bm25, rank=rank, contribution=score), "vector": Leg(score=cosines[key])}
-                hits.append(Hit(key, score, legs))
+                legs = {"keyword": Leg(score=bm25, rank=rank, contribution=bm25 / highest)}
+                legs |= {"vector": Leg(score=cosines[key])} if key in cosines else {}
+                hits.append(Hit(key, bm25 / highest, legs))
             return to_nodes(request, connection, hits[: request.limit])

@@ -37,6 +37,11 @@ class Strategy(Value):
     needs_reranker: bool = False
 
     @property
+    def has_keyword_leg(self) -> bool:
+        """True for strategies over both legs: the keyword leg serves alone where the embedding model fails."""
+        return any(parameter.name == known.VECTOR_WEIGHT.name for parameter in self.parameters)
+
+    @property
     def needs(self) -> str:
         """What must be configured before it can be used, as a sentence; "" where nothing is."""
         if self.needs_llm:

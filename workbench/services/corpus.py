@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.errors import Conflict, ModelError, NotFound, WorkbenchError
@@ -13,11 +14,14 @@ from workbench.storage.database import Database
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
+from workbench.storage.promotions import Promotions
 from workbench.storage.sources import Sources
 from workbench.types import Index
 
 if TYPE_CHECKING:
+    from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
+    from workbench.models.llm import Llm
     from workbench.storage.vector_store import PassageStore
 
 DEFAULT_INDEX = "main"
@@ -32,12 +36,16 @@ class Corpus:
         reader: Database,
         load_encoder: Callable[[str], Encoder],
         default_model: str,
+        load_llm: Callable[[], Llm | None] = lambda: None,
+        load_cross_encoder: Callable[[], CrossEncoder | None] = lambda: None,
     ) -> None:
-        """``load_encoder`` turns a model's name into an encoder; each is loaded once."""
+        """``load_encoder`` turns a model's name into an encoder; every model is loaded once, None is not configured."""
         self.database, self.reader = database, reader
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
         self.citations = Citations(database)
+        self.promotions = Promotions(database)
+        self._load_llm, self._load_cross_encoder = load_llm, load_cross_encoder
         self._load_encoder, self._default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
         self._stores: dict[tuple[str, datetime | None], PassageStore] = {}
@@ -64,6 +72,16 @@ class Corpus:
                 f"The index {index.name!r} was built with the model {index.embedding_model!r}, which cannot be used "
                 f"here: {error} Or search another index."
             ) from error
+
+    @cached_property
+    def llm(self) -> Llm | None:
+        """The configured LLM, or None. Raises ConfigurationError where it is half configured."""
+        return self._load_llm()
+
+    @cached_property
+    def cross_encoder(self) -> CrossEncoder | None:
+        """The configured cross-encoder, or None. Raises ConfigurationError naming the package it lacks."""
+        return self._load_cross_encoder()
 
     def index(self, name: str | None = None) -> Index:
         """Return an index by name, or the default one, which is made on first use. Raises NotFound."""

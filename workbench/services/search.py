@@ -6,12 +6,19 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.errors import InvalidInput
+from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.retrieval.agreement import agreement
 from workbench.retrieval.scope import resolve
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, build_engine, check_parameters
+from workbench.retrieval.strategies import (
+    DEFAULT_STRATEGY,
+    STRATEGIES,
+    build_engine,
+    check_parameters,
+    strategy_named,
+)
 from workbench.services.corpus import Corpus
-from workbench.types import Comparison, ResolvedScope, Scope, SearchResult
+from workbench.storage.promotions import EVERYWHERE
+from workbench.types import Comparison, Index, ResolvedScope, Scope, SearchResult
 
 LONGEST_QUERY = 10_000  # characters
 MOST_RESULTS = 200
@@ -71,9 +78,10 @@ class SearchService:
             raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
         if not 0 <= min_similarity <= 1:
             raise InvalidInput(f"min_similarity cannot be {min_similarity}; use a number from 0 to 1.")
-        request = self.request(strategy or DEFAULT_STRATEGY, scope, limit, index, parameters)
+        name, index, parameters = self.chosen(strategy, scope, index, parameters)
+        request = self.request(name, scope, limit, index, parameters)
         request.min_similarity = min_similarity
-        return self._run(query, strategy or DEFAULT_STRATEGY, request)
+        return self._run(query, name, request)
 
     def compare(
         self,
@@ -87,34 +95,48 @@ class SearchService:
     ) -> Comparison:
         """Answer one query by several strategies; ``parameters`` by strategy name.
 
-        A strategy that fails makes the comparison fail. Raises what ``search`` raises.
+        "strategy@index" asks that index. Agreement is by passage; where the indexes differ, passages do too, and it
+        is by document. A strategy that fails makes the comparison fail. Raises what ``search`` raises.
         """
         check_query(query)
         names = list(dict.fromkeys(strategies))
         if not FEWEST_COMPARED <= len(names) <= MOST_COMPARED:
             raise InvalidInput(f"Compare from {FEWEST_COMPARED} to {MOST_COMPARED} strategies, not {len(names)}.")
         resolved = self.resolve(scope)
-        shared: dict[str, Any] = {}
+        shared: dict[str, dict[str, Any]] = {}
         results = {}
         for name in names:
-            given = (parameters or {}).get(name)
-            request = self.request(name, resolved, limit, index, given, encoded=shared)
-            results[name] = self._run(query, name, request)
-        rankings = {name: [passage.passage_id for passage in result] for name, result in results.items()}
+            strategy, own_index = named(name, None)
+            given = (parameters or {}).get(name, (parameters or {}).get(strategy))
+            request = self.request(strategy, resolved, limit, own_index or index, given)
+            request.share_encoded(shared.setdefault(request.store.index.embedding_model, {}))
+            results[name] = self._run(query, strategy, request)
+        one_index = len({result.index for result in results.values()}) == 1
+        rankings = {
+            name: [hit.passage_id for hit in result]
+            if one_index
+            else list(dict.fromkeys(hit.document_id for hit in result))
+            for name, result in results.items()
+        }
         return Comparison(query=query, strategies=results, agreement=agreement(rankings))
 
     def query_engine(
         self,
-        strategy: str,
+        strategy: str | None = None,
         *,
         limit: int = 10,
         scope: Scope | None = None,
         index: str | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Return a LlamaIndex query engine of a strategy, for whoever wants to build on it."""
-        request = self.request(strategy, self.resolve(scope), limit, index, parameters)
-        return build_engine(strategy, request)
+        """Return a LlamaIndex query engine of a strategy, for whoever wants to build on it; it answers as ``ask``."""
+        from workbench.retrieval.synthesis import CitingSynthesizer
+
+        resolved = self.resolve(scope)
+        name, index, parameters = self.chosen(strategy, resolved, index, parameters)
+        request = self.request(name, resolved, limit, index, parameters)
+        request.llm = self._corpus.llm
+        return build_engine(name, request, CitingSynthesizer(request))
 
     def resolve(self, scope: Scope | None) -> ResolvedScope:
         """Return what a scope's names stand for. Raises ScopeError."""
@@ -127,23 +149,66 @@ class SearchService:
         limit: int,
         index: str | None,
         parameters: Mapping[str, Any] | None,
-        encoded: dict[str, Any] | None = None,
     ) -> Any:
-        """Return a new request for a strategy; ``encoded`` shares the embedded query between strategies."""
+        """Return a new request for a strategy. Raises ConfigurationError where it needs a model that cannot load."""
         from workbench.retrieval.request import Request
 
+        needs = strategy_named(strategy)
         checked = check_parameters(strategy, parameters)
         chosen = self._corpus.index(index)
-        request = Request(
+        return Request(
             store=self._corpus.store(chosen),
-            encoder=self._corpus.encoder_of(chosen),
+            encoder=self._encoder(chosen),
             scope=scope,
             limit=limit,
             parameters=checked,
+            llm=self._corpus.llm if needs.needs_llm else None,
+            cross_encoder=self._corpus.cross_encoder if needs.needs_reranker else None,
         )
-        if encoded is not None:
-            request.share_encoded(encoded)
-        return request
+
+    def _encoder(self, index: Index) -> Any:
+        """Return the index's model, or what says why there is none: the keyword leg does not need it."""
+        from workbench.models.unavailable import UnavailableEncoder
+
+        try:
+            return self._corpus.encoder_of(index)
+        except ModelError as error:
+            return UnavailableEncoder(index.embedding_model, str(error))
+
+    def chosen(
+        self,
+        strategy: str | None,
+        scope: ResolvedScope,
+        index: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> tuple[str, str | None, Mapping[str, Any] | None]:
+        """Return strategy, index and parameters of a search: the named ones, else what is promoted for the scope."""
+        if strategy is not None:
+            return (*named(strategy, index), parameters)
+        promoted = self._corpus.promotions.serving(promotion_keys(scope))
+        if promoted is None:
+            return DEFAULT_STRATEGY, index, parameters
+        return promoted.strategy, index or promoted.index, {**promoted.parameters, **(parameters or {})}
+
+    def check_usable(self, strategy: str) -> None:
+        """Raise ConfigurationError, saying what is missing, where a strategy cannot be used with these settings."""
+        needs = strategy_named(strategy)
+        lacks = (needs.needs_llm and self._corpus.llm is None) or (
+            needs.needs_reranker and self._corpus.cross_encoder is None
+        )
+        if lacks:
+            raise ConfigurationError(f"The strategy {strategy!r} cannot be used yet. {needs.needs}")
+
+    def usable(self) -> dict[str, str]:
+        """Return every strategy with what it lacks here, "" where it can be used."""
+        return {name: self._lacks(name) for name in STRATEGIES}
+
+    def _lacks(self, strategy: str) -> str:
+        try:
+            self.check_usable(strategy)
+        except ConfigurationError as error:
+            return str(error)
+        return ""
 
     def _run(self, query: str, strategy: str, request: Any) -> SearchResult:
         from llama_index.core.schema import QueryBundle
@@ -151,8 +216,14 @@ class SearchService:
         from workbench.retrieval.nodes import to_passages
 
         began = time.perf_counter()
-        engine = build_engine(strategy, request)
-        found = to_passages(engine.retrieve(QueryBundle(query)))
+        try:
+            nodes = build_engine(strategy, request).retrieve(QueryBundle(query))
+        except ModelError:  # the embedding model's: the stages catch those of theirs
+            if not strategy_named(strategy).has_keyword_leg:
+                raise
+            request.trace.note(f"{strategy}: the vector leg could not serve, so the keyword leg served alone")
+            nodes = build_engine("keyword", request).retrieve(QueryBundle(query))
+        found = to_passages(nodes)
         timings = {name: round(ms, 3) for name, ms in request.trace.timings_ms.items()}
         timings["total"] = round((time.perf_counter() - began) * 1000, 3)
         return SearchResult(
@@ -165,6 +236,24 @@ class SearchService:
             results=found,
             index=request.store.index.name,
         )
+
+
+def named(strategy: str, index: str | None) -> tuple[str, str | None]:
+    """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput where two are named."""
+    name, at, own = strategy.partition("@")
+    strategy_named(name)
+    if at and index is not None and own != index:
+        raise InvalidInput(f"{strategy!r} names the index {own!r}, and {index!r} is asked for too; name one of them.")
+    if at and not own:
+        raise InvalidInput(f"{strategy!r} names no index; write it as {name}@INDEX.")
+    return name, own if at else index
+
+
+def promotion_keys(scope: ResolvedScope) -> list[str]:
+    """Return the scopes whose promotion can serve this one, the most specific first."""
+    source = scope.source_ids[0] if scope.source_ids is not None and len(scope.source_ids) == 1 else None
+    places = (("source", source), ("folder", scope.folder_id), ("project", scope.project_id))
+    return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE]
 
 
 def check_query(query: str) -> None:

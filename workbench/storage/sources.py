@@ -141,7 +141,7 @@ class Sources:
         tags: Sequence[str],
         source_ids: Sequence[str] | None,
     ) -> list[dict[str, Any]]:
-        """Return id, scope, project_id and tags of the sources that satisfy every given condition."""
+        """Return id, scope, project_id, folder_id and tags of the sources that satisfy every given condition."""
         parameters = {
             "kind": kind,
             "project_id": project_id,

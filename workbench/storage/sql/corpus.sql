@@ -64,7 +64,7 @@ SELECT metadata FROM sources WHERE id = %(id)s
 DELETE FROM sources WHERE id = %(id)s
 
 -- source_ids_in_scope: the ids of the sources a scope names; NULL parameters do not narrow
-SELECT s.id, s.scope, s.project_id, s.tags FROM sources s
+SELECT s.id, s.scope, s.project_id, s.folder_id, s.tags FROM sources s
 WHERE s.source_type <> 'dataset'
   AND (%(kind)s::text <> 'global' OR s.scope = 'global')
   AND (%(kind)s::text <> 'project' OR s.project_id = %(project_id)s)

@@ -1,0 +1,125 @@
+"""Cross-encoders: a local folder with an ONNX graph runs as it is, everything else by sentence-transformers."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+
+from workbench.errors import ConfigurationError, ModelError
+
+GRAPHS = ("model.onnx", "onnx/model.onnx")
+MOST_TOKENS = 512  # question and passage together; what the published cross-encoders read
+BATCH = 16
+
+
+class CrossEncoder(Protocol):
+    """A model that scores passages for a question; higher is better, the unit is the model's own."""
+
+    @property
+    def name(self) -> str:
+        """The setting that names it."""
+        ...
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return one score for each text. Raises ModelError."""
+        ...
+
+
+def load_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
+    """Return the model of WORKBENCH_RERANKER; nothing is read before the first question.
+
+    Raises:
+        ConfigurationError: the folder does not exist, or the package that the model needs is not installed.
+    """
+    folder = Path(name).expanduser()
+    graph = next((folder / graph for graph in GRAPHS if (folder / graph).is_file()), None)
+    if graph is not None and (folder / "tokenizer.json").is_file():
+        return OnnxCrossEncoder(name, graph, folder / "tokenizer.json", threads)
+    if not folder.is_dir() and (folder.is_absolute() or name.startswith((".", "~"))):
+        raise ConfigurationError(f"There is no folder {name}; correct WORKBENCH_RERANKER.")
+    try:
+        package = importlib.import_module("sentence_transformers")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"The reranker {name!r} needs a package that is not installed; run: pip install "
+            "'rag-workbench[huggingface]', or name a folder that holds model.onnx and tokenizer.json."
+        ) from error
+    return FrameworkCrossEncoder(name, lambda: package.CrossEncoder(name))
+
+
+class OnnxCrossEncoder:
+    """A sequence classifier with one output, on ONNX Runtime."""
+
+    def __init__(self, name: str, graph: Path, tokenizer: Path, threads: int = 0) -> None:
+        self.name = name
+        self._graph, self._tokenizer_file, self._threads = graph, tokenizer, threads
+        self._lock = Lock()
+        self._loaded: tuple[Any, Any] | None = None
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the model's output for each text."""
+        try:
+            session, tokenizer = self._open()
+            wanted = {item.name for item in session.get_inputs()}
+            found: list[float] = []
+            for start in range(0, len(texts), BATCH):
+                pairs = [(query, text) for text in texts[start : start + BATCH]]
+                encodings = tokenizer.encode_batch(pairs)
+                feeds = {
+                    "input_ids": np.array([e.ids for e in encodings], dtype=np.int64),
+                    "attention_mask": np.array([e.attention_mask for e in encodings], dtype=np.int64),
+                    "token_type_ids": np.array([e.type_ids for e in encodings], dtype=np.int64),
+                }
+                (logits, *_) = session.run(None, {key: value for key, value in feeds.items() if key in wanted})
+                found += np.asarray(logits, dtype=np.float64).reshape(len(pairs), -1)[:, -1].tolist()
+        except Exception as error:  # neither library's errors have a class in common
+            raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
+        return checked(self.name, found, len(texts))
+
+    def _open(self) -> tuple[Any, Any]:
+        with self._lock:
+            if self._loaded is None:
+                import onnxruntime
+                from tokenizers import Tokenizer
+
+                options = onnxruntime.SessionOptions()
+                options.intra_op_num_threads = self._threads
+                options.log_severity_level = 3
+                session = onnxruntime.InferenceSession(str(self._graph), options, providers=["CPUExecutionProvider"])
+                tokenizer = Tokenizer.from_file(str(self._tokenizer_file))
+                tokenizer.enable_truncation(MOST_TOKENS)
+                tokenizer.enable_padding()
+                self._loaded = session, tokenizer
+            return self._loaded
+
+
+class FrameworkCrossEncoder:
+    """A model of sentence-transformers, loaded when first needed."""
+
+    def __init__(self, name: str, create: Any) -> None:
+        """``create`` returns an object with ``predict(pairs)``."""
+        self.name = name
+        self._create, self._model, self._lock = create, None, Lock()
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the model's output for each text."""
+        try:
+            with self._lock:
+                self._model = self._model or self._create()
+            found = [float(score) for score in self._model.predict([(query, text) for text in texts])]
+        except Exception as error:  # the package and the models it runs have errors of their own
+            raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
+        return checked(self.name, found, len(texts))
+
+
+def checked(name: str, scores: list[float], count: int) -> list[float]:
+    """Return the scores if there is one finite number for each text. Raises ModelError."""
+    if len(scores) != count or not all(math.isfinite(score) for score in scores):
+        raise ModelError(f"The reranker {name!r} did not return one number for each passage.")
+    return scores

@@ -1,0 +1,49 @@
+"""HyDE: an LLM writes the answer it imagines, and passages near to that are looked for.
+
+Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels" (arXiv:2212.10496). The imagined passage's
+vector and the question's are averaged; the words stay the question's, so what is made up cannot match by name.
+"""
+
+from __future__ import annotations
+
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from workbench.errors import ModelError
+from workbench.retrieval.feedback import towards
+from workbench.retrieval.hybrid import POOL, hybrid_hits
+from workbench.retrieval.moved_query import moved_hits
+from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.prompts import HYDE, RETRIEVAL_SYSTEM
+from workbench.retrieval.request import Request
+
+
+class HydeRetriever(BaseRetriever):
+    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, where the LLM fails."""
+
+    def __init__(self, request: Request, keep: int) -> None:
+        self._request, self._keep = request, keep
+        super().__init__()
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        request, query = self._request, query_bundle.query_str
+        imagined = self._imagined(query)
+        pool = max(POOL, request.limit)
+        with request.store.reading() as connection:
+            if imagined:
+                with request.trace.stage("embed"):
+                    passage = request.encoder.encode([imagined]).vectors
+                vector = towards(request.encoded(query).vector, passage, float(request.parameters["weight"]))
+                hits = moved_hits(request, connection, query, vector, "hyde", pool)
+            else:
+                hits = hybrid_hits(request, connection, query, pool)
+            return to_nodes(request, connection, hits[: self._keep])
+
+    def _imagined(self, query: str) -> str:
+        assert self._request.llm is not None  # build_engine saw to it
+        try:
+            with self._request.trace.stage("llm"):
+                return self._request.llm.complete(RETRIEVAL_SYSTEM, HYDE.format(query=query)).strip()
+        except ModelError as error:
+            self._request.trace.note(f"hyde: {error} Searched with the question alone.")
+            return ""

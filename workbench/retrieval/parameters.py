@@ -1,0 +1,49 @@
+"""What can be set about the strategies: one list, so that the same thing has one name and one range everywhere."""
+
+from __future__ import annotations
+
+from workbench.types import Parameter
+
+VECTOR_WEIGHT = Parameter(
+    "vector_weight", "float", 0.5, "Share of meaning against words; 1 is vector alone, 0 keywords alone.", 0.0, 1.0
+)
+FUSION = Parameter(
+    "fusion",
+    "choice",
+    "convex",
+    "Convex keeps how strong a match is; rrf looks at ranks only.",
+    choices=("convex", "rrf"),
+)
+CANDIDATES = Parameter(
+    "candidates", "int", 100, "Passages the reranker looks at: all that the two legs bring; fewer saves time.", 10, 400
+)
+LATE_WEIGHT = Parameter(
+    "late_weight", "float", 0.3333, "Share of the word-by-word evidence; a third: all three kinds alike.", 0.0, 1.0
+)
+HYBRID = (VECTOR_WEIGHT, FUSION)
+RERANK = (*HYBRID, CANDIDATES, LATE_WEIGHT)
+
+SHARE = Parameter(
+    "share", "float", 0.0, "Part of a section that must be found before it is returned whole; 0 always does.", 0.0, 1.0
+)
+NEIGHBOURS = Parameter("neighbours", "int", 1, "Passages shown on either side of the one found.", 0, 10)
+LAMBDA = Parameter("lambda", "float", 0.7, "1 looks at relevance alone; less prefers what is new.", 0.0, 1.0)
+FEEDBACK_PASSAGES = Parameter(
+    "passages", "int", 3, "First passages taken to be relevant; more is safer and duller.", 1, 20
+)
+FEEDBACK_WEIGHT = Parameter(
+    "weight", "float", 0.5, "How far the question moves towards them; 0 leaves it where it is.", 0.0, 2.0
+)
+TERMS = Parameter("terms", "int", 5, "Words of the first passages that join the question; 0 adds none.", 0, 50)
+TERM_WEIGHT = Parameter(
+    "term_weight", "float", 0.2, "What those words count together against the question's own.", 0.0, 1.0
+)
+HYDE_WEIGHT = Parameter(
+    "weight", "float", 1.0, "What the imagined answer counts against the question; 1: alike.", 0.0, 5.0
+)
+QUERIES = Parameter("queries", "int", 3, "Further questions the LLM writes; each is searched.", 1, 8)
+GRADED = Parameter("graded", "int", 10, "First passages that the LLM grades; each costs its tokens.", 2, 40)
+LLM_WEIGHT = Parameter("llm_weight", "float", 0.7, "Share of the LLM's grades against the order before.", 0.0, 1.0)
+CROSS_WEIGHT = Parameter(
+    "cross_weight", "float", 0.8, "Share of the cross-encoder's scores against the order before.", 0.0, 1.0
+)

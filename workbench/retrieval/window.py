@@ -1,0 +1,44 @@
+"""Sentence window: a small passage is found, and shown with the text around it."""
+
+from __future__ import annotations
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.retrieval.stage import Stage
+from workbench.retrieval.widening import Widening, span, stored, widened
+from workbench.storage.surroundings import spans_around
+
+
+class Window(Stage):
+    """Show each passage with its neighbours; a passage that a better one's window shows already is left out.
+
+    ``neighbours`` passages on either side, and at least the sentences that the chunker "window" noted.
+    """
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Widen the first nodes to the limit."""
+        request = self._request
+        places = [(stored(node).document_id, int(stored(node).metadata["ordinal"])) for node in nodes]
+        with request.store.reading() as connection:
+            around = spans_around(connection, request.store.index.name, places, int(request.parameters["neighbours"]))
+            widenings: list[Widening] = []
+            for node, found in zip(nodes, around, strict=True):
+                if len(widenings) == request.limit:
+                    break
+                if not any(_shows(other, node) for other in widenings):
+                    start, end = _union(node, found)
+                    widenings.append(Widening(node, start, end))
+            return widened(request, connection, widenings)
+
+
+def _union(node: NodeWithScore, found: tuple[int, int] | None) -> tuple[int, int]:
+    spans = [span(node), *([found] if found else [])]
+    noted = stored(node).metadata.get("window")
+    if noted:
+        spans.append((int(noted[0]), int(noted[1])))
+    return min(start for start, _ in spans), max(end for _, end in spans)
+
+
+def _shows(other: Widening, node: NodeWithScore) -> bool:
+    start, end = span(node)
+    return stored(other.node).document_id == stored(node).document_id and other.start <= start and end <= other.end

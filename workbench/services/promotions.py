@@ -1,0 +1,92 @@
+"""Promotion: the strategy that won a comparison becomes what serves a scope, until it is undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.errors import Conflict, InvalidInput, ScopeError
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters
+from workbench.services.corpus import Corpus
+from workbench.services.search import SearchService, named, promotion_keys
+from workbench.storage.promotions import EVERYWHERE
+from workbench.types import Promotion, Scope
+
+LONGEST_NOTE = 1000  # characters
+
+
+class PromotionService:
+    """The verbs over promotions. The most specific scope wins: a source, its folder, its project, everywhere."""
+
+    def __init__(self, corpus: Corpus, search: SearchService) -> None:
+        self._corpus, self._search = corpus, search
+
+    def promote(
+        self,
+        strategy: str,
+        *,
+        scope: Scope | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        index: str | None = None,
+        note: str = "",
+    ) -> Promotion:
+        """Let a strategy, with its parameters and index, serve a scope from now on; "strategy@index" works too.
+
+        Raises:
+            InvalidInput: an unknown strategy or parameter, or a scope that cannot have a promotion.
+            NotFound: no such index. ScopeError: no such project, folder or source.
+            ConfigurationError: the strategy needs a model that is not configured.
+        """
+        strategy, index = named(strategy, index)
+        checked = check_parameters(strategy, parameters)
+        if len(note) > LONGEST_NOTE:
+            raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {LONGEST_NOTE:,}.")
+        chosen = self._corpus.index(index)
+        if chosen.status != "ready":
+            raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it before it serves.")
+        key = self._key(scope)
+        self._search.check_usable(strategy)
+        return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
+
+    def undo(self, scope: Scope | None = None) -> Promotion | None:
+        """Take back a scope's newest promotion and return what serves it now (None: the built-in default).
+
+        Raises:
+            Conflict: the scope has no promotion.
+        """
+        key = self._key(scope)
+        if not self._corpus.promotions.undo(key):
+            raise Conflict(f"Nothing is promoted for {key!r}, so there is nothing to undo.")
+        return self.serving(scope)
+
+    def serving(self, scope: Scope | None = None) -> Promotion | None:
+        """Return the promotion that serves a search in a scope; None where it is the built-in default."""
+        return self._corpus.promotions.serving(promotion_keys(self._search.resolve(scope)))
+
+    def current(self) -> list[Promotion]:
+        """Return the promotions that serve now, one a scope."""
+        return [promotion for promotion in self._corpus.promotions.list() if promotion.serves]
+
+    def history(self, scope: Scope | None = None) -> list[Promotion]:
+        """Return all versions of a scope, newest first; of every scope where none is given."""
+        return self._corpus.promotions.list(None if scope is None else [self._key(scope)])
+
+    @property
+    def built_in(self) -> str:
+        """The strategy that serves where nothing is promoted."""
+        return DEFAULT_STRATEGY
+
+    def _key(self, scope: Scope | None) -> str:
+        """Return the one key that a scope stands for."""
+        scope = scope or Scope()
+        plain = Scope(kind=scope.kind, project=scope.project, folder=scope.folder, sources=scope.sources)
+        if scope != plain or scope.kind == "global" or (scope.sources is not None and len(scope.sources) != 1):
+            raise ScopeError(
+                "A strategy is promoted everywhere, for a project, a folder or one source; name one of them."
+            )
+        resolved = self._search.resolve(scope)
+        if scope.sources:
+            return f"source:{self._corpus.sources.find(scope.sources[0]).id}"
+        if scope.folder:
+            return f"folder:{resolved.folder_id}"
+        return f"project:{resolved.project_id}" if scope.project else EVERYWHERE

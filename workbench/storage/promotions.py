@@ -1,0 +1,65 @@
+"""Promotions: which strategy serves a scope when a search names none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from workbench.storage.database import Database, clean
+from workbench.storage.statements import statement
+from workbench.types import Promotion
+
+EVERYWHERE = "everywhere"
+
+
+class Promotions:
+    """The table ``promotions``; a scope's key is "everywhere", "project:ID", "folder:ID" or "source:ID"."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self, scope_key: str, strategy: str, parameters: Mapping[str, Any], index: str | None, note: str
+    ) -> Promotion:
+        """Write a scope's next version and return it."""
+        kind, _, key = scope_key.partition(":")
+        values: dict[str, Any] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
+        values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters)), "index": index, "note": clean(note)}
+        if key:
+            values[f"{kind}_id"] = key
+        with self._database.transaction() as connection:
+            connection.execute(statement("promotion_lock"))
+            connection.execute(statement("promotion_insert"), values)
+        return self.list([scope_key])[0]
+
+    def list(self, scope_keys: Sequence[str] | None = None) -> list[Promotion]:
+        """Return every version of the given scopes, or of all, the newest of each scope first."""
+        keys = None if scope_keys is None else list(scope_keys)
+        return [_promotion(row) for row in self._database.rows(statement("promotion_list"), {"keys": keys})]
+
+    def serving(self, scope_keys: Sequence[str]) -> Promotion | None:
+        """Return what serves the first of the scopes that has a promotion; keys from the most specific one on."""
+        row = self._database.row(statement("promotion_serving"), {"keys": list(scope_keys)})
+        return _promotion(row) if row else None
+
+    def undo(self, scope_key: str) -> bool:
+        """Take back a scope's newest promotion; False where it has none."""
+        return self._database.row(statement("promotion_undo"), {"scope_key": scope_key}) is not None
+
+
+def _promotion(row: dict[str, Any]) -> Promotion:
+    title = row.get("scope_title", "")
+    return Promotion(
+        scope=row["scope_key"],
+        version=row["version"],
+        strategy=row["strategy"],
+        parameters=row["parameters"],
+        index=row["index_name"],
+        note=row["note"],
+        serves=bool(row.get("serves", True)),
+        scope_title=f"{row['folder_project']} / {title}" if row.get("folder_project") else title,
+        promoted_at=row["promoted_at"],
+        undone_at=row["undone_at"],
+    )

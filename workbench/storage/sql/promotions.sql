@@ -1,0 +1,26 @@
+-- promotion_lock: one promotion at a time gets the next version
+SELECT pg_advisory_xact_lock(hashtext('workbench promotions'))
+
+-- promotion_insert: a new version for a scope
+INSERT INTO promotions (project_id, folder_id, source_id, version, strategy, parameters, index_name, note)
+VALUES (%(project_id)s, %(folder_id)s, %(source_id)s,
+    (SELECT coalesce(max(version), 0) + 1 FROM promotions WHERE scope_key = %(scope_key)s),
+    %(strategy)s, %(parameters)s, %(index)s, %(note)s)
+
+-- promotion_list: promotions, the newest of each scope first; NULL keys means every scope
+SELECT p.*, p.undone_at IS NULL AND p.version = (
+        SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL) AS serves,
+    coalesce(j.title, f.name, s.title, '') AS scope_title, k.title AS folder_project
+FROM promotions p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN folders f ON f.id = p.folder_id
+    LEFT JOIN projects k ON k.id = f.project_id LEFT JOIN sources s ON s.id = p.source_id
+WHERE (%(keys)s::text[] IS NULL OR p.scope_key = ANY(%(keys)s)) ORDER BY p.scope_key, p.version DESC
+
+-- promotion_serving: what serves a scope, its keys given from the most specific one on
+SELECT p.* FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS k (scope_key, place)
+    JOIN promotions p ON p.scope_key = k.scope_key AND p.undone_at IS NULL
+ORDER BY k.place, p.version DESC LIMIT 1
+
+-- promotion_undo: the scope's newest promotion no longer serves
+UPDATE promotions SET undone_at = now() WHERE id = (SELECT id FROM promotions
+    WHERE scope_key = %(scope_key)s AND undone_at IS NULL ORDER BY version DESC LIMIT 1)
+RETURNING id

@@ -1,0 +1,19 @@
+-- spans_around: for each wanted passage the span that it makes with its neighbours in the same document
+SELECT w.place, min((n.metadata_ ->> 'start')::integer) AS first, max((n.metadata_ ->> 'end')::integer) AS last
+FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
+    JOIN {data} n ON n.document_id = w.document_id
+        AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
+GROUP BY w.place
+
+-- document_slices: parts of documents, characters counted from 0, where the index holds the document's present version
+SELECT w.place, substr(d.text, w.first + 1, w.last - w.first) AS text
+FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[])
+        WITH ORDINALITY AS w (document_id, first, last, place)
+    JOIN documents d ON d.id = w.document_id
+    JOIN index_documents i ON i.index_name = %(index)s AND i.document_id = d.id AND i.content_hash = d.content_hash
+
+-- terms_of_passages: the terms of given passages with their share of the passage and their document frequency
+SELECT l.id, l.term, l.df, sum(cardinality(u.positions)::float8 / greatest(p.length, 1)) AS share,
+    count(*) AS passages
+FROM {data} p, unnest(p.text_search_tsv) u JOIN {lexicon} l ON l.term = u.lexeme
+WHERE p.id = ANY(%(ids)s) GROUP BY l.id, l.term, l.df ORDER BY l.id

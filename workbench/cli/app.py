@@ -26,13 +26,12 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     """Load the sample on a first run, then serve until Ctrl-C."""
     if not 1 <= arguments.port <= 65535:
         raise InvalidInput(f"--port cannot be {arguments.port}; use a number from 1 to 65535.")
+    if not arguments.no_sample:
+        with opened() as workbench:
+            _load_sample(workbench, out)
     from workbench.app.serve import serve
 
-    with opened() as workbench:  # stays open meanwhile, so that the embedded server is up when the app asks for it
-        if not arguments.no_sample:
-            _load_sample(workbench, out)
-        serve(port=arguments.port, host=arguments.host)
-    return 0
+    return serve(port=arguments.port, host=arguments.host)
 
 
 def _load_sample(workbench: Workbench, out: Out) -> None:

@@ -30,6 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
+    except SystemExit:  # the same, noticed by rich, which has closed stdout already
+        return DONE
     except KeyboardInterrupt:
         return _report("Interrupted; what was stored before stays.", INTERRUPTED, **flags_of(flags))
     except Cancelled as error:

@@ -69,7 +69,7 @@ def _show(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
-    options = {name: _number(name, text) for name, text in assignments(arguments.option, "--option").items()}
+    options = assignments(arguments.option, "--option")
     with opened() as workbench:
         index = workbench.indexes.create(
             arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
@@ -114,14 +114,6 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
 def _filled(workbench: Workbench, out: Out, name: str) -> Index:
     with out.progress(f"Build {name}") as show, stoppable(out) as should_stop:
         return workbench.indexes.build(name, on_progress=show, should_stop=should_stop)
-
-
-def _number(name: str, text: str) -> int | float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise InvalidInput(f"--option {name} cannot be {text!r}; give a number.") from None
-    return int(value) if value.is_integer() else value
 
 
 def _print(out: Out, workbench: Workbench, index: Index) -> int:

@@ -1,0 +1,24 @@
+"""What a run of the command left behind."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+COMMAND = [sys.executable, "-m", "workbench.cli"]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its one JSON document."""
+        return json.loads(self.out)

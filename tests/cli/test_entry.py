@@ -1,0 +1,127 @@
+"""The way in: help, mistakes, exit codes, and how little it takes to answer them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from commands import COMMAND, Ran
+
+from workbench.cli import main
+from workbench.cli.table import COMMANDS
+
+HEAVY = (
+    "llama_index",
+    "psycopg",
+    "pydantic",
+    "numpy",
+    "pandas",
+    "rich",
+    "streamlit",
+    "mcp",
+    "onnxruntime",
+    "sqlalchemy",
+)
+
+
+def imported_by(*words: str) -> set[str]:
+    """The heavy packages that a command line pulls in, as a process of its own."""
+    script = (
+        "import sys; from workbench.cli import main; main(sys.argv[1:]); "
+        f"print('HEAVY', *[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, timeout=60)
+    return set(done.stdout.rpartition("HEAVY")[2].split())
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown and purpose in shown for name, (_, purpose) in COMMANDS.items())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"usage: workbench {command}" in shown
+    assert COMMANDS[command][1] in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("search",), ("sources", "list", "--nonsense"), ("strategies", "show", "nope"), ("nope",)]
+)
+def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
+    assert imported_by(*words) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), ""),
+        (("serach", "x"), "did you mean 'search'?"),
+        (("search",), "arguments are required: QUERY; see 'workbench search --help'."),
+        (("search", "x", "--nonsense"), "nrecognized arguments: --nonsense"),
+        (("--nonsense", "search", "x"), "no option '--nonsense'"),
+        (("search", "x", "--strategy", "magic"), "use one of 'vector'"),
+        (("search", "x", "--set", "vector_weight=2"), "from 0 to 1"),
+        (("search", "x", "--set", "vector_weight"), "not of the form name=value"),
+        (("search", "x", "--limit", "many"), "invalid int value: 'many'"),
+        (("search", "x", "--since", "yesterday"), "YYYY-MM-DD"),
+        (("search", "x", "--scope", "mine"), "choose from"),
+        (("compare", "x", "--strategies", ","), "names none"),
+        (("compare", "x", "--set", "rerank.fusion=rrf", "--strategies", "vector"), "is not compared"),
+        (("compare", "x", "--set", "fusion=rrf", "--strategies", "vector"), "None of the strategies"),
+        (("sources",), "VERB"),
+        (("sources", "burn"), "invalid choice"),
+        (("search", "caf\udce9"), "not valid UTF-8"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    words: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr()
+    assert sentence in said.err
+    assert len(said.err.splitlines()) <= 1
+    assert "Traceback" not in said.err
+
+
+def test_with_json_a_mistake_is_a_document_too(workbench: Callable[..., Ran]) -> None:
+    ran = workbench("search", "x", "--strategy", "magic", "--json")
+    assert ran.code == 2
+    assert ran.json == {"error": ran.err.strip(), "exit_code": 2}
+
+
+def test_debug_shows_where_it_failed(workbench: Callable[..., Ran]) -> None:
+    ran = workbench("sources", "show", "nobody", "--debug")
+    assert ran.code == 2
+    assert "Traceback" in ran.err
+    assert "Source not found: nobody." in ran.err
+
+
+def test_flags_may_stand_before_the_command(workbench: Callable[..., Ran]) -> None:
+    assert workbench("--json", "strategies", "list").json == workbench("strategies", "list", "--json").json
+
+
+def test_a_reader_that_leaves_early_is_no_error(environment: dict[str, str]) -> None:
+    with subprocess.Popen([*COMMAND, "strategies", "list"], stdout=-1, stderr=-1, env=environment) as running:
+        assert running.stdout is not None and running.stderr is not None
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait(timeout=60)) == (b"", 0)
+
+
+def test_a_database_that_is_down_is_a_sentence_and_exit_code_1(process: Callable[..., Ran]) -> None:
+    ran = process("sources", "list", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert ran.code == 1
+    assert ran.err.strip() == (
+        "The database at 127.0.0.1:1/none cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
+    )
+
+
+def test_a_wrong_setting_is_named(process: Callable[..., Ran]) -> None:
+    ran = process("status", WORKBENCH_POOL_SIZE="none")
+    assert ran.code == 1
+    assert "WORKBENCH_POOL_SIZE is not valid" in ran.err

@@ -1,0 +1,75 @@
+"""``workbench ingest``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from commands import COMMAND, Ran
+
+from workbench import Workbench
+
+
+def test_its_json_is_what_the_interfaces_promise(workbench: Callable[..., Ran], animals: Path) -> None:
+    ran = workbench("ingest", str(animals), "--source", "Animals", "--tag", "pets", "--json")
+    assert ran.code == 0
+    assert ran.json["documents"] == {"added": 3, "updated": 0, "unchanged": 0, "failed": 0}
+    assert set(ran.json) >= {"source_id", "documents", "passages", "seconds", "failures"}
+    source = workbench("sources", "show", "Animals", "--json").json
+    assert (source["id"], source["tags"]) == (ran.json["source_id"], ["pets"])
+
+
+def test_again_changes_nothing(workbench: Callable[..., Ran], animals: Path) -> None:
+    workbench("ingest", str(animals))
+    again = workbench("ingest", str(animals), "--json").json
+    assert again["documents"] == {"added": 0, "updated": 0, "unchanged": 3, "failed": 0}
+    assert again["embedded"] == 0
+
+
+def test_what_cannot_be_read_is_listed_and_the_rest_is_done(workbench: Callable[..., Ran], animals: Path) -> None:
+    (animals / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    ran = workbench("ingest", str(animals), str(animals / "missing.md"), "--json")
+    assert ran.code == 0
+    assert ran.json["documents"]["added"] == 3
+    assert {Path(failure["path"]).name for failure in ran.json["failures"]} == {"broken.pdf", "missing.md"}
+    assert all(failure["error"].endswith(".") for failure in ran.json["failures"])
+
+
+def test_it_fails_when_nothing_could_be_read(workbench: Callable[..., Ran], folder: Callable[..., Path]) -> None:
+    ran = workbench("ingest", str(folder({"empty.md": ""})), "--json")
+    assert (ran.code, ran.json["documents"]["failed"]) == (1, 1)
+
+
+def test_a_path_that_does_not_exist_is_a_sentence(workbench: Callable[..., Ran]) -> None:
+    ran = workbench("ingest", "no/such/'folder'\x00")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("There is no such file or folder: ")
+
+
+def test_for_people_it_says_what_changed(workbench: Callable[..., Ran], animals: Path) -> None:
+    shown = workbench("ingest", str(animals)).out
+    assert "3 added, 0 updated, 0 unchanged, 0 failed" in shown
+
+
+def test_ctrl_c_leaves_whole_documents_and_the_same_command_finishes(
+    wb: Workbench, environment: dict[str, str], folder: Callable[..., Path]
+) -> None:
+    words = " ".join(f"word{number}" for number in range(150))
+    root = folder({f"{number}.md": f"# Paper {number}\n\n{words}" for number in range(1500)})
+    running = subprocess.Popen([*COMMAND, "ingest", str(root), "--source", "Papers"], stderr=-1, env=environment)
+    while wb.knowledge.count_documents() == 0:
+        assert running.poll() is None
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=60)[1].decode()
+    assert running.returncode == 130
+    assert "Stopping at the next whole document" in said and "Traceback" not in said
+    stored = wb.knowledge.count_documents()
+    assert 0 < stored < 1500
+    assert wb.indexes.get().documents_count == stored
+    done = subprocess.run([*COMMAND, "ingest", str(root), "--source", "Papers", "--json"], stdout=-1, env=environment)
+    assert json.loads(done.stdout)["documents"] == {
+        "added": 1500 - stored, "updated": 0, "unchanged": stored, "failed": 0
+    }  # fmt: skip

@@ -1,0 +1,102 @@
+"""``workbench search`` and ``workbench compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Ran
+
+PROMISED = {"query", "strategy", "scope", "under_filled", "degraded", "timings_ms", "results"}
+PASSAGE = {"rank", "score", "passage_id", "document_id", "document_title", "source_id", "path", "url", "text", "start"}
+PASSAGE |= {"end", "match_type", "attribution", "metadata"}
+
+
+@pytest.fixture(autouse=True)
+def corpus(workbench: Callable[..., Ran], animals: Path) -> None:
+    """Three documents in the source Animals."""
+    workbench("ingest", str(animals), "--source", "Animals", "--tag", "pets")
+
+
+def test_its_json_is_what_the_interfaces_promise(workbench: Callable[..., Ran]) -> None:
+    found = workbench("search", "cats purr", "--strategy", "hybrid", "--limit", "2", "--json").json
+    assert set(found) >= PROMISED
+    assert (found["query"], found["strategy"], len(found["results"])) == ("cats purr", "hybrid", 2)
+    assert set(found["results"][0]) >= PASSAGE
+    assert found["results"][0]["document_title"] == "Cats"
+    assert found["results"][0]["attribution"]["keyword"]["rank"] == 1
+
+
+def test_explain_shows_how_the_score_came_about(workbench: Callable[..., Ran]) -> None:
+    shown = workbench("search", "cats purr", "--strategy", "hybrid", "--explain").out
+    assert "vector" in shown and "keyword" in shown and "adds" in shown
+
+
+def test_matched_words_are_marked_on_a_terminal(workbench: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[1;33mbark\x1b[0m" in workbench("search", "who barks?").out
+
+
+def test_a_parameter_changes_the_ranking(workbench: Callable[..., Ran]) -> None:
+    words = ("search", "gills", "--strategy", "hybrid", "--json", "--set")
+    by_words = workbench(*words, "vector_weight=0").json["results"][0]["attribution"]
+    by_meaning = workbench(*words, "vector_weight=1").json["results"][0]["attribution"]
+    assert by_words["vector"]["contribution"] == 0 < by_words["keyword"]["contribution"]
+    assert by_meaning["keyword"]["contribution"] == 0 < by_meaning["vector"]["contribution"]
+
+
+@pytest.mark.parametrize("query", ["' OR '1'='1", 'a"b', "100% %s", "cats\x00purr", "🐈", "[bold]cats[/bold]", "\\"])
+def test_odd_queries_are_searched_like_any_other(workbench: Callable[..., Ran], query: str) -> None:
+    ran = workbench("search", query, "--json")
+    assert (ran.code, ran.json["query"]) == (0, query)
+    assert workbench("search", query).code == 0
+
+
+def test_the_scope_narrows_and_an_unknown_one_is_refused(workbench: Callable[..., Ran]) -> None:
+    assert workbench("search", "cats", "--source", "Animals", "--tag", "pets", "--json").json["results"]
+    nothing = workbench("search", "cats", "--tag", "' OR '1'='1", "--json")
+    assert (nothing.code, nothing.json["results"]) == (0, [])
+    assert "known tags: 'pets'" in nothing.err
+    refused = workbench("search", "cats", "--source", "Plants")
+    assert (refused.code, refused.out) == (2, "")
+    assert "Source not found: Plants." in refused.err
+
+
+def test_text_from_a_document_cannot_steer_the_terminal(
+    workbench: Callable[..., Ran], folder: Callable[..., Path]
+) -> None:
+    workbench("ingest", str(folder({"evil.txt": "red \x1b[31malert\x07 everywhere"})))
+    assert "\x1b" not in workbench("search", "red alert").out
+
+
+def test_a_query_may_begin_with_a_dash(workbench: Callable[..., Ran]) -> None:
+    assert workbench("search", "--json", "--", "-x --json").json["query"] == "-x --json"
+
+
+def test_compare_gives_a_search_result_a_strategy_and_their_agreement(workbench: Callable[..., Ran]) -> None:
+    found = workbench("compare", "cats purr", "--strategies", "vector,keyword", "--limit", "3", "--json").json
+    assert list(found) == ["query", "strategies", "agreement"]
+    assert list(found["strategies"]) == ["vector", "keyword"]
+    assert set(found["strategies"]["vector"]) >= PROMISED
+    assert set(found["agreement"]) == {"jaccard", "rbo"}
+    assert 0 <= found["agreement"]["jaccard"]["vector|keyword"] <= 1
+
+
+def test_compare_sets_a_parameter_for_one_strategy_or_for_all_that_have_it(workbench: Callable[..., Ran]) -> None:
+    words = ("compare", "dogs", "--strategies", "hybrid,rerank", "--json", "--set")
+    one = workbench(*words, "hybrid.vector_weight=0").json["strategies"]
+    assert one["hybrid"]["results"][0]["attribution"]["vector"]["contribution"] == 0
+    assert one["rerank"]["results"][0]["attribution"]["vector"]["contribution"] > 0
+    both = workbench(*words, "vector_weight=0").json["strategies"]
+    assert all(found["results"][0]["attribution"]["vector"]["contribution"] == 0 for found in both.values())
+
+
+def test_compare_shows_columns_side_by_side(workbench: Callable[..., Ran]) -> None:
+    head = next(line for line in workbench("compare", "cats").out.splitlines() if "vector" in line)
+    assert [name for name in head.split() if name.isalpha() and name != "ms"] == [
+        "vector",
+        "keyword",
+        "hybrid",
+        "rerank",
+    ]

@@ -1,0 +1,143 @@
+"""The verbs over sources, documents, projects, indexes and strategies; status and doctor."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Ran
+
+from workbench.retrieval.strategies import STRATEGIES
+
+
+def test_a_source_is_made_shown_changed_listed_and_deleted(workbench: Callable[..., Ran]) -> None:
+    made = workbench("sources", "create", "Notes", "--tag", "a", "--url", "https://example.com", "--json").json
+    assert workbench("sources", "show", made["id"], "--json").json == made
+    changed = workbench("sources", "update", "Notes", "--title", "Papers 📄", "--no-tags", "--json").json
+    assert (changed["title"], changed["tags"]) == ("Papers 📄", [])
+    listed = workbench("sources", "list", "--json").json
+    assert (listed["total"], listed["sources"][0]["title"]) == (1, "Papers 📄")
+    assert workbench("sources", "delete", made["id"], "--json").json["title"] == "Papers 📄"
+    assert workbench("sources", "list").out.startswith("There are no sources")
+
+
+def test_a_source_is_put_into_a_project_and_folder(workbench: Callable[..., Ran], animals: Path) -> None:
+    project = workbench("projects", "create", "Zoo", "--description", "All animals", "--json").json
+    workbench("projects", "create-folder", "Zoo", "Mammals", "--color", "#ff0000")
+    assert workbench("ingest", str(animals), "--project", project["id"], "--folder", "Mammals").code == 0
+    shown = workbench("projects", "show", "Zoo", "--json").json
+    assert (shown["source_count"], shown["folders"][0]["name"]) == (1, "Mammals")
+    found = workbench("search", "cats", "--project", "Zoo", "--folder", "Mammals", "--scope", "project", "--json").json
+    assert found["results"]
+
+
+def test_folders_are_renamed_listed_and_deleted(workbench: Callable[..., Ran]) -> None:
+    workbench("projects", "create", "Zoo")
+    workbench("projects", "create-folder", "Zoo", "A")
+    assert workbench("projects", "update-folder", "Zoo", "A", "--name", "B", "--json").json["name"] == "B"
+    assert [folder["name"] for folder in workbench("projects", "folders", "Zoo", "--json").json["folders"]] == ["B"]
+    assert workbench("projects", "delete-folder", "Zoo", "B").code == 0
+    assert workbench("projects", "folders", "Zoo", "--json").json == {"folders": [], "total": 0}
+    assert workbench("projects", "update", "Zoo", "--title", "Park", "--json").json["title"] == "Park"
+    assert workbench("projects", "delete", "Park", "--json").json["kind"] == "project"
+
+
+def test_a_name_that_is_taken_fails(workbench: Callable[..., Ran]) -> None:
+    workbench("projects", "create", "Zoo")
+    ran = workbench("projects", "create", "Zoo")
+    assert ran.code == 1
+    assert ran.err.count("\n") == 1 and "taken" in ran.err
+
+
+def test_a_document_is_made_from_a_text_changed_and_deleted(workbench: Callable[..., Ran]) -> None:
+    made = workbench("documents", "create", "--text", "# Owls\n\nOwls hoot.", "--meta", "by=me", "--json").json
+    assert (made["title"], made["outcome"], made["metadata"]["by"]) == ("Owls", "created", "me")
+    changed = workbench("documents", "update", made["id"], "--text", "# Owls\n\nOwls glide.", "--json").json
+    assert changed["outcome"] == "updated"
+    shown = workbench("documents", "show", made["id"], "--passages", "--json").json
+    assert "glide" in shown["text"] and "glide" in shown["passages"][0]["text"]
+    assert workbench("documents", "list", "--contains", "owl", "--json").json["total"] == 1
+    assert workbench("documents", "delete", made["id"], "--json").json["documents"] == 1
+    assert workbench("documents", "show", made["id"]).code == 2
+
+
+def test_a_document_comes_from_standard_input(workbench: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Bees hum."))
+    made = workbench("documents", "create", "--text", "-", "--title", "Bees", "--json").json
+    assert workbench("documents", "show", made["id"], "--json").json["text"] == "Bees hum."
+
+
+def test_a_document_without_content_is_refused(workbench: Callable[..., Ran]) -> None:
+    assert workbench("documents", "create", "--title", "Empty").code == 2
+    assert workbench("documents", "create", "--file", "x", "--text", "y").code == 2
+    assert workbench("documents", "create", "--file", "no-such-file").code == 1
+
+
+def test_a_second_index_is_made_built_and_switched_to(workbench: Callable[..., Ran], animals: Path) -> None:
+    workbench("ingest", str(animals))
+    made = workbench(
+        "indexes", "create", "small", "--chunker", "sentence", "--option", "size=20", "--build", "--json"
+    ).json
+    assert (made["documents_count"], made["chunker_options"]["size"], made["missing_documents"]) == (3, 20, 0)
+    assert workbench("indexes", "default", "small", "--json").json["is_default"]
+    assert workbench("search", "cats", "--json").json["index"] == "small"
+    assert workbench("indexes", "delete", "main").code == 0
+    assert [index["name"] for index in workbench("indexes", "list", "--json").json["indexes"]] == ["small"]
+
+
+def test_an_index_that_lacks_documents_is_seen_and_brought_up_to_date(
+    workbench: Callable[..., Ran], animals: Path
+) -> None:
+    workbench("indexes", "create", "late")
+    workbench("ingest", str(animals))
+    assert workbench("indexes", "show", "late", "--json").json["missing_documents"] == 3
+    assert workbench("indexes", "update", "late", "--build", "--json").json["missing_documents"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("create", "x", "--chunker", "axe"), "There is no chunker 'axe'; use one of 'structure'"),
+        (("create", "x", "--option", "size=big"), "size cannot be 'big'; use a whole number"),
+        (("create", "x", "--option", "colour=1"), "has no parameter 'colour'"),
+        (("create", "Robert'); DROP TABLE sources;--"), "cannot be named"),
+        (("update", "main"), "Say what to change"),
+        (("build", "nowhere"), "Index not found: nowhere."),
+    ],
+)
+def test_mistakes_over_indexes_are_sentences(
+    workbench: Callable[..., Ran], words: tuple[str, ...], sentence: str
+) -> None:
+    ran = workbench("indexes", *words)
+    assert ran.code == 2
+    assert sentence in ran.err and ran.err.count("\n") == 1
+
+
+def test_strategies_are_listed_from_the_table(workbench: Callable[..., Ran]) -> None:
+    listed = workbench("strategies", "list", "--json").json
+    assert [strategy["name"] for strategy in listed["strategies"]] == list(STRATEGIES)
+    assert listed["default"] in STRATEGIES
+    shown = workbench("strategies", "show", "hybrid", "--json").json
+    assert shown["parameters"][0]["name"] == "vector_weight"
+
+
+def test_status_counts_what_there_is(workbench: Callable[..., Ran], animals: Path) -> None:
+    workbench("ingest", str(animals))
+    status = workbench("status", "--json").json
+    assert status["corpus"] == {"projects": 0, "sources": 1, "documents": 3}
+    assert status["indexes"][0]["passages_count"] == 3
+    assert "pgvector" in workbench("status").out
+
+
+def test_doctor_is_content_with_a_healthy_house(workbench: Callable[..., Ran]) -> None:
+    ran = workbench("doctor", "--json")
+    assert (ran.code, ran.json["ok"]) == (0, True)
+    assert {check["name"] for check in ran.json["checks"]} >= {"database", "pgvector", "embedding model", "disk"}
+
+
+def test_doctor_says_that_the_database_is_down(process: Callable[..., Ran]) -> None:
+    ran = process("doctor", "--json", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
+    assert (ran.code, ran.json["ok"]) == (1, False)
+    assert "cannot be reached" in ran.json["checks"][0]["detail"]

@@ -1,0 +1,131 @@
+"""What the protocol costs: a search over MCP against the same search in Python, measured side by side.
+
+The three ways take turns query by query, so that whatever else the machine does hits them alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+TOOL = "search_knowledge_base"
+STRATEGY = "hybrid"
+THRESHOLD = 0.05  # the tool's own default, so that both search the same
+Search = Callable[[str], Awaitable[Any]]
+
+
+def measure(workbench: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> dict[str, Any]:
+    """Return p50 in ms of a search in Python, over stdio and over HTTP, and what the protocol adds at p50.
+
+    Each transport is a real server process on the workbench's own database, driven by the SDK's client.
+
+    Raises:
+        WorkbenchError: a server did not start or refused a search.
+    """
+    return asyncio.run(_measure(workbench, list(queries), rounds, limit))
+
+
+async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit: int) -> dict[str, Any]:
+    times: dict[str, list[float]] = {"python": [], "stdio": [], "http": []}
+    async with AsyncExitStack() as stack:
+        ways: dict[str, Search] = {
+            "python": _in_python(workbench, limit),
+            "stdio": await stack.enter_async_context(_over_stdio(workbench, limit)),
+            "http": await stack.enter_async_context(_over_http(workbench, limit)),
+        }
+        for search in ways.values():
+            for query in queries[:3]:
+                await search(query)
+        for _ in range(rounds):
+            for query in queries:
+                for name, search in ways.items():
+                    began = time.perf_counter()
+                    await search(query)
+                    times[name].append((time.perf_counter() - began) * 1000)
+    p50 = {name: round(statistics.median(values), 3) for name, values in times.items()}
+    return {
+        "searches": len(times["python"]),
+        "p50_ms": p50,
+        "overhead_ms": {name: round(p50[name] - p50["python"], 3) for name in ("stdio", "http")},
+    }
+
+
+def _in_python(workbench: Workbench, limit: int) -> Search:
+    async def search(query: str) -> Any:
+        return workbench.search_service.search(query, strategy=STRATEGY, limit=limit, min_similarity=THRESHOLD)
+
+    return search
+
+
+@asynccontextmanager
+async def _over_stdio(workbench: Workbench, limit: int) -> AsyncIterator[Search]:
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters
+
+    server = StdioServerParameters(command=sys.executable, args=["-m", "mcp_app"], env=environment(workbench))
+    async with Client(server) as client:
+        yield _with(client, limit)
+
+
+@asynccontextmanager
+async def _over_http(workbench: Workbench, limit: int) -> AsyncIterator[Search]:
+    from mcp import Client
+
+    async with http_server(environment(workbench)) as url, Client(url) as client:
+        yield _with(client, limit)
+
+
+def _with(client: Any, limit: int) -> Search:
+    async def search(query: str) -> Any:
+        result = await client.call_tool(TOOL, {"query": query, "match_count": limit, "search_type": STRATEGY})
+        if result.is_error:
+            raise WorkbenchError(result.content[0].text)
+        return result
+
+    return search
+
+
+@asynccontextmanager
+async def http_server(env: dict[str, str], *options: str) -> AsyncIterator[str]:
+    """Run an HTTP server in a process of its own on a free port and yield its URL."""
+    command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *options]
+    process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
+    try:
+        yield await asyncio.to_thread(_announced, process)
+    finally:
+        process.terminate()
+        await asyncio.to_thread(process.communicate)
+
+
+def _announced(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if line.startswith("Serving MCP at "):
+            return line.removeprefix("Serving MCP at ").strip()
+    raise WorkbenchError(f"The server did not start: {said.strip()}")
+
+
+def environment(workbench: Workbench) -> dict[str, str]:
+    """Return the environment in which another process opens the same workbench."""
+    settings = workbench.settings
+    own = {
+        "WORKBENCH_HOME": str(settings.home),
+        "WORKBENCH_DATABASE_URL": workbench.corpus.database.url,
+        "WORKBENCH_EMBEDDING_MODEL": settings.embedding_model,
+        "WORKBENCH_FILE_ROOTS": settings.file_roots,
+    }
+    return {**os.environ, **own}

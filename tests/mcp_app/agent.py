@@ -1,0 +1,55 @@
+"""An agent that talks to a server by the SDK's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mcp import Client
+
+from mcp_app.server import WorkbenchServer
+
+MODES = ("legacy", "2026-07-28")
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Calls tools the way a model's client does; every call opens a connection of its own."""
+
+    server: WorkbenchServer
+    mode: str = "2026-07-28"
+
+    def talk(self, script: Callable[[Client], Awaitable[Any]]) -> Any:
+        """Run a script of awaits with a connected client."""
+
+        async def connected() -> Any:
+            async with Client(self.server, mode=self.mode) as client:
+                return await script(client)
+
+        return asyncio.run(connected())
+
+    def text(self, tool: str, **arguments: Any) -> str:
+        """Return the one text block of an answer."""
+        result = self.talk(lambda client: client.call_tool(tool, arguments))
+        assert [block.type for block in result.content] == ["text"]
+        assert result.structured_content is None
+        return result.content[0].text
+
+    def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return an answer's JSON; a failure fails the test."""
+        result = self.talk(lambda client: client.call_tool(tool, arguments))
+        assert not result.is_error, result.content[0].text
+        return json.loads(result.content[0].text)
+
+    def failure(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return the JSON of an error result; an answer fails the test."""
+        result = self.talk(lambda client: client.call_tool(tool, arguments))
+        assert result.is_error, result.content[0].text
+        found = json.loads(result.content[0].text)
+        assert found["success"] is False
+        assert found["error"]
+        assert found["suggestion"]
+        return found

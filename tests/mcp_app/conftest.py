@@ -1,0 +1,28 @@
+"""What the MCP tests share: a server over the test's workbench, and an agent that talks to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_app.server import create_server
+from tests.mcp_app.agent import Agent
+from workbench import Workbench
+from workbench.settings import Settings
+
+
+@pytest.fixture
+def agent(wb: Workbench) -> Agent:
+    """An agent on the whole server over a fresh workbench with the weightless model."""
+    return Agent(create_server(wb))
+
+
+@pytest.fixture
+def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workbench]:
+    """The workbench behind the server: agents may read files under ``tmp_path/docs``."""
+    root = tmp_path / "docs"
+    root.mkdir()
+    with Workbench.open(settings=make_settings(file_roots=str(root))) as workbench:
+        yield workbench

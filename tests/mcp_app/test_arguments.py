@@ -1,0 +1,100 @@
+"""Arguments: strict where a guess could hide a mistake, lenient where clients differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_app.arguments import LARGEST, Argument, Refused, read_arguments
+from tests.mcp_app.agent import Agent
+
+DECLARED = (
+    Argument("query", "string", "What.", required=True),
+    Argument("count", "integer", "How many.", 10, low=1, high=50),
+    Argument("share", "number", "How much.", 0.5, low=0, high=1),
+    Argument("deep", "boolean", "Whether.", False),
+    Argument("mode", "string", "Which.", "a", choices=("a", "b")),
+    Argument("tags", "array", "Some.", []),
+    Argument("facts", "object", "More."),
+)
+
+
+def read(**given: Any) -> dict[str, Any]:
+    return read_arguments("tool", DECLARED, given)
+
+
+def test_null_and_absent_give_the_default() -> None:
+    nulls = read(query="q", count=None, share=None, deep=None, mode=None, tags=None, facts=None)
+    assert nulls == read(query="q")
+    assert nulls == {"query": "q", "count": 10, "share": 0.5, "deep": False, "mode": "a", "tags": [], "facts": None}
+
+
+def test_lists_and_objects_also_come_as_json_strings() -> None:
+    found = read(query="q", tags='["x", "y"]', facts='{"year": 2024}')
+    assert (found["tags"], found["facts"]) == (["x", "y"], {"year": 2024})
+
+
+def test_a_text_that_looks_like_json_stays_a_text() -> None:
+    assert read(query='{"a": 1}')["query"] == '{"a": 1}'
+    assert read(query="null")["query"] == "null"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "valid"),
+    [
+        ("count", 0, "a whole number from 1 to 50"),
+        ("count", 51, "a whole number from 1 to 50"),
+        ("count", "5", "a whole number from 1 to 50"),
+        ("count", 2.5, "a whole number from 1 to 50"),
+        ("count", True, "a whole number from 1 to 50"),
+        ("share", 1.01, "a number from 0 to 1"),
+        ("share", float("nan"), "a number from 0 to 1"),
+        ("deep", "yes", "true or false"),
+        ("query", 5, "a text"),
+        ("query", ["a"], "a text"),
+        ("tags", "react", "a list of texts"),
+        ("tags", [1], "a list of texts"),
+        ("facts", "[]", "an object"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_name_and_what_is_valid(name: str, value: Any, valid: str) -> None:
+    with pytest.raises(Refused, match=f"^Invalid {name}: .* is not {valid}$"):
+        read(**{"query": "q", name: value})
+
+
+def test_a_whole_number_may_come_as_a_float() -> None:
+    assert read(query="q", count=5.0)["count"] == 5
+
+
+def test_a_wrong_choice_names_the_choices() -> None:
+    with pytest.raises(Refused) as refused:
+        read(query="q", mode="c")
+    assert (refused.value.error, refused.value.suggestion) == ("Invalid mode: c", "Use 'a' or 'b'")
+
+
+def test_what_is_too_large_is_refused_before_it_is_read() -> None:
+    with pytest.raises(Refused, match=r"The arguments have 4,\d+,\d+ bytes; at most 4,194,304 are taken"):
+        read(query="x" * LARGEST)
+
+
+def test_half_a_character_is_refused() -> None:
+    with pytest.raises(Refused, match="lone surrogate"):
+        read(query="\ud83d")
+
+
+def test_a_missing_argument_reads_as_the_contract_says(agent: Agent) -> None:
+    assert agent.failure("search_knowledge_base")["error"] == "Missing required parameter: query"
+    assert agent.failure("search_knowledge_base", query=None)["error"] == "Missing required parameter: query"
+
+
+def test_an_unknown_argument_is_named_with_the_known_ones(agent: Agent) -> None:
+    found = agent.failure("rag_list_project_folders", project_id="p", folder="x")
+    assert found["error"] == "Unknown argument: folder"
+    assert found["suggestion"] == "The arguments of rag_list_project_folders are project_id"
+
+
+def test_an_unknown_tool_is_said_to_be_unknown(agent: Agent) -> None:
+    result = agent.talk(lambda client: client.call_tool("no_such_tool", {}))
+    assert result.is_error
+    assert result.content[0].text == "Unknown tool: no_such_tool"

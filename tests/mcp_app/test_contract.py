@@ -1,0 +1,125 @@
+"""The tools' names, parameters, defaults, ranges and hints, held against the contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcp_app.server import chosen_tools, listed
+from mcp_app.tool import Tool
+from tests.mcp_app.agent import MODES, Agent
+from workbench.errors import InvalidInput
+
+REQUIRED = object()
+LIST = {"page": 1, "per_page": 10}
+# name -> (parameter -> default, (read-only, destructive, idempotent, open world))
+CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
+    "search_knowledge_base": (
+        {"query": REQUIRED, "source_id": "", "match_count": 10, "search_type": "hybrid", "similarity_threshold": 0.05},
+        (True, False, True, False),
+    ),
+    "manage_document": (
+        {"action": REQUIRED, "document_id": "", "file_path": "", "source_id": "", "title": "", "url": "",
+         "metadata": None, **LIST, "content": ""},
+        (False, True, False, False),
+    ),
+    "manage_source": (
+        {"action": REQUIRED, "source_id": "", "title": "", "url": "", "source_type": "upload", **LIST},
+        (False, True, False, False),
+    ),
+    "crawl_website": (
+        {"url": REQUIRED, "recursive": False, "max_pages": 10, "source_id": "", "title": "", "exclude_patterns": []},
+        (False, False, False, True),
+    ),
+    "manage_crawl_job": ({"action": REQUIRED, "job_id": "", **LIST}, (False, False, True, True)),
+    "rag_get_available_sources": ({"scope": None, "project_id": ""}, (True, False, True, False)),
+    "rag_search_knowledge_base": (
+        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "match_count": 5, "return_mode": "pages"},
+        (True, False, True, False),
+    ),
+    "rag_search_project_knowledge": (
+        {"query": REQUIRED, "project_id": REQUIRED, "folder_name": "", "match_count": 5},
+        (True, False, True, False),
+    ),
+    "rag_search_global_knowledge": ({"query": REQUIRED, "tags": [], "match_count": 5}, (True, False, True, False)),
+    "rag_list_project_folders": ({"project_id": REQUIRED}, (True, False, True, False)),
+}  # fmt: skip
+RANGES = {
+    ("search_knowledge_base", "match_count"): (1, 50),
+    ("search_knowledge_base", "similarity_threshold"): (0, 1),
+    ("rag_search_knowledge_base", "match_count"): (1, 50),
+}
+CHOICES = {
+    ("search_knowledge_base", "search_type"): ["vector", "hybrid", "rerank"],
+    ("manage_document", "action"): ["create", "get", "list", "update", "delete"],
+    ("manage_source", "action"): ["create", "get", "list", "update", "delete"],
+    ("manage_source", "source_type"): ["upload", "crawl", "api"],
+    ("manage_crawl_job", "action"): ["get", "list", "cancel", "resume", "retry_failed"],
+    ("rag_search_knowledge_base", "scope"): ["all", "global", "project"],
+    ("rag_search_knowledge_base", "return_mode"): ["pages", "chunks"],
+}
+TOOLS = {tool.name: tool for tool in chosen_tools(["knowledge", "scoped"])}
+
+
+def test_the_two_toolsets_offer_exactly_the_contracts_ten_tools() -> None:
+    assert list(TOOLS) == list(CONTRACT)
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_parameters_and_defaults_are_the_contracts(name: str) -> None:
+    schema = listed(TOOLS[name]).input_schema
+    wanted, _ = CONTRACT[name]
+    assert set(schema["properties"]) == set(wanted)
+    assert schema.get("required", []) == [key for key, default in wanted.items() if default is REQUIRED]
+    for key, default in wanted.items():
+        assert schema["properties"][key].get("default") == (None if default is REQUIRED else default), key
+
+
+@pytest.mark.parametrize(("tool", "name"), RANGES)
+def test_numbers_have_the_contracts_ranges(tool: str, name: str) -> None:
+    schema = listed(TOOLS[tool]).input_schema["properties"][name]
+    assert (schema["minimum"], schema["maximum"]) == RANGES[tool, name]
+
+
+@pytest.mark.parametrize(("tool", "name"), CHOICES)
+def test_choices_are_the_contracts(tool: str, name: str) -> None:
+    assert listed(TOOLS[tool]).input_schema["properties"][name]["enum"] == CHOICES[tool, name]
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_every_tool_says_what_it_does_to_the_world(name: str) -> None:
+    hints = listed(TOOLS[name]).annotations
+    assert hints is not None
+    found = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+    assert found == CONTRACT[name][1]
+
+
+@pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
+def test_a_description_names_when_a_neighbour_and_one_call(tool: Tool) -> None:
+    others = {other.name for other in chosen_tools(None)} - {tool.name}
+    assert "Use it" in tool.description
+    assert any(other in tool.description for other in others)
+    assert f"Example: {tool.name}(" in tool.description
+
+
+@pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
+def test_a_schema_is_lean_and_takes_nothing_unknown(tool: Tool) -> None:
+    schema = listed(tool).input_schema
+    assert schema["additionalProperties"] is False
+    assert all(set(part) <= ALLOWED and part["description"] for part in schema["properties"].values())
+
+
+ALLOWED = {"type", "description", "enum", "items", "minimum", "maximum", "default"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_clients_of_both_eras_see_the_same_tools(agent: Agent, mode: str) -> None:
+    seen = Agent(agent.server, mode).talk(lambda client: client.list_tools())
+    assert [tool.name for tool in seen.tools] == [tool.name for tool in chosen_tools(None)]
+    assert all(tool.output_schema is None for tool in seen.tools)
+
+
+def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:
+    with pytest.raises(InvalidInput, match="no toolset 'nope'; use one or more of 'knowledge', 'scoped'"):
+        chosen_tools(["nope"])

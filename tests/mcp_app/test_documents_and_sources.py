@@ -1,0 +1,99 @@
+"""What manage_document and manage_source do to the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.mcp_app.agent import Agent
+from workbench import Workbench
+
+
+def test_a_document_without_a_source_goes_to_uploads(agent: Agent) -> None:
+    made = agent("manage_document", action="create", content="# Notes\n\nSome words.", metadata={"year": 2024})
+    assert made["document"]["title"] == "Notes"
+    assert made["document"]["metadata"]["year"] == 2024
+    assert (made["document"]["status"], made["document"]["chunks_created"]) == ("completed", 1)
+    source = agent("manage_source", action="get", source_id=made["document"]["source_id"])["source"]
+    assert (source["title"], source["documents_count"], source["passages_count"]) == ("Uploads", 1, 1)
+
+
+def test_the_same_content_again_changes_nothing_and_says_so(agent: Agent, tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / "docs" / name).write_text("# Same\n\nThe same words.")
+    first = agent("manage_document", action="create", file_path="a.md")
+    again = agent("manage_document", action="create", file_path="b.md")
+    assert again["message"] == "The source holds this content already; nothing was changed"
+    assert again["document"]["id"] == first["document"]["id"]
+    assert agent("manage_document", action="list")["total_count"] == 1
+
+
+def test_two_files_of_the_same_name_are_two_documents(agent: Agent, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / "docs" / name).mkdir()
+        (tmp_path / "docs" / name / "readme.md").write_text(f"# {name}\n\nWords of {name}.")
+        agent("manage_document", action="create", file_path=f"{name}/readme.md")
+    assert agent("manage_document", action="list")["total_count"] == 2
+
+
+def test_an_update_of_the_title_leaves_the_passages_alone(agent: Agent, wb: Workbench) -> None:
+    document_id = agent("manage_document", action="create", content="Some words.", title="Old")["document"]["id"]
+    before = [passage.id for passage in wb.knowledge.passages(document_id)]
+    changed = agent(
+        "manage_document", action="update", document_id=document_id, title="New", metadata='{"reviewed": true}'
+    )
+    assert (changed["document"]["title"], changed["document"]["metadata"]) == ("New", {"reviewed": True})
+    assert [passage.id for passage in wb.knowledge.passages(document_id)] == before
+
+
+def test_an_update_of_the_content_is_found_and_keeps_id_title_and_metadata(agent: Agent) -> None:
+    made = agent("manage_document", action="create", content="Old zebra.", title="T", metadata={"a": 1})["document"]
+    changed = agent("manage_document", action="update", document_id=made["id"], content="New giraffe.")["document"]
+    assert (changed["id"], changed["title"], changed["metadata"]) == (made["id"], "T", {"a": 1})
+    texts = [hit["text"] for hit in agent("search_knowledge_base", query="zebra giraffe")["results"]]
+    assert texts == ["New giraffe."]
+
+
+def test_get_shows_a_preview_and_where_the_whole_text_is(agent: Agent) -> None:
+    made = agent("manage_document", action="create", content="word " * 1000, title="Long")["document"]
+    shown = agent("manage_document", action="get", document_id=made["id"])["document"]
+    assert len(shown["preview"]) == 1000
+    assert shown["full_text"] == f"resource document://{made['id']}"
+    assert "content" not in shown
+
+
+def test_delete_reports_what_went(agent: Agent) -> None:
+    made = agent("manage_document", action="create", content="Some words.", title="T")["document"]
+    gone = agent("manage_document", action="delete", document_id=made["id"])
+    assert gone["deleted"] | {"citations": 0} == {
+        "document_id": made["id"],
+        "title": "T",
+        "passages": 1,
+        "citations": 0,
+    }
+    assert agent("search_knowledge_base", query="words")["count"] == 0
+
+
+def test_lists_are_paged(agent: Agent, wb: Workbench) -> None:
+    for number in range(25):
+        wb.knowledge.create_source(f"Source {number}")
+    first = agent("manage_source", action="list", per_page=50)
+    second = agent("manage_source", action="list", per_page=20, page=2)
+    assert (first["count"], first["total_count"], second["count"]) == (20, 25, 5)
+    assert not {source["id"] for source in first["sources"]} & {source["id"] for source in second["sources"]}
+
+
+def test_a_file_that_cannot_be_read_says_why(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
+    (tmp_path / "docs" / "empty.md").write_bytes(b"")
+    for name in ("broken.pdf", "empty.md"):
+        assert name in agent.failure("manage_document", action="create", file_path=name)["error"]
+    assert agent("manage_document", action="list")["total_count"] == 0
+
+
+def test_a_source_is_renamed_and_found_by_its_title(agent: Agent) -> None:
+    made = agent("manage_source", action="create", title="Old", source_type="crawl", url="https://example.com/")[
+        "source"
+    ]
+    agent("manage_source", action="update", source_id=made["id"], title="New")
+    assert agent("manage_source", action="get", source_id="New")["source"]["id"] == made["id"]
+    assert agent("manage_source", action="get", source_id="https://example.com/")["source"]["title"] == "New"

@@ -1,0 +1,59 @@
+"""Which files an agent may have read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_app.arguments import Refused
+from mcp_app.file_roots import FileRoots
+from tests.mcp_app.agent import Agent
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> FileRoots:
+    (tmp_path / "in" / "sub").mkdir(parents=True)
+    (tmp_path / "in" / "a.md").write_text("# A\n\nInside.")
+    (tmp_path / "in" / ".env").write_text("SECRET=1")
+    (tmp_path / "out.md").write_text("# Out\n\nOutside.")
+    (tmp_path / "in" / "link.md").symlink_to(tmp_path / "out.md")
+    (tmp_path / "in" / "way").symlink_to(tmp_path)
+    (tmp_path / "in" / "alias.md").symlink_to(tmp_path / "in" / "a.md")
+    return FileRoots(str(tmp_path / "in"))
+
+
+@pytest.mark.parametrize("given", ["a.md", "./a.md", "sub/../a.md", "alias.md"])
+def test_a_file_inside_is_found_however_it_is_written(roots: FileRoots, given: str) -> None:
+    assert roots.file(given) == roots.roots[0] / "a.md"
+
+
+def test_an_absolute_path_inside_is_found(roots: FileRoots) -> None:
+    assert roots.file(str(roots.roots[0] / "a.md")).name == "a.md"
+
+
+@pytest.mark.parametrize(
+    "given", ["../out.md", "sub/../../out.md", "/etc/passwd", "link.md", "way/out.md", ".env", "../no-such-file"]
+)
+def test_what_lies_outside_or_is_hidden_is_refused(roots: FileRoots, given: str) -> None:
+    with pytest.raises(Refused, match="Not allowed: .* lies outside the allowed folders"):
+        roots.file(given)
+
+
+@pytest.mark.parametrize("given", ["file:///etc/passwd", "FILE:a.md", "http://example.com/a.md", "a\x00.md"])
+def test_what_is_no_path_is_refused(roots: FileRoots, given: str) -> None:
+    with pytest.raises(Refused, match="is not a path"):
+        roots.file(given)
+
+
+def test_a_missing_file_and_a_folder_are_told_apart(roots: FileRoots) -> None:
+    with pytest.raises(Refused, match=r"File not found: b\.md"):
+        roots.file("b.md")
+    with pytest.raises(Refused, match="sub is a folder"):
+        roots.file("sub")
+
+
+def test_the_tool_refuses_an_escape_and_names_the_setting(agent: Agent) -> None:
+    found = agent.failure("manage_document", action="create", file_path="../../../etc/passwd")
+    assert "outside the allowed folders" in found["error"]
+    assert "WORKBENCH_FILE_ROOTS" in found["suggestion"]

@@ -7,6 +7,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.sample import articles_dir
+from workbench.services.archives import ArchiveService
+from workbench.services.articles import ArticleService
 from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
@@ -17,15 +20,20 @@ from workbench.services.jobs import JobService
 from workbench.services.knowledge import KnowledgeService
 from workbench.services.pages import PageService
 from workbench.services.projects import ProjectService
+from workbench.services.promotions import PromotionService
 from workbench.services.search import SearchService
 from workbench.services.tool_calls import ToolCallService
+from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings
 from workbench.types import Comparison, IngestReport, Progress, Scope, SearchResult
 
 if TYPE_CHECKING:
+    from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
+    from workbench.models.llm import Llm
 
 OnProgress = Callable[[Progress], None]
+BUILT_IN_RERANKER = "late-interaction"
 
 
 class Workbench:
@@ -45,7 +53,14 @@ class Workbench:
         self.tool_calls = ToolCallService(corpus)
         self.projects = ProjectService(corpus)
         self.citations = CitationService(corpus)
+        self.articles = ArticleService(corpus, self.knowledge, self.pages, settings.articles_dir or articles_dir())
+        self.archives = ArchiveService(
+            corpus, self.knowledge, self.search_service, self.citations, settings.archives_dir
+        )
+        place = str(settings.postgres_dir) if embedded else corpus.database.place
+        self.workspaces = WorkspaceService(corpus, self.knowledge, self.pages, place)
         self.indexes = IndexService(corpus)
+        self.promotions = PromotionService(corpus, self.search_service)
         self.jobs = JobService(corpus)
         self.backups = BackupService(corpus)
         self.health = HealthService(corpus, settings.home, embedded)
@@ -83,7 +98,21 @@ class Workbench:
 
             return load_encoder(name, chosen.models_dir, chosen.embedding_threads)
 
-        return cls(chosen, Corpus(database, reader, load, chosen.embedding_model), embedded=given is None)
+        def load_llm() -> Llm | None:
+            from workbench.models.llm import Llm
+
+            key = chosen.llm_api_key.get_secret_value() if chosen.llm_api_key else ""
+            address = chosen.llm_base_url
+            return Llm(address, chosen.llm_model, key, chosen.llm_timeout) if address else None
+
+        def load_cross_encoder() -> CrossEncoder | None:
+            from workbench.models.cross_encoder import load_cross_encoder as load_model
+
+            name = chosen.reranker
+            return None if name == BUILT_IN_RERANKER else load_model(name, chosen.embedding_threads)
+
+        corpus = Corpus(database, reader, load, chosen.embedding_model, load_llm, load_cross_encoder)
+        return cls(chosen, corpus, embedded=given is None)
 
     def close(self) -> None:
         """Give back every connection."""

@@ -46,6 +46,11 @@ class Database:
         self._pool: ConnectionPool[psycopg.Connection[dict[str, Any]]] | None = None
         self._pool_size = pool_size
 
+    @property
+    def place(self) -> str:
+        """Where the database is, without its password, for people to read."""
+        return describe(self.url)
+
     def _open_pool(self) -> ConnectionPool[psycopg.Connection[dict[str, Any]]]:
         with self._lock:
             if self._pool is None:

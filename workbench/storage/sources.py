@@ -62,6 +62,11 @@ class Sources:
             raise NotFound("source", key, _HINT)
         return self.get(row["id"])
 
+    def standing_for(self, url: str, source_type: str) -> str | None:
+        """Return the id of the source of a type that stands for an address, or None; without counts, so cheap."""
+        row = self._database.row(statement("source_standing_for"), {"url": url, "source_type": source_type})
+        return row["id"] if row else None
+
     def create(
         self,
         title: str,

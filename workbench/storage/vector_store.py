@@ -71,6 +71,11 @@ class PassageStore(PGVectorStore):
         """The index whose passages these are."""
         return self._index
 
+    @property
+    def database_url(self) -> str:
+        """Where searches go: with the index's name it says which lexicon is whose."""
+        return self._reader.url
+
     # --- LlamaIndex's interface -------------------------------------------------------------------------------------
 
     def _build_filter_clause(self, filter_: MetadataFilter) -> Any:

@@ -53,6 +53,9 @@ WHERE (s.source_type = 'dataset') = %(datasets)s
 SELECT id FROM sources WHERE (id = %(key)s OR title = %(key)s OR url = %(key)s)
   AND (source_type <> 'dataset' OR id = %(key)s) ORDER BY (id = %(key)s) DESC, (title = %(key)s) DESC, created_at
 
+-- source_standing_for: the source of a type that stands for an address (a mirrored folder's)
+SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORDER BY created_at LIMIT 1
+
 -- source_update: all the fields a person may change
 UPDATE sources SET title = %(title)s, url = %(url)s, scope = %(scope)s, project_id = %(project_id)s, folder_id = %(folder_id)s,
     tags = %(tags)s, language = %(language)s, status = %(status)s, metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s

@@ -1,0 +1,152 @@
+"""Conversations on disk: ``TYPE/YYYY-MM-DD/NNN-slug``, a folder of files or one file, each read as one document."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.incoming import Incoming
+from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_NUMBERED = re.compile(r"\d{1,6}-.+", re.DOTALL)
+_TEXTS = (".md", ".markdown", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation; ``key`` is its path in the workspace, and says ``type`` and ``day`` (else "" and None)."""
+
+    key: str
+    path: Path
+    type: str = ""
+    day: date | None = None
+
+    @property
+    def name(self) -> str:
+        """Its path without a file's ending: ``TYPE/YYYY-MM-DD/NNN-slug``."""
+        return self.key.removesuffix(self.path.suffix) if self.path.suffix in _TEXTS else self.key
+
+
+def conversations_in(workspace: Path) -> list[Conversation]:
+    """Return every conversation of a workspace, by path; hidden folders and what leads out of it stay out."""
+    found = []
+    for kind in _children(workspace, workspace):
+        for day in _children(kind, workspace) if kind.is_dir() else ():
+            if _day(day.name) is not None and day.is_dir():
+                children = _children(day, workspace)
+                found += [conversation for child in children if (conversation := conversation_at(child, workspace))]
+    return found
+
+
+def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
+    """Return the conversations that a path inside a workspace means.
+
+    A conversation or a file in it means that conversation; a folder above conversations all of those; any other file
+    stands for itself.
+    """
+    for parent in (path, *path.parents):
+        if parent == workspace:
+            break
+        conversation = conversation_at(parent, workspace)
+        if conversation is not None:
+            return [conversation]
+    below = [one for one in conversations_in(workspace) if one.path.is_relative_to(path)]
+    if below or path == workspace:
+        return below
+    files = [path] if path.is_file() else list(discover([path]))
+    inside = (file for file in files if _inside(file, workspace))
+    return [Conversation(file.relative_to(workspace).as_posix(), file) for file in inside]
+
+
+def conversation_at(path: Path, workspace: Path) -> Conversation | None:
+    """Return the conversation that is exactly at a path, or None where the path has another form."""
+    parts = path.relative_to(workspace).parts
+    if len(parts) != 3 or not _NUMBERED.match(parts[2]):
+        return None
+    day = _day(parts[1])
+    if day is None or (path.is_file() and path.suffix.lower() not in _TEXTS):
+        return None
+    return Conversation("/".join(parts), path, parts[0], day)
+
+
+def incoming(conversation: Conversation, workspace: Path) -> Incoming:
+    """Return a conversation as one thing to ingest: one file as it is, several under their names."""
+    stem = conversation.path.stem if conversation.path.suffix in _TEXTS else conversation.path.name
+    metadata = {"conversation": conversation.name, "conversation_type": conversation.type}
+    if conversation.day:
+        metadata["date"] = conversation.day.isoformat()
+    files = files_of(conversation, workspace)
+    name = files[0].name if len(files) == 1 else f"{stem}.md"
+    return Incoming(
+        key=conversation.key,
+        name=name if len(files) == 1 and files[0] == conversation.path else f"{stem}{_ending(files)}",
+        load=lambda: _text_of(conversation, files),
+        path=conversation.key,
+        metadata=metadata,
+    )
+
+
+def files_of(conversation: Conversation, workspace: Path) -> list[Path]:
+    """Return a conversation's readable files, by path; links that lead out of the workspace are not followed."""
+    if conversation.path.is_file():
+        return [conversation.path] if _inside(conversation.path, workspace) else []
+    return [file for file in discover([conversation.path]) if _inside(file, workspace)]
+
+
+def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
+    if not files:
+        raise UnreadableDocument(f"'{conversation.key}' holds no file that can be read.")
+    if len(files) == 1:
+        return _bytes_of(files[0])
+    pieces, failures = [], []
+    for file in files:
+        try:
+            pieces.append(f"## {file.name}\n\n{read_bytes(_bytes_of(file), file.name).text}")
+        except UnreadableDocument as error:
+            failures.append(str(error))
+    if not pieces:
+        raise UnreadableDocument(failures[0])
+    return "\n\n".join(pieces).encode("utf-8", "replace")
+
+
+def _bytes_of(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise UnreadableDocument(f"'{file.name}' has more than {MAX_BYTES // 2**20} MB and is not read.")
+        return file.read_bytes()
+    except OSError as error:
+        raise UnreadableDocument(f"'{file.name}' cannot be opened ({error.strerror}).") from error
+
+
+def _ending(files: list[Path]) -> str:
+    return files[0].suffix if len(files) == 1 else ".md"
+
+
+def _day(name: str) -> date | None:
+    if not _DAY.match(name):
+        return None
+    try:
+        return date.fromisoformat(name)
+    except ValueError:
+        return None
+
+
+def _children(folder: Path, workspace: Path) -> Iterator[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
+    except OSError:
+        return
+    yield from (folder / name for name in names if _inside(folder / name, workspace))
+
+
+def _inside(path: Path, workspace: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(workspace)
+    except (OSError, RuntimeError):
+        return False

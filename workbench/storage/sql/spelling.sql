@@ -1,0 +1,21 @@
+-- lexicon_version: what changes whenever words come into an index: the newest word, and what the index holds
+SELECT (SELECT coalesce(max(id), 0) FROM {lexicon}) AS newest, coalesce(sum(passages), 0)::bigint AS passages,
+    coalesce(sum(terms), 0)::bigint AS terms
+FROM index_statistics WHERE index_name = %(index)s
+
+-- lexicon_all: every term, also one that no passage has at present, because it may come back without a new id
+SELECT coalesce(array_agg(term), '{{}}') AS terms FROM {lexicon}
+
+-- terms_by_name: what the lexicon knows of given terms, and whether the scope holds them
+SELECT l.term, l.id, l.df, EXISTS (
+    SELECT 1 FROM {postings} o JOIN {data} p ON p.id = o.passage_id WHERE o.term_id = l.id AND {scope}) AS in_scope
+FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
+
+-- terms_of_variants: the terms of a text (many spellings of one word) that the lexicon knows
+SELECT DISTINCT u.lexeme AS term
+FROM (SELECT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
+    unnest(workbench_terms(g.language, %(variants)s)) u JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
+
+-- terms_of_words: the terms that given words become in given languages
+SELECT w.word, w.language, u.lexeme AS term
+FROM unnest(%(words)s::text[], %(languages)s::text[]) AS w (word, language), unnest(workbench_terms(w.language, w.word)) u

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from evals.dataset import Dataset, Judgment, Question
+from evals.dataset import Dataset, FolderCorpus, Judgment, Question
 from evals.datasets import UNTITLED
 from evals.quotes import locate
 from evals.spans import Range, precision_omega, span_measures
@@ -68,14 +68,15 @@ def read_chunking_evaluation(folder: Path) -> Dataset:
                 _span(key, row["corpus_id"], texts[row["corpus_id"]], reference)
                 for reference in json.loads(row["references"])
             ]
-    return Dataset(folder.resolve().name, tuple(questions), tuple(judgments), lambda: _documents(texts))
+    corpus = FolderCorpus(lambda: _documents(texts))
+    return Dataset(folder.resolve().name, tuple(questions), tuple(judgments), corpus)
 
 
 def published(
     dataset: Dataset, encoder: Encoder, chunker: str, size: int, overlap: int = 0, on_batch: Any = None
 ) -> ChunkingScores:
     """Cut, embed and search as the report did. Raises InvalidInput for an unknown chunker."""
-    texts = {item.key: item.load().decode() for item in dataset.documents}
+    texts = corpus_texts(dataset)
     passages: list[Range] = []
     for key, text in texts.items():
         options = {"size": size, "overlap": overlap, "limit": NO_LIMIT}
@@ -89,6 +90,13 @@ def published(
         for question, places in zip(dataset.questions, nearest, strict=True)
     }
     return score(f"{chunker} {size}/{overlap}", dataset, found, passages)
+
+
+def corpus_texts(dataset: Dataset) -> dict[str, str]:
+    """Return the texts of the corpora by key. Raises InvalidInput where they are not at hand."""
+    if not isinstance(dataset.corpus, FolderCorpus):
+        raise InvalidInput(f"The dataset {dataset.name!r} has no corpora at hand; read it from its folder.")
+    return {item.key: item.load().decode() for item in dataset.corpus.documents}
 
 
 def score(

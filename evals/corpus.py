@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evals.dataset import Dataset
+from evals.dataset import Dataset, FolderCorpus, StoredCorpus
 from workbench.errors import Conflict, NotFound
 from workbench.types import DATASET, Index, Progress, Source
 from workbench.workbench import Workbench
@@ -57,25 +57,55 @@ def index_corpus(
         NotFound: no such index. Cancelled: ``should_stop`` said so.
     """
     model = wb.corpus.index(like)
-    if dataset.read_documents is None:
+    corpus = dataset.corpus
+    if corpus is None:
         return _own(wb, model)
-    source = _source(wb, dataset)
-    index = _index(wb, dataset, source, model)
+    source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, dataset.name, corpus).id
+    index = _index(wb, source_id, corpus.hash, model)
     failures: tuple[str, ...] = ()
     if index.status != "ready":
-        report = wb.knowledge.ingest_items(
-            source.id, dataset.documents, index=index.name, on_progress=on_progress, should_stop=should_stop
-        )
-        wb.corpus.indexes.set_status(index.name, "ready")
-        failures = tuple(f"{failure.path}: {failure.error}" for failure in report.failures)
-    known = wb.corpus.documents.known(source.id, index.name)
+        failures = _fill(wb, index, corpus, source_id, on_progress, should_stop)
+    known = wb.corpus.documents.known(source_id, index.name)
     return IndexedCorpus(
         index=wb.corpus.indexes.counted(index.name),
-        corpus_hash=dataset.corpus_hash,
-        documents=len(dataset.documents),
+        corpus_hash=corpus.hash,
+        documents=len(corpus.documents) if isinstance(corpus, FolderCorpus) else len(known),
         keys={document.id: key for key, document in known.items()},
         failures=failures,
     )
+
+
+def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
+    """Return the source that holds a test set's documents, made where there is none."""
+    title = f"{name} {corpus.hash[:12]}"
+    for _ in range(2):
+        for source in wb.corpus.sources.list(source_type=DATASET):
+            if source.title == title:
+                return source
+        try:
+            return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": corpus.hash})
+        except Conflict:  # another process made it a moment ago
+            continue
+    raise Conflict(f"The corpus of {name!r} is being removed by another process; try again.")
+
+
+def _fill(
+    wb: Workbench,
+    index: Index,
+    corpus: FolderCorpus | StoredCorpus,
+    source_id: str,
+    on_progress: OnProgress | None,
+    should_stop: Callable[[], bool] | None,
+) -> tuple[str, ...]:
+    """Bring the documents in, or cut and embed those that are there; returns what could not be read."""
+    if isinstance(corpus, StoredCorpus):
+        wb.indexes.build(index.name, on_progress=on_progress, should_stop=should_stop)
+        return ()
+    report = wb.knowledge.ingest_items(
+        source_id, corpus.documents, index=index.name, on_progress=on_progress, should_stop=should_stop
+    )
+    wb.corpus.indexes.set_status(index.name, "ready")
+    return tuple(f"{failure.path}: {failure.error}" for failure in report.failures)
 
 
 def _own(wb: Workbench, index: Index) -> IndexedCorpus:
@@ -87,21 +117,8 @@ def _own(wb: Workbench, index: Index) -> IndexedCorpus:
     return IndexedCorpus(counted, digest.hexdigest(), counted.documents_count, {})
 
 
-def _source(wb: Workbench, dataset: Dataset) -> Source:
-    title = f"{dataset.name} {dataset.corpus_hash[:12]}"
-    for _ in range(2):
-        for source in wb.corpus.sources.list(source_type=DATASET):
-            if source.title == title:
-                return source
-        try:
-            return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": dataset.corpus_hash})
-        except Conflict:  # another process made it a moment ago
-            continue
-    raise Conflict(f"The corpus of {dataset.name!r} is being removed by another process; try again.")
-
-
-def _index(wb: Workbench, dataset: Dataset, source: Source, like: Index) -> Index:
-    digest = hashlib.sha256(f"{source.id} {dataset.corpus_hash} {settings_hash(like)}".encode()).hexdigest()[:8]
+def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
+    digest = hashlib.sha256(f"{source_id} {corpus_hash} {settings_hash(like)}".encode()).hexdigest()[:8]
     name = f"ds_{digest}_{like.chunker}"
     try:
         return wb.corpus.indexes.get(name)
@@ -113,7 +130,7 @@ def _index(wb: Workbench, dataset: Dataset, source: Source, like: Index) -> Inde
             chunker=like.chunker,
             options=like.chunker_options,
             embedding_model=like.embedding_model,
-            dataset=source.id,
+            dataset=source_id,
         )
     except Conflict:  # another process made it a moment ago
         return wb.corpus.indexes.get(name)

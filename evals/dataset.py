@@ -47,28 +47,19 @@ class Judgment(Value):
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """Questions with judgments over a corpus; ``read_documents`` None means the person's own sources.
+class FolderCorpus:
+    """Documents that come with a test set, read once."""
 
-    With a corpus of its own a judgment names a document by its key there; without one, by the document's id.
-    """
-
-    name: str
-    questions: tuple[Question, ...]
-    judgments: tuple[Judgment, ...]
-    read_documents: Callable[[], Sequence[Incoming]] | None = None
-    version: int = 1
+    read: Callable[[], Sequence[Incoming]]
 
     @cached_property
     def documents(self) -> tuple[Incoming, ...]:
-        """The corpus, read once; empty for a test set over the person's own sources."""
-        return tuple(self.read_documents()) if self.read_documents else ()
+        """Every document with its key."""
+        return tuple(self.read())
 
     @cached_property
-    def corpus_hash(self) -> str:
-        """Equal where the same documents would be indexed; "" without a corpus of its own."""
-        if self.read_documents is None:
-            return ""
+    def hash(self) -> str:
+        """Equal where the same documents would be indexed."""
         digest = hashlib.sha256()
         for item in self.documents:
             for part in (item.key, item.title or "", item.name):
@@ -76,11 +67,39 @@ class Dataset:
             digest.update(hashlib.sha256(item.load()).digest())
         return digest.hexdigest()
 
+
+@dataclass(frozen=True, slots=True)
+class StoredCorpus:
+    """Documents that are in the database already, as a source of type "dataset"."""
+
+    source_id: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Questions with judgments over a corpus; ``corpus`` None means the person's own sources.
+
+    With a corpus of its own a judgment names a document by its key there; without one, by the document's id.
+    """
+
+    name: str
+    questions: tuple[Question, ...]
+    judgments: tuple[Judgment, ...]
+    corpus: FolderCorpus | StoredCorpus | None = None
+    version: int = 1
+
     @cached_property
     def questions_hash(self) -> str:
         """Equal where the same questions are judged alike, in whatever order they are listed."""
         rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
         rows += sorted(json.dumps([j.question_id, j.document, j.grade, j.start, j.end]) for j in self.judgments)
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+    @cached_property
+    def asked_hash(self) -> str:
+        """Equal where the same answerable questions are asked, however they are judged."""
+        rows = sorted(json.dumps([question.id, question.text]) for question in self.answerable)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     @cached_property

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evals.dataset import Dataset, Judgment, Question
+from evals.dataset import Dataset, FolderCorpus, Judgment, Question
 from workbench.errors import InvalidInput
 from workbench.ingestion.incoming import Incoming
 
 SAMPLE = "sample"
+SPANS = "spans.jsonl"  # beside BEIR's files: parts of documents that were judged
 QRELS = ("qrels.tsv", "qrels/test.tsv")
 UNTITLED = " "  # no context header is made of it, so that nothing but the text is embedded
 
@@ -35,13 +37,13 @@ def load_dataset(name: str | Path) -> Dataset:
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The dataset {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     questions = read_questions(folder / "queries.jsonl")
-    judgments = read_judgments(folder)
+    judgments = read_judgments(folder) + read_spans(folder / SPANS)
     _check(folder.name, questions, judgments)
     return Dataset(
         name=SAMPLE if sample else folder.resolve().name,
         questions=questions,
         judgments=judgments,
-        read_documents=sample_documents if sample else lambda: corpus_documents(corpus),
+        corpus=FolderCorpus(sample_documents if sample else lambda: corpus_documents(corpus)),
     )
 
 
@@ -106,6 +108,23 @@ def read_judgments(folder: Path) -> tuple[Judgment, ...]:
                 raise InvalidInput(
                     f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
                 ) from None
+    return tuple(found)
+
+
+def read_spans(path: Path) -> tuple[Judgment, ...]:
+    """Return the judged spans of a spans.jsonl (question_id, document, grade, start, end); none without the file."""
+    if not path.is_file():
+        return ()
+    found = []
+    for number, row in _json_lines(path):
+        try:
+            start, end = int(row["start"]), int(row["end"])
+            span = Judgment(str(row["question_id"]), str(row["document"]), int(row["grade"]), start, end)
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput(
+                f"{path.name}, line {number}: needs question_id, document, grade, start and end; correct the line."
+            ) from None
+        found.append(replace(span, quote=str(row.get("quote") or "")))
     return tuple(found)
 
 

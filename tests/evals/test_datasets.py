@@ -21,7 +21,7 @@ def test_qrels_are_read_wherever_they_lie_with_or_without_a_header(beir: WriteDa
     dataset = load_dataset(beir(qrels=qrels, header=header))
     assert len(dataset.questions) == 5
     assert dataset.qrels["q5"] == {"owls": 2, "cats": 1}
-    assert [item.key for item in dataset.documents] == ["cats", "dogs", "fish", "bees", "owls"]
+    assert [item.key for item in dataset.corpus.documents] == ["cats", "dogs", "fish", "bees", "owls"]
 
 
 def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteDataset) -> None:
@@ -32,10 +32,10 @@ def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteDataset) -> None:
 
 def test_the_sample_takes_its_corpus_from_its_articles() -> None:
     dataset = load_dataset("sample")
-    assert load_dataset(questions_dir()).corpus_hash == dataset.corpus_hash
+    assert load_dataset(questions_dir()).corpus.hash == dataset.corpus.hash
     judged = {document for grades in dataset.qrels.values() for document in grades}
     assert len(dataset.answerable) == 125
-    assert judged <= {item.key for item in dataset.documents}
+    assert judged <= {item.key for item in dataset.corpus.documents}
 
 
 def test_a_changed_word_changes_the_corpus_hash_and_the_order_of_the_judgments_changes_nothing(
@@ -45,9 +45,9 @@ def test_a_changed_word_changes_the_corpus_hash_and_the_order_of_the_judgments_c
     root = beir(name="b")
     (root / "qrels.tsv").write_text("\n".join(reversed((root / "qrels.tsv").read_text().splitlines())))
     assert load_dataset(root).questions_hash == first.questions_hash
-    assert load_dataset(root).corpus_hash == first.corpus_hash
+    assert load_dataset(root).corpus.hash == first.corpus.hash
     changed = beir({"cats": ("Cats", "Cats hiss.")}, {"q1": ("Why?", {"cats": 1})}, name="c")
-    assert load_dataset(changed).corpus_hash != first.corpus_hash
+    assert load_dataset(changed).corpus.hash != first.corpus.hash
 
 
 def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteDataset) -> None:
@@ -73,7 +73,7 @@ def test_what_cannot_be_read_is_named_with_its_line(beir: WriteDataset, file: st
     root = beir()
     (root / file).write_text(content)
     with pytest.raises(InvalidInput) as raised:
-        load_dataset(root).documents
+        load_dataset(root).corpus.documents
     assert says in str(raised.value)
 
 

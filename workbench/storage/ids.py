@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import uuid
 
-PREFIXES = {"project": "proj", "folder": "fold", "source": "src", "document": "doc", "job": "job", "run": "run"}
+PREFIXES = {
+    "project": "proj",
+    "folder": "fold",
+    "source": "src",
+    "document": "doc",
+    "job": "job",
+    "run": "run",
+    "dataset": "set",
+    "question": "q",
+    "experiment": "exp",
+}
 
 
 def new_id(kind: str) -> str:

@@ -1,0 +1,222 @@
+"""Test sets in the database: every edit is a version, and none is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from evals import runner
+from evals.corpus import index_corpus
+from evals.datasets import load_dataset
+from evals.exchange import add_agent_queries, export_folder, import_csv, to_csv
+from evals.store import DatasetStore
+from tests.evals.conftest import TEXTS, WriteDataset
+from workbench import Workbench
+from workbench.errors import Conflict, InvalidInput, NotFound
+from workbench.storage.tool_calls import ToolCall
+
+FILES = {f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}
+
+
+@pytest.fixture
+def store(wb: Workbench) -> DatasetStore:
+    return DatasetStore(wb)
+
+
+@pytest.fixture
+def mine(wb: Workbench, store: DatasetStore, folder: Callable[..., Path]) -> str:
+    """A test set over the person's own sources, with one question."""
+    wb.ingest(folder(FILES), source="Animals")
+    info = store.create("Mine")
+    store.add_questions(info.id, ["Why do cats purr?"])
+    return info.id
+
+
+def document_id(wb: Workbench, title: str) -> str:
+    return next(document.id for document in wb.knowledge.documents() if document.title == title)
+
+
+def test_every_version_can_be_read_again(store: DatasetStore, mine: str) -> None:
+    (question,) = store.load(mine).questions
+    store.judge(mine, question.id, "doc_1", "partly")
+    store.judge(mine, question.id, "doc_1", "relevant")
+    store.update_question(mine, question.id, text="Why does a cat purr?")
+    last = store.remove_questions(mine, [question.id])
+    texts = [[found.text for found in store.load(mine, version).questions] for version in range(1, last + 1)]
+    grades = [store.load(mine, version).qrels for version in range(1, last + 1)]
+    assert texts == [
+        [],
+        ["Why do cats purr?"],
+        ["Why do cats purr?"],
+        ["Why do cats purr?"],
+        ["Why does a cat purr?"],
+        [],
+    ]
+    assert grades[2:] == [{question.id: {"doc_1": 1}}, {question.id: {"doc_1": 2}}, {question.id: {"doc_1": 2}}, {}]
+    assert store.info(mine).version == last
+
+
+def test_a_judgment_can_be_taken_back_and_a_span_is_a_judgment_of_its_own(store: DatasetStore, mine: str) -> None:
+    (question,) = store.load(mine).questions
+    store.judge(mine, question.id, "doc_1", "not")
+    store.judge(mine, question.id, "doc_1", 2, start=0, end=9)
+    assert store.load(mine).qrels == {question.id: {"doc_1": 2}}
+    store.judge(mine, question.id, "doc_1", None, start=0, end=9)
+    assert store.load(mine).qrels == {question.id: {"doc_1": 0}}
+
+
+def test_a_persons_and_an_llms_judgments_stand_side_by_side(store: DatasetStore, mine: str) -> None:
+    (question,) = store.load(mine).questions
+    store.judge(mine, question.id, "doc_1", "relevant")
+    store.judge(mine, question.id, "doc_1", "not", judge="llm")
+    assert store.load(mine).qrels == {question.id: {"doc_1": 2}}
+    assert [judgment.grade for judgment in store.judged_by_llm(mine)] == [0]
+
+
+@pytest.mark.parametrize("grade", ["good", 4, -1, "", 1.5])
+def test_an_unknown_grade_is_refused_with_the_valid_ones(store: DatasetStore, mine: str, grade: str) -> None:
+    with pytest.raises(InvalidInput, match="'not', 'partly', 'relevant'"):
+        store.judge(mine, store.load(mine).questions[0].id, "doc_1", grade)
+
+
+def test_what_is_not_there_is_said_in_a_sentence(store: DatasetStore, mine: str) -> None:
+    with pytest.raises(NotFound, match="Dataset not found"):
+        store.load("nothing")
+    with pytest.raises(NotFound, match="versions 1 to 2"):
+        store.load(mine, 9)
+    with pytest.raises(NotFound, match="Question not found"):
+        store.judge(mine, "q_none", "doc_1", "not")
+    with pytest.raises(Conflict):
+        store.create("Mine")
+    with pytest.raises(InvalidInput, match="empty"):
+        store.add_questions(mine, ["\x00 "])
+
+
+def test_a_question_that_is_there_is_not_added_twice(store: DatasetStore, mine: str) -> None:
+    assert (
+        store.add_questions(mine, ["why do cats  purr?", "Emoji 🦉 '; DROP TABLE datasets; --", "Emoji"])[1].text
+        == "Emoji"
+    )
+    assert len(store.load(mine).questions) == 3
+
+
+def test_a_folder_is_stored_with_its_corpus_and_measures_the_same(
+    wb: Workbench, store: DatasetStore, beir: WriteDataset
+) -> None:
+    read = load_dataset(beir())
+    stored = store.load(store.add(read).id)
+    assert stored.questions_hash == read.questions_hash
+    values = []
+    for dataset in (read, stored):
+        corpus = index_corpus(wb, dataset)
+        values.append((corpus.index.name, runner.run(wb, dataset, corpus, ["hybrid"]).strategies["hybrid"].values))
+    assert values[0] == values[1]
+
+
+def test_a_stored_corpus_can_be_cut_and_embedded_in_another_way(
+    wb: Workbench, store: DatasetStore, beir: WriteDataset
+) -> None:
+    stored = store.load(store.add(load_dataset(beir())).id)
+    wb.indexes.create("small", chunker="sentence", options={"size": 16})
+    corpus = index_corpus(wb, stored, "small")
+    assert (corpus.documents, corpus.index.documents_count, corpus.index.chunker) == (5, 5, "sentence")
+
+
+def test_storing_the_same_folder_again_makes_no_version_and_a_changed_one_makes_one(
+    store: DatasetStore, beir: WriteDataset
+) -> None:
+    info = store.add(load_dataset(beir()))
+    assert store.add(load_dataset(beir())).version == info.version
+    root = beir()
+    (root / "qrels.tsv").write_text("q1\tcats\t1\nq2\tdogs\t2\n")
+    again = store.add(load_dataset(root))
+    assert (again.id, again.version, store.load(info.id).qrels["q1"]) == (info.id, info.version + 1, {"cats": 1})
+    assert store.load(info.id, info.version).qrels["q1"] == {"cats": 2}
+
+
+def test_deleting_a_test_set_takes_its_own_corpus_along(wb: Workbench, store: DatasetStore, beir: WriteDataset) -> None:
+    store.delete(store.add(load_dataset(beir())).id)
+    assert store.list() == []
+    assert wb.corpus.sources.list(source_type="dataset") == []
+    assert [index.name for index in wb.indexes.list()] == ["main"]
+
+
+def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, store: DatasetStore, mine: str) -> None:
+    text = (
+        "question,document,quote,grade,start,end\r\n"
+        'Why do cats purr?,,"purr when\nthey are content",relevant,,\r\n'
+        "Who barks?,Dogs,,partly,,\r\n"
+        "Who barks?,cats.md,,not,0,6\r\n"
+        "Anything?,,,,,\r\n"
+    )
+    report = import_csv(wb, store, mine, text)
+    assert (report.questions, report.judgments, report.problems) == (2, 3, ())
+    dataset = store.load(mine)
+    barks = next(question.id for question in dataset.questions if question.text == "Who barks?")
+    assert dataset.qrels[barks] == {document_id(wb, "Dogs"): 1, document_id(wb, "Cats"): 0}
+    (span,) = next(iter(dataset.spans.values()))
+    found = wb.knowledge.document(span.document).text or ""
+    assert found[span.start : span.end] == "purr when they are content"
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ("Q?,Unicorns,,relevant,,", "There is no document 'Unicorns'"),
+        ("Q?,,nowhere to be found,relevant,,", "stands in none of the documents"),
+        ("Q?,Cats,,good,,", "'good'"),
+        ("Q?,Cats,,relevant,5,3", "start and end must be"),
+        (" ,Cats,,relevant,,", "the question is empty"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_listed_and_the_rest_is_taken(
+    wb: Workbench, store: DatasetStore, mine: str, row: str, says: str
+) -> None:
+    text = f"question,document,quote,grade,start,end\n{row}\nWho barks?,Dogs,,relevant,,\n"
+    report = import_csv(wb, store, mine, text)
+    assert report.judgments == 1
+    assert [problem.startswith("Row 2: ") and says in problem for problem in report.problems] == [True]
+
+
+@pytest.mark.parametrize("text", ["", "query,document\n", "question,colour\nx,y\n"])
+def test_a_csv_without_the_columns_is_refused(wb: Workbench, store: DatasetStore, mine: str, text: str) -> None:
+    with pytest.raises(InvalidInput, match="header with 'question'"):
+        import_csv(wb, store, mine, text)
+
+
+def test_csv_that_was_written_can_be_read_into_another_test_set(wb: Workbench, store: DatasetStore, mine: str) -> None:
+    (question,) = store.load(mine).questions
+    store.judge(mine, question.id, document_id(wb, "Cats"), "relevant", start=2, end=6, quote="Cats")
+    store.judge(mine, question.id, document_id(wb, "Dogs"), "not")
+    copy = store.create("Copy").id
+    report = import_csv(wb, store, copy, to_csv(store.load(mine)))
+    assert report.problems == ()
+    assert store.load(copy).questions_hash == store.load(mine).questions_hash
+
+
+def test_an_exported_folder_is_read_back_with_its_spans(
+    wb: Workbench, store: DatasetStore, beir: WriteDataset, tmp_path: Path
+) -> None:
+    info = store.add(load_dataset(beir()))
+    store.judge(info.id, "q1", "cats", 2, start=0, end=9)
+    again = load_dataset(export_folder(wb, store.load(info.id), tmp_path / "out"))
+    assert again.qrels == store.load(info.id).qrels
+    assert [(span.start, span.end) for span in again.spans["q1"]] == [(0, 9)]
+    assert [question.text for question in again.questions] == [
+        question.text for question in store.load(info.id).questions
+    ]
+    with pytest.raises(InvalidInput, match="not empty"):
+        export_folder(wb, again, tmp_path / "out")
+
+
+def test_what_agents_asked_becomes_questions_once_each(wb: Workbench, store: DatasetStore, mine: str) -> None:
+    asked = ("owls at  night", "owls at night", "bees", None)
+    now = datetime.now(UTC)
+    wb.tool_calls.add([ToolCall("search", now, 1.0, 10, query=query) for query in asked])
+    assert add_agent_queries(wb, store, mine).questions == 2
+    assert add_agent_queries(wb, store, mine).questions == 0
+    from_agents = {question.text for question in store.load(mine).questions if question.origin == "agent"}
+    assert from_agents == {"owls at night", "bees"}

@@ -1,0 +1,99 @@
+-- dataset_insert: a new test set
+INSERT INTO datasets (id, title, description, source_id, corpus_hash)
+VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s)
+
+-- dataset_list: test sets with what their present version holds; NULL does not narrow
+SELECT d.*, (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL) AS questions,
+    (SELECT count(*) FROM judgments j WHERE j.dataset_id = d.id AND j.until IS NULL) AS judgments
+FROM datasets d WHERE (%(key)s::text IS NULL OR d.id = %(key)s OR d.title = %(key)s)
+ORDER BY d.id IS DISTINCT FROM %(key)s::text, d.created_at, d.id
+
+-- dataset_bump: a new version begins; the row stays locked to the end of the transaction
+UPDATE datasets SET version = version + 1, updated_at = now() WHERE id = %(id)s RETURNING version
+
+-- dataset_lock: the version as it is, locked to the end of the transaction
+SELECT version FROM datasets WHERE id = %(id)s FOR UPDATE
+
+-- dataset_update: NULL leaves a field as it is
+UPDATE datasets SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description), updated_at = now()
+WHERE id = %(id)s
+
+-- dataset_delete: with its questions, judgments and experiments, by cascade
+DELETE FROM datasets WHERE id = %(id)s
+
+-- question_close: the question ends before this version
+UPDATE dataset_questions SET until = %(version)s
+WHERE dataset_id = %(dataset_id)s AND question_id = %(question_id)s AND until IS NULL
+
+-- question_insert: the question holds from this version on
+INSERT INTO dataset_questions (dataset_id, question_id, since, text, reference_answer, origin, metadata)
+VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(text)s, %(reference_answer)s, %(origin)s, %(metadata)s)
+
+-- question_list: the questions of one version, in the order they came
+SELECT question_id, text, reference_answer, origin, metadata FROM dataset_questions
+WHERE dataset_id = %(dataset_id)s AND since <= %(version)s AND (until IS NULL OR until > %(version)s)
+ORDER BY (SELECT min(f.position) FROM dataset_questions f
+    WHERE f.dataset_id = dataset_questions.dataset_id AND f.question_id = dataset_questions.question_id), question_id
+
+-- judgment_close: a judgment ends before this version; NULL does not narrow
+UPDATE judgments SET until = %(version)s
+WHERE dataset_id = %(dataset_id)s AND question_id = %(question_id)s AND until IS NULL
+  AND (%(document)s::text IS NULL OR document = %(document)s AND start_at IS NOT DISTINCT FROM %(start)s
+       AND end_at IS NOT DISTINCT FROM %(end)s AND (judge = 'llm') = (%(judge)s = 'llm'))
+
+-- judgment_insert: a judgment holds from this version on
+INSERT INTO judgments (dataset_id, question_id, since, document, grade, start_at, end_at, quote, judge)
+VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(document)s, %(grade)s, %(start)s, %(end)s, %(quote)s, %(judge)s)
+
+-- judgment_list: the judgments of one version
+SELECT question_id, document, grade, start_at AS start, end_at AS end, quote, judge FROM judgments
+WHERE dataset_id = %(dataset_id)s AND since <= %(version)s AND (until IS NULL OR until > %(version)s) ORDER BY id
+
+-- run_begin: a run under its key, new or the one there is
+INSERT INTO eval_runs AS r (id, key, corpus_hash, index_hash, strategy_hash, questions_hash, depth, strategy, parameters,
+    index_name, index_settings, questions)
+VALUES (%(id)s, %(key)s, %(corpus_hash)s, %(index_hash)s, %(strategy_hash)s, %(questions_hash)s, %(depth)s, %(strategy)s,
+    %(parameters)s, %(index_name)s, %(index_settings)s, %(questions)s)
+ON CONFLICT (key) DO UPDATE SET index_name = excluded.index_name RETURNING r.*
+
+-- run_get: one run
+SELECT * FROM eval_runs WHERE id = %(id)s
+
+-- run_status: running, done or failed
+UPDATE eval_runs SET status = %(status)s, error = %(error)s,
+    finished_at = CASE WHEN %(status)s = 'done' THEN coalesce(finished_at, now()) END WHERE id = %(id)s
+
+-- run_delete: a run with its answers, and out of the experiments that show it
+DELETE FROM eval_runs WHERE id = %(id)s
+
+-- answer_insert: what a run found for one question; two processes may find it at once
+INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded)
+VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s) ON CONFLICT DO NOTHING
+
+-- answer_list: everything a run found so far
+SELECT question_id, documents, passages, latency_ms, degraded FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
+
+-- experiment_insert: a new experiment
+INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)
+VALUES (%(id)s, %(title)s, %(dataset_id)s, %(dataset_version)s, %(dataset_hash)s, %(corpus_hash)s, %(plan)s)
+
+-- experiment_list: experiments, newest first; NULL does not narrow
+SELECT e.*, d.title AS dataset_title, (SELECT count(*) FROM experiment_runs x WHERE x.experiment_id = e.id) AS runs
+FROM experiments e JOIN datasets d ON d.id = e.dataset_id
+WHERE (%(id)s::text IS NULL OR e.id = %(id)s) AND (%(dataset_id)s::text IS NULL OR e.dataset_id = %(dataset_id)s)
+ORDER BY e.created_at DESC, e.id
+
+-- experiment_status: running, done, stopped or failed
+UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = now() WHERE id = %(id)s
+
+-- experiment_delete: the runs stay for other experiments
+DELETE FROM experiments WHERE id = %(id)s
+
+-- experiment_add_run: a run at its place in the matrix
+INSERT INTO experiment_runs (experiment_id, position, run_id, label, extra)
+VALUES (%(experiment_id)s, %(position)s, %(run_id)s, %(label)s, %(extra)s)
+ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, label = excluded.label, extra = excluded.extra
+
+-- experiment_runs: an experiment's runs in the order of the matrix
+SELECT x.position, x.label, x.extra, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id
+WHERE x.experiment_id = %(experiment_id)s ORDER BY x.position

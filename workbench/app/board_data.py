@@ -69,7 +69,7 @@ def _hit(query: str, passage: Passage, name: str, ranks: Mapping[str, Mapping[st
         "score": f"{passage.score:.3f}",
         "share": round(passage.score, 4),
         "title": passage.document_title,
-        "place": place_of(passage, headings),
+        "place": place_of(passage, headings) or passage.path or passage.url or "",
         "path": passage.path or passage.url or "",
         "text": excerpt(text, stems_of(query, language), language),
         "others": [_other(passage, other, ranks[other]) for other in ranks if other != name],

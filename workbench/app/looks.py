@@ -39,17 +39,22 @@ LOOKS: dict[str, Look] = {
     "keyword": Look("orange", "■", "square"),
     "hybrid": Look("green", "▲", "triangle"),
     "rerank": Look("violet", "◆", "diamond"),
-    "scoped": Look("yellow", "◆", "diamond", "6 3"),
+    "scoped": Look("yellow", "◆", "diamond"),
+    "auto-merge": Look("red", "▲", "triangle"),
+    "window": Look("yellow", "■", "square"),
+    "mmr": Look("blue", "○", "ring", "6 3"),
+    "feedback": Look("orange", "◆", "diamond", "6 3"),
+    "hyde": Look("red", "●", "circle", "6 3"),
+    "multi-query": Look("red", "◆", "diamond", "6 3"),
+    "llm-rerank": Look("green", "◆", "diamond", "6 3"),
+    "cross-encoder": Look("violet", "▲", "triangle", "6 3"),
     "llamaindex-hybrid": Look("gray", "✕", "cross"),
 }
 _SPARE = (
-    Look("red", "●", "circle"),
-    Look("yellow", "■", "square"),
-    Look("blue", "○", "ring", "6 3"),
-    Look("orange", "▲", "triangle", "6 3"),
-    Look("green", "■", "square", "6 3"),
-    Look("violet", "○", "ring", "6 3"),
-    Look("red", "◆", "diamond", "6 3"),
+    Look("green", "○", "ring", "2 2"),
+    Look("violet", "■", "square", "2 2"),
+    Look("red", "○", "ring", "2 2"),
+    Look("yellow", "▲", "triangle", "2 2"),
 )
 
 

@@ -26,7 +26,6 @@ def main() -> None:
     st.logo(str(icon), size="medium")
     current = st.navigation(pages(), position="top")
     address.arrive(current.title)
-    component("shortcuts")(key="shortcuts", height="content")
     try:
         workbench = ENGINE.wait(PATIENCE)
         if workbench is None:
@@ -38,6 +37,7 @@ def main() -> None:
     except WorkbenchError as error:
         failed(error)
     address.remember()
+    component("shortcuts")(key="shortcuts")
 
 
 main()

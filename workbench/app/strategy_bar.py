@@ -41,17 +41,23 @@ def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def strategy_bar(with_llm: bool) -> tuple[str, ...]:
+def strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
     """Show the strategies as pills, their parameters behind a button; returns the chosen in the table's order."""
-    offered = [name for name, strategy in STRATEGIES.items() if with_llm or not strategy.needs_llm]
+    offered = [
+        name
+        for name, strategy in STRATEGIES.items()
+        if (with_llm or not strategy.needs_llm) and (with_reranker or not strategy.needs_reranker)
+    ]
     chosen = list(chosen_strategies())
     shown = [*offered, *(name for name in chosen if name not in offered)]
     st.session_state["strategies"] = chosen
     st.html(f"<style>{_pill_marks(shown)}</style>")
-    with st.container(key="strategybar", horizontal=True, gap="small", vertical_alignment="center"):
+    with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         st.pills(
             "Strategies", shown, selection_mode="multi", key="strategies", format_func=title_of,
             on_change=_change, label_visibility="collapsed",
+            wrap=True,
+            width="stretch",
         )  # fmt: skip
         with st.popover("Settings", type="tertiary", icon=":material/tune:", key="settings_popover"):
             _settings(chosen)

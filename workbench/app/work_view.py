@@ -39,7 +39,7 @@ def _one(key: str, work: Work, detailed: bool) -> None:
         st.progress(work.share)
     if work.error:
         st.error(work.error)
-    if work.rows and (detailed or work.running is False):
+    if work.rows and detailed:
         _rows(key, work)
 
 

@@ -23,12 +23,17 @@ from workbench.types import Comparison
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
+BUILT_IN_RERANKER = "late-interaction"
+
 
 def page() -> None:
     """Show the question, and under it the answers, or what to do when there is nothing to ask or to find."""
     workbench = ENGINE.workbench
     question = _question()
-    strategies = strategy_bar(with_llm=bool(workbench.settings.llm_base_url))
+    strategies = strategy_bar(
+        with_llm=bool(workbench.settings.llm_base_url),
+        with_reranker=workbench.settings.reranker != BUILT_IN_RERANKER,
+    )
     if not workbench.knowledge.count_documents():
         _empty(workbench)
     elif not question.strip():

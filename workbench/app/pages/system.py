@@ -34,7 +34,7 @@ def page() -> None:
     st.title("System", anchor=False)
     _health(workbench)
     status = workbench.status()
-    st.subheader("Indexes", anchor=False)
+    st.header("Indexes", anchor=False)
     table(
         "indexes",
         INDEX_COLUMNS,
@@ -45,14 +45,14 @@ def page() -> None:
     )
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("Database and disk", anchor=False)
+        st.header("Database and disk", anchor=False)
         facts(_database(status))
-        st.subheader("Models", anchor=False)
+        st.header("Models", anchor=False)
         facts(_models(workbench))
     with right:
-        st.subheader("Corpus", anchor=False)
+        st.header("Corpus", anchor=False)
         facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
-        st.subheader("Versions", anchor=False)
+        st.header("Versions", anchor=False)
         facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
 
 

@@ -1,5 +1,5 @@
 // The bump chart: one row a rank, one column a strategy, a line for each passage that several of them found.
-const ROW = 17, PAD = 12;
+const ROW = 17, PAD = 12, LETTER = 5.9, LEAST_LABEL = 9;  // a letter's width in px; labels shorter than that say nothing
 
 function trails(columns) {
   const found = new Map();
@@ -13,6 +13,14 @@ function trails(columns) {
 function curve(a, b) {
   const bend = (b.x - a.x) * 0.42;
   return `M${a.x} ${a.y} C${a.x + bend} ${a.y} ${b.x - bend} ${b.y} ${b.x} ${b.y}`;
+}
+
+function label(trail, at, spot, last, room) {
+  const outside = at.place === 0 ? -1 : at.place === last ? 1 : 0;
+  const letters = Math.floor(room / LETTER);
+  if (outside === 0 || letters < LEAST_LABEL) return null;
+  const text = trail.title.length > letters ? `${trail.title.slice(0, letters - 1)}…` : trail.title;
+  return make("svg:text", { class: "label", x: spot.x + outside * 14, y: spot.y + 4, "text-anchor": outside < 0 ? "end" : "start" }, text);
 }
 
 function drawBump(holder, columns, width, onFollow, onChoose) {
@@ -48,7 +56,7 @@ function drawBump(holder, columns, width, onFollow, onChoose) {
       const dot = make("svg:g", { class: `dot hue-${column.hue}`, transform: `translate(${x - 5} ${y - 5})` },
         make("svg:rect", { x: -6, y: -3, width: 22, height: 16, fill: "transparent" }), SHAPES[column.shape]());
       dot.addEventListener("click", () => onChoose(at.place, trail.id));
-      group.append(dot);
+      group.append(dot, ...[label(trail, at, { x, y }, columns.length - 1, step / 2 - 46)].filter(Boolean));
     }
     group.addEventListener("mouseenter", () => onFollow(trail.id));
     group.addEventListener("mouseleave", () => onFollow(null));

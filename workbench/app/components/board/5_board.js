@@ -31,7 +31,7 @@ function draw(root, data) {
     drawn = width;
     drawBump(holder, columns, width, follow, choose);
   });
-  watcher.observe(grid);
+  watcher.observe(holder);
   root.stopWatching = () => watcher.disconnect();
 }
 

@@ -23,7 +23,7 @@ export default function (component) {
   };
   const panes = make("div", { class: data.original ? "reader with-original" : "reader" }, page);
   if (data.original) {
-    panes.append(make("iframe", { class: "original", src: `${data.original}#page=${data.page || 1}&view=FitH`, title: `Original of ${data.title}` }));
+    panes.append(make("iframe", { class: "original", src: `${data.original}#page=${data.page || 1}&navpanes=0&view=FitH`, title: `Original of ${data.title}` }));
   }
   root.replaceChildren(legend(data, toFound), panes);
   page.style.position = "relative";

@@ -8,12 +8,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from workbench.sample import articles_dir
+from workbench.services.answers import Answer, AnswerService, AnswerStream
 from workbench.services.archives import ArchiveService
 from workbench.services.articles import ArticleService
 from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
+from workbench.services.crawls import CrawlService
 from workbench.services.documents import DocumentService
+from workbench.services.explain import ExplainService
 from workbench.services.health import HealthService
 from workbench.services.index_builds import IndexService
 from workbench.services.jobs import JobService
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
+    from workbench.retrieval.explain import Explanation
 
 OnProgress = Callable[[Progress], None]
 BUILT_IN_RERANKER = "late-interaction"
@@ -61,7 +65,16 @@ class Workbench:
         self.workspaces = WorkspaceService(corpus, self.knowledge, self.pages, place)
         self.indexes = IndexService(corpus)
         self.promotions = PromotionService(corpus, self.search_service)
+        self.answers = AnswerService(corpus, self.search_service)
+        self.explaining = ExplainService(corpus, self.search_service)
         self.jobs = JobService(corpus)
+        self.crawls = CrawlService(
+            corpus,
+            self.knowledge,
+            self.jobs,
+            allow_hosts=settings.crawl_allow_hosts.split(","),
+            browser_url=settings.crawl_browser_url,
+        )
         self.backups = BackupService(corpus)
         self.health = HealthService(corpus, settings.home, embedded)
 
@@ -194,7 +207,39 @@ class Workbench:
             query, strategies=strategies, limit=limit, scope=scope, index=index, parameters=parameters
         )
 
-    def query_engine(self, strategy: str = "rerank", limit: int = 10, scope: Scope | None = None, **more: Any) -> Any:
+    def ask(
+        self,
+        query: str,
+        strategy: str | None = None,
+        limit: int = 6,
+        scope: Scope | None = None,
+        *,
+        stream: bool = False,
+        index: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Answer | AnswerStream:
+        """Answer a question with numbered citations: by the configured LLM, without one by cited extracts.
+
+        With ``stream`` an iterator over the pieces comes back, whose ``answer()`` is the whole. Raises what
+        ``search`` raises, and ModelError where the LLM fails in the middle of an answer.
+        """
+        answering = self.answers.ask(
+            query, strategy=strategy, limit=limit, scope=scope, index=index, parameters=parameters
+        )
+        return answering if stream else answering.answer()
+
+    def explain(
+        self, query: str, passage_id: str | None = None, document_id: str | None = None, **search: Any
+    ) -> Explanation:
+        """Say why a passage or document stands where it stands in a search, or where it fell out.
+
+        ``search`` are a search's own arguments: strategy, limit, scope, index, parameters.
+        """
+        return self.explaining.explain(query, passage_id=passage_id, document_id=document_id, **search)
+
+    def query_engine(
+        self, strategy: str | None = None, limit: int = 10, scope: Scope | None = None, **more: Any
+    ) -> Any:
         """Return a LlamaIndex query engine of a strategy, for whoever wants to build on it."""
         return self.search_service.query_engine(strategy, limit=limit, scope=scope, **more)
 

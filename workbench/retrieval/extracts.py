@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from workbench.models.encoder import Encoder, FloatArray
 from workbench.types import Passage
 
 MOST_SENTENCES = 4
-LONGEST = 700  # characters of a sentence: what is longer is a table or a listing
+MOST_READ = 24  # sentences that are embedded, those with most of the question's words first: about a third of a second
+LONGEST = 500  # characters of a sentence: what is longer is a table or a listing
 SHORTEST = 20  # and what is shorter says nothing by itself
 WORDS = 0.4  # share of the words in common against the likeness in meaning
+PROSE = 0.8  # share of letters and blanks in a sentence; source code and tables have less
 CLOSE = 0.6  # a further sentence must be this near to the best one's score, or it only dilutes the answer
 
 
@@ -35,19 +37,20 @@ def best_sentences(query: str, vector: FloatArray | None, encoder: Encoder, pass
 
     score = WORDS * (share of the question's words in the sentence) + (1 - WORDS) * cosine
     """
-    quotes = list({quote.text: quote for quote in reversed(_sentences(passages))}.values())[::-1]
+    wanted = max(1, len(_words(query, query)))
+    every = list({quote.text: quote for quote in reversed(_sentences(passages))}.values())[::-1]
+    worded = {quote.text: min(1.0, len(_words(query, quote.text)) / wanted) for quote in every}
+    quotes = sorted(every, key=lambda quote: -worded[quote.text])[:MOST_READ]
     if not quotes:
         return []
     meaning = [0.0] * len(quotes) if vector is None else (encoder.encode([q.text for q in quotes]).vectors @ vector)
-    wanted = max(1, len(_words(query, query)))
     scores = [
-        WORDS * min(1.0, len(_words(query, quote.text)) / wanted) + (1 - WORDS) * float(cosine)
-        for quote, cosine in zip(quotes, meaning, strict=True)
+        WORDS * worded[quote.text] + (1 - WORDS) * float(cosine) for quote, cosine in zip(quotes, meaning, strict=True)
     ]
     order = np.argsort(-np.asarray(scores), kind="stable")[:MOST_SENTENCES]
     floor = CLOSE * scores[order[0]]
-    kept = sorted(place for place in order.tolist() if scores[place] >= floor)
-    return [Quote(q.number, q.text, q.start, q.end, scores[place]) for place in kept for q in (quotes[place],)]
+    kept = [replace(quotes[place], score=scores[place]) for place in order.tolist() if scores[place] >= floor]
+    return sorted(kept, key=lambda quote: (quote.number, quote.start))
 
 
 def quoted(quotes: Sequence[Quote]) -> str:
@@ -62,7 +65,11 @@ def _sentences(passages: Sequence[Passage]) -> list[Quote]:
             text = " ".join(passage.text[start:end].split())
             if SHORTEST <= len(text) <= LONGEST and not text.startswith("#"):
                 found.append(Quote(number, text, passage.start + start, passage.start + end, 0.0))
-    return found
+    return [quote for quote in found if _is_prose(quote.text)] or found
+
+
+def _is_prose(text: str) -> bool:
+    return sum(char.isalpha() or char == " " for char in text) >= PROSE * len(text)
 
 
 def _words(query: str, text: str) -> set[str]:

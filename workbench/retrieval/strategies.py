@@ -193,6 +193,7 @@ _TABLE = (
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}
 DEFAULT_STRATEGY = "rerank"
+SOURCE = "source"  # the name of what a source hands on, in a watched request
 
 
 def strategy_named(name: str) -> Strategy:
@@ -206,6 +207,16 @@ def check_parameters(name: str, given: Mapping[str, Any] | None) -> dict[str, An
     """Return all parameters of a strategy, the given ones checked. Raises InvalidInput."""
     strategy = strategy_named(name)
     return read_parameters(f"The strategy {name!r}", strategy.parameters, given or {})
+
+
+def watched(request: Request, stages: list[Any]) -> list[Any]:
+    """Return the stages with a checkpoint before the first ("source") and after each (its class name)."""
+    from workbench.retrieval.checkpoint import Checkpoint
+
+    noted: list[Any] = [Checkpoint(request, SOURCE)]
+    for stage in stages:
+        noted += [stage, Checkpoint(request, stage.class_name())]
+    return noted
 
 
 def build_engine(name: str, request: Request, synthesizer: Any = None) -> RetrieverQueryEngine:
@@ -227,6 +238,8 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
     if (strategy.needs_llm and request.llm is None) or (strategy.needs_reranker and request.cross_encoder is None):
         raise ConfigurationError(f"The strategy {name!r} cannot be used yet. {strategy.needs}")
     stages = [make(request) for make in strategy.stages]
+    if request.trace.passed is not None:
+        stages = watched(request, stages)
     return RetrieverQueryEngine(
         retriever=strategy.source(request),
         response_synthesizer=synthesizer or NoText(llm=MockLLM()),

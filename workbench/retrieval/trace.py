@@ -14,6 +14,7 @@ class Trace:
 
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

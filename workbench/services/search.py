@@ -81,7 +81,7 @@ class SearchService:
         name, index, parameters = self.chosen(strategy, scope, index, parameters)
         request = self.request(name, scope, limit, index, parameters)
         request.min_similarity = min_similarity
-        return self._run(query, name, request)
+        return self.run(query, name, request)
 
     def compare(
         self,
@@ -110,7 +110,7 @@ class SearchService:
             given = (parameters or {}).get(name, (parameters or {}).get(strategy))
             request = self.request(strategy, resolved, limit, own_index or index, given)
             request.share_encoded(shared.setdefault(request.store.index.embedding_model, {}))
-            results[name] = self._run(query, strategy, request)
+            results[name] = self.run(query, strategy, request)
         one_index = len({result.index for result in results.values()}) == 1
         rankings = {
             name: [hit.passage_id for hit in result]
@@ -210,7 +210,8 @@ class SearchService:
             return str(error)
         return ""
 
-    def _run(self, query: str, strategy: str, request: Any) -> SearchResult:
+    def run(self, query: str, strategy: str, request: Any) -> SearchResult:
+        """Serve one request; the keyword leg alone, and a note, where the index's model fails."""
         from llama_index.core.schema import QueryBundle
 
         from workbench.retrieval.nodes import to_passages

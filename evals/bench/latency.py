@@ -57,7 +57,7 @@ class Bench:
         def run(question: Question) -> SearchResult:
             request = service.request(name, scope, LIMIT, self._index.name, parameters)
             request.share_encoded(self._encoded)
-            return service._run(question[0], name, request)
+            return service.run(question[0], name, request)
 
         return run
 

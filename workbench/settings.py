@@ -61,6 +61,9 @@ class Settings(BaseSettings):
     crawl_allow_hosts: str = Field(
         "", description="Hosts on private or loopback networks that may be crawled, separated by ','."
     )
+    crawl_browser_url: str = Field(
+        "", description="CDP address of a running Chromium for pages that need JavaScript; empty means one of our own."
+    )
     articles_dir: Path | None = Field(
         None, description="Folder of articles for the articles tools; empty means the sample's."
     )

@@ -20,8 +20,8 @@ READING = "1"  # raise it when readers change what they make of the same bytes: 
 class Incoming:
     """One thing to ingest; ``load`` gives its bytes, ``key`` identifies it within its source.
 
-    ``text`` in place of bytes: a document that is text already (a crawled page, a note). ``title``, ``url`` and
-    ``metadata`` win over what the reader finds.
+    ``title``, ``url``, ``metadata`` and ``document_type`` win over what the reader finds (a crawled page comes as
+    Markdown, and is HTML all the same).
     """
 
     key: str
@@ -32,6 +32,7 @@ class Incoming:
     title: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keep_file: bool = False
+    document_type: str | None = None
 
 
 def content_hash(data: bytes) -> str:
@@ -42,7 +43,12 @@ def content_hash(data: bytes) -> str:
 def read(item: Incoming, data: bytes) -> RawDocument:
     """Turn bytes into a document, the caller's title and metadata winning. Raises UnreadableDocument."""
     raw = read_bytes(data, item.name)
-    return replace(raw, title=item.title or raw.title, metadata={**raw.metadata, **item.metadata})
+    return replace(
+        raw,
+        title=item.title or raw.title,
+        metadata={**raw.metadata, **item.metadata},
+        document_type=item.document_type or raw.document_type,
+    )
 
 
 def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[IngestFailure]]:

@@ -79,10 +79,21 @@ class KnowledgeService:
         index: str | None = None,
         on_progress: OnProgress | None = None,
         should_stop: Callable[[], bool] | None = None,
+        after_write: Callable[[Any, str, Any], None] | None = None,
     ) -> IngestReport:
-        """Bring uploads, pages or texts into an existing source."""
+        """Bring uploads, pages or texts into an existing source.
+
+        ``after_write(connection, document id, document)`` runs in the transaction that writes a document.
+        """
         from workbench.ingestion.citing import citation_writer
         from workbench.ingestion.pipeline import Pipeline
+
+        write_citations = citation_writer(self._corpus.citations)
+
+        def written(connection: Any, document_id: str, document: Any) -> None:
+            write_citations(connection, document_id, document)
+            if after_write is not None:
+                after_write(connection, document_id, document)
 
         corpus = self._corpus
         chosen = corpus.index(index)
@@ -93,7 +104,7 @@ class KnowledgeService:
             corpus.store(chosen),
             corpus.encoder_of(chosen),
             reuse=corpus.stores_of_model(chosen.embedding_model, but=chosen.name),
-            after_write=citation_writer(corpus.citations),
+            after_write=written,
         )
         return pipeline.ingest(source_id, items, failures=failures, on_progress=on_progress, should_stop=should_stop)
 

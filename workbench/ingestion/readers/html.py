@@ -11,7 +11,14 @@ from workbench.ingestion.raw import Draft
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
-HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+HIDDEN_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|max-height|max-width)\s*:\s*0(?![.\d])"
+    r"|(?<![-\w])(?:opacity|height|width)\s*:\s*0(?![.\d])|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0",
+    re.IGNORECASE,
+)
+STYLE_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
+STYLE_BLOCK = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})|/\*.*?\*/", re.DOTALL)
+SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
 UNREAD_TAGS = frozenset(
     (
         "script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "embed", "video", "audio",
@@ -31,25 +38,30 @@ def read_html(data: bytes, name: str) -> Draft:
     return draft_from_html(source)
 
 
-def draft_from_html(source: str) -> Draft:
-    """Turn a page's source into title, metadata and Markdown."""
-    root = _parsed(source)
-    if root is None:
-        return Draft()
+def draft_from_html(source: str, base_url: str | None = None) -> Draft:
+    """Turn a page's source into title, metadata and Markdown; ``base_url`` makes its links absolute."""
+    root = parsed(source)
+    return Draft() if root is None else draft_from_tree(root, base_url)
+
+
+def draft_from_tree(root: Any, base_url: str | None = None) -> Draft:
+    """Do the same with a parsed page; what is not read is taken out of the tree."""
     title = _words(root.find(".//head/title"))
     metadata = _metadata(root)
     content = _main_content(root)
+    if base_url is not None:
+        content.make_links_absolute(base_url, resolve_base_href=False, handle_failures="ignore")
     return Draft(markdown_of(content), title or _words(content.find(".//h1")), metadata)
 
 
 def fragment_to_markdown(source: str) -> str:
     """Convert HTML that another format holds (a Word file, a book's chapter)."""
-    root = _parsed(source)
+    root = parsed(source)
     return "" if root is None else markdown_of(_main_content(root))
 
 
-def _parsed(source: str) -> Any:
-    """Parse with lxml, which is ten times faster than soup at finding the small part of a page that is read."""
+def parsed(source: str) -> Any:
+    """Parse a page, None where it is empty; lxml is ten times faster than soup at finding the part that is read."""
     from lxml import html
 
     source = XML_DECLARATION.sub("", source).replace("\0", "")
@@ -78,12 +90,15 @@ def markdown_of(element: Any) -> str:
 
 def _main_content(root: Any) -> Any:
     """Drop what is not read, then choose the element that holds the text."""
-    for element in [element for element in root.iter() if _unread(element)]:
+    hidden = _hidden_by_style(root)
+    for element in [element for element in root.iter() if _unread(element, hidden)]:
         if element.getparent() is not None:
             element.drop_tree()
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
             link.drop_tag()  # keeps the words; the address leads nowhere outside the page
+    for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
+        block.drop_tag()  # a frame around a code block, which would become a fence around a fence
     body = root.find(".//body")
     body = root if body is None else body
     length = _length(body)
@@ -94,7 +109,20 @@ def _main_content(root: Any) -> Any:
     return body
 
 
-def _unread(element: Any) -> bool:
+def _hidden_by_style(root: Any) -> frozenset[tuple[str, str]]:
+    """Return the (".class") and ("#id") selectors that the page's own style elements hide, media rules left aside."""
+    found = set()
+    for style in root.iter("style"):
+        for selectors, body in STYLE_RULE.findall(STYLE_BLOCK.sub("", style.text or "")):
+            if HIDDEN_STYLE.search(body):
+                for selector in selectors.split(","):
+                    match = SIMPLE_SELECTOR.fullmatch(selector.strip())
+                    if match and match.group(1):
+                        found.add((match.group(1), match.group(2)))
+    return frozenset(found)
+
+
+def _unread(element: Any, hidden: frozenset[tuple[str, str]]) -> bool:
     """Tell whether an element is a comment, hidden, page furniture, or a permalink mark."""
     tag = element.tag
     if not isinstance(tag, str) or tag in UNREAD_TAGS:
@@ -107,8 +135,15 @@ def _unread(element: Any) -> bool:
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in UNREAD_ROLES
         or HIDDEN_STYLE.search(attributes.get("style", "")) is not None
+        or (bool(hidden) and _is_hidden(attributes, hidden))
         or (tag == "header" and element.getparent().tag == "body")
         or (tag == "a" and "headerlink" in attributes.get("class", ""))
+    )
+
+
+def _is_hidden(attributes: Any, hidden: frozenset[tuple[str, str]]) -> bool:
+    return ("#", attributes.get("id", "")) in hidden or any(
+        (".", name) in hidden for name in attributes.get("class", "").split()
     )
 
 

@@ -1,0 +1,85 @@
+"""What is there twice: the same text at another address, nearly the same, or one page that holds many others again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+NEAR = 0.9  # Jaccard of paragraphs above which two pages are the same
+FEWEST_BLOCKS = 5  # paragraphs below which only equal texts count as the same
+HELD = 0.8  # share of a page's paragraphs that lie in a larger one, to count as held by it
+COVERED = 0.8  # share of the larger page's paragraphs that the pages it holds cover, to count as their collection
+FEWEST_HELD = 3
+COMMON = 0.5  # share of all pages above which a paragraph belongs to the site, not to a page
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A page as this module sees it: its address, and the hashes of its paragraphs."""
+
+    url: str
+    blocks: tuple[int, ...]
+
+
+def repeats(pages: Sequence[Candidate]) -> dict[str, str]:
+    """Return {address: reason} of the pages that only repeat others; ``pages`` in the order they were met.
+
+    Of two pages that are nearly the same the later one goes. A collection (a print page that holds a whole book)
+    goes when at least three other pages together cover nearly all of it.
+    """
+    found: dict[str, str] = {}
+    holders: dict[int, list[int]] = defaultdict(list)
+    for place, page in enumerate(pages):
+        for block in page.blocks:
+            holders[block].append(place)
+    everywhere = {block for block, places in holders.items() if len(places) > max(3, COMMON * len(pages))}
+    pages = [Candidate(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
+    for place, page in enumerate(pages):
+        if len(page.blocks) >= FEWEST_BLOCKS:
+            shared = _shared(place, page, holders)
+            reason = _collection(page, shared, pages, found) or _near(place, page, shared, pages, found)
+            if reason:
+                found[page.url] = reason
+    return found
+
+
+def _shared(place: int, page: Candidate, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+    """Return {other page's place: the paragraphs it has in common with this one}."""
+    shared: dict[int, list[int]] = defaultdict(list)
+    for block in page.blocks:
+        for other in holders[block]:
+            if other != place:
+                shared[other].append(block)
+    return shared
+
+
+def _near(
+    place: int,
+    page: Candidate,
+    shared: Mapping[int, Sequence[int]],
+    pages: Sequence[Candidate],
+    gone: Mapping[str, str],
+) -> str:
+    for other in sorted(shared):
+        if other < place and pages[other].url not in gone:
+            common = len(shared[other])
+            if common / (len(page.blocks) + len(pages[other].blocks) - common) >= NEAR:
+                return f"nearly the same text as {pages[other].url}"
+    return ""
+
+
+def _collection(
+    page: Candidate, shared: Mapping[int, Sequence[int]], pages: Sequence[Candidate], gone: Mapping[str, str]
+) -> str:
+    held = [
+        other
+        for other, common in shared.items()
+        if pages[other].url not in gone
+        and len(pages[other].blocks) < len(page.blocks) / 2
+        and len(common) >= HELD * len(pages[other].blocks)
+    ]
+    covered = {block for other in held for block in shared[other]}
+    if len(held) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):
+        return f"holds {len(held)} other pages again"
+    return ""

@@ -1,0 +1,197 @@
+"""From an answer to a page: its main text as Markdown, what it says about itself, and where it leads."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from workbench.crawling.fetched import Fetched
+from workbench.crawling.urls import canonical, looks_like_page
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.decoding import decode
+from workbench.ingestion.readers.html import draft_from_tree, parsed
+from workbench.ingestion.readers.markdown import split_front_matter
+from workbench.ingestion.readers.table import reader_for
+
+HTML = frozenset(("text/html", "application/xhtml+xml", "application/xml+xhtml"))
+SUFFIXES = {
+    "application/pdf": ".pdf", "text/markdown": ".md", "text/x-markdown": ".md", "text/plain": ".txt",
+    "text/csv": ".csv", "application/json": ".json", "application/epub+zip": ".epub",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+}  # fmt: skip
+PLAIN = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))
+MARKDOWN_LINK = re.compile(
+    r"(?<!!)\[[^\]]*\]\(\s*<?([^\s)>]+)|^\s{0,3}\[[^\]]+\]:\s*<?([^\s>]+)|<(https?://[^>\s]+)>", re.M
+)
+CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+DATES = (
+    (".//meta[@property='article:modified_time']", "content", "modified"),
+    (".//meta[@property='article:published_time']", "content", "published"),
+    (".//meta[@name='date']", "content", "date"),
+    (".//meta[@name='last-modified']", "content", "modified"),
+    (".//meta[@itemprop='dateModified']", "content", "modified"),
+    (".//time[@itemprop='dateModified']", "datetime", "modified"),
+)
+EMPTY = 40  # characters: a page with scripts and less text than this may need a browser
+THIN = 400  # the same, where the page itself says that it waits for its scripts
+ROOTS = frozenset(("root", "app", "__next", "__nuxt", "svelte", "main-app", "application", "gatsby-focus-wrapper"))
+MOST_LINKS = 5_000  # of one page
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page holds; ``name`` decides which reader reads ``body`` (".md" for text made from HTML).
+
+    ``links`` are canonical addresses in the order of the page, each once. ``needs_script`` when there is next to
+    no text but there are scripts. ``index`` and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
+    """
+
+    name: str
+    body: bytes
+    title: str = ""
+    links: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    canonical_url: str | None = None
+    is_html: bool = True
+    needs_script: bool = False
+    index: bool = True
+    follow: bool = True
+
+    @property
+    def content_hash(self) -> str:
+        """The hash of the text, by which the same page is recognised at another address."""
+        text = b" ".join(self.body.split()) if self.name.endswith(".md") else self.body
+        return hashlib.sha256(text).hexdigest()
+
+
+def extract(fetched: Fetched) -> Page:
+    """Turn an answer into a page. Raises UnreadableDocument for a kind that no reader reads."""
+    media_type, head = fetched.media_type, fetched.body[:1024].lstrip()[:15].lower()
+    if media_type in HTML or (media_type in PLAIN and head.startswith((b"<!doctype html", b"<html"))):
+        return _guarded(fetched)
+    name = _name_of(fetched)
+    if reader_for(name) is None:
+        raise UnreadableDocument(f"It is of a kind that is not read ({media_type or 'no content type'}).")
+    if not name.lower().endswith((".md", ".markdown", ".txt")):
+        index, follow = _wishes(fetched.headers.get("x-robots-tag", ""))
+        return Page(name, fetched.body, is_html=False, index=index, follow=follow)
+    text = decode(fetched.body, name, fetched.charset)
+    metadata, body = split_front_matter(text)
+    links = _unique(fetched.url, [next(filter(None, found)) for found in MARKDOWN_LINK.findall(body)])
+    index, follow = _wishes(fetched.headers.get("x-robots-tag", ""))
+    return Page(name, text.encode(), str(metadata.get("title") or ""), links, is_html=False, index=index, follow=follow)
+
+
+def _guarded(fetched: Fetched) -> Page:
+    """Read HTML; whatever the parser throws at a broken page is this page's failure, not the crawl's."""
+    try:
+        return _from_html(fetched)
+    except UnreadableDocument:
+        raise
+    except Exception as error:
+        raise UnreadableDocument(f"It cannot be read as HTML ({type(error).__name__}).") from error
+
+
+def _from_html(fetched: Fetched) -> Page:
+    match = CHARSET.search(fetched.body[:4096])
+    declared = fetched.charset or (match.group(1).decode("ascii", "ignore") if match else None)
+    root = parsed(decode(fetched.body, fetched.url, declared))
+    if root is None:
+        return Page("page.md", b"")
+    base = urljoin(fetched.url, next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""))
+    index, follow = _wishes(f"{fetched.headers.get('x-robots-tag', '')},{_meta(root, 'robots')}")
+    hrefs = [a.get("href") for a in root.iter("a", "area") if a.get("href") and "nofollow" not in a.get("rel", "")]
+    hrefs += [frame.get("src") for frame in root.iter("frame", "iframe") if frame.get("src")]
+    hrefs += _refresh(root)
+    links = _unique(base, hrefs)
+    scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
+    metadata = _about(root)
+    draft = draft_from_tree(root, base)
+    given = draft.metadata.get("canonical_url")
+    text = draft.text.strip()
+    return Page(
+        name="page.md",
+        body=text.encode("utf-8", "replace"),
+        title=" ".join(draft.title.split()),
+        links=links,
+        metadata={key: value for key, value in draft.metadata.items() if key != "canonical_url"} | metadata,
+        canonical_url=canonical(given, base) if given else None,
+        needs_script=scripts and len(text) < (THIN if empty_root else EMPTY),
+        index=index,
+        follow=follow,
+    )
+
+
+def _about(root: Any) -> dict[str, Any]:
+    """Language and dates, where the page names them."""
+    found: dict[str, Any] = {}
+    language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
+    if language:
+        found["language"] = language.strip()
+    for path, attribute, name in DATES:
+        element = root.find(path)
+        if element is not None and element.get(attribute) and name not in found:
+            found[name] = element.get(attribute).strip()
+    return found
+
+
+def _waits_for_script(root: Any) -> bool:
+    """Tell whether a page has an empty element that a script is to fill, or asks for JavaScript."""
+    for element in root.iter("div", "main", "app-root", "noscript"):
+        text = "".join(element.itertext()).strip()
+        if element.tag == "noscript":
+            if "javascript" in text.lower():
+                return True
+        elif not text and (element.tag == "app-root" or element.get("id") in ROOTS):
+            return True
+    return False
+
+
+def _meta(root: Any, name: str) -> str:
+    return ",".join(tag.get("content", "") for tag in root.iterfind(".//meta") if tag.get("name", "").lower() == name)
+
+
+def _refresh(root: Any) -> list[str]:
+    """Addresses that the page sends its reader on to."""
+    found = []
+    for tag in root.iterfind(".//meta"):
+        if tag.get("http-equiv", "").lower() == "refresh":
+            _, _, target = tag.get("content", "").partition("=")
+            found.append(target.strip(" '\""))
+    return [target for target in found if target]
+
+
+def _wishes(text: str) -> tuple[bool, bool]:
+    words = {word.strip().lower() for word in re.split(r"[,:]", text)}
+    return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
+
+
+def _unique(base: str, hrefs: list[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for href in hrefs:
+        if href.startswith("#"):
+            continue
+        link = canonical(href, base)
+        if link is not None and looks_like_page(link):
+            found.setdefault(link)
+            if len(found) >= MOST_LINKS:
+                break
+    return tuple(found)
+
+
+def _name_of(fetched: Fetched) -> str:
+    """A file name whose suffix says how to read the answer: the content type's, else the address's."""
+    path = PurePosixPath(unquote(urlsplit(fetched.url).path))
+    suffix = SUFFIXES.get(fetched.media_type)
+    if fetched.media_type in PLAIN and path.suffix.lower() in (".md", ".markdown", ".pdf", ".txt", ".rst", ".csv"):
+        suffix = path.suffix
+    if suffix is None:
+        return path.name or "page"
+    return (path.stem or "page") + suffix

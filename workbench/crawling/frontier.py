@@ -1,0 +1,201 @@
+"""Which pages a crawl has met, in which order, and which come next. No network and no database in here.
+
+The order is that of one careful reader who walks breadth first, although many pages are fetched at once: a page's
+links are taken up only after those of every page before it. So a crawl comes out the same however it was
+interrupted, and ``max_pages`` always cuts at the same place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from workbench.crawling.options import CrawlOptions
+from workbench.crawling.scope import CrawlScope
+from workbench.storage.crawls import NewPage
+
+MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders have no end
+MOST_REPEATS = 3  # times a folder may occur in one path: /a/b/a/b/a/b is a loop of relative links
+MOST_SEGMENTS = 25
+MOST_NOTED = 5_000  # addresses that are kept with the reason why they are not fetched
+DIGITS = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One page in the frontier; the database holds the same."""
+
+    position: int
+    url: str
+    depth: int
+    via: str = "link"
+    lastmod: str | None = None
+    state: str = "queued"
+    outcome: str | None = None
+    expanded: bool = False
+    attempts: int = 0
+    content_hash: str | None = None
+    document_key: str | None = None
+    document_id: str | None = None
+    size: int = 0
+    has_body: bool = False
+    media_type: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    links: Sequence[str] = ()
+    not_before: float = 0.0  # on the monotonic clock of this process
+    in_flight: bool = False
+
+
+class Frontier:
+    """All pages of one crawl by position and by address."""
+
+    def __init__(self, options: CrawlOptions, entries: Iterable[Entry] = ()) -> None:
+        self.entries: list[Entry] = list(entries)
+        self._options = options
+        self._by_url = {entry.url: entry for entry in self.entries}
+        self._first_unexpanded = 0
+        self._first_queued = 0
+        admitted = [entry for entry in self.entries if entry.outcome not in ("forbidden", "left_out")]
+        self._noted = len(self.entries) - len(admitted)
+        self._queries = Counter(_without_query(entry.url) for entry in admitted)
+        redirects = sum(entry.outcome == "redirected" and entry.expanded for entry in admitted)
+        self._redirects = min(redirects, options.max_pages)
+        self._admitted = len(admitted) - self._redirects
+        self.unnoted = 0  # addresses left out beyond those that are kept
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._by_url
+
+    def get(self, url: str) -> Entry | None:
+        """Return a page by its address."""
+        return self._by_url.get(url)
+
+    @property
+    def admitted(self) -> int:
+        """How many addresses are to be fetched or have been."""
+        return self._admitted
+
+    def waiting(self, now: float) -> Iterator[Entry]:
+        """Yield the pages to fetch next, in order; ``now`` on the monotonic clock."""
+        self._skip_fetched()
+        for position in range(self._first_queued, len(self.entries)):
+            entry = self.entries[position]
+            if entry.state == "queued" and not entry.in_flight and entry.not_before <= now:
+                yield entry
+
+    def next_to_expand(self) -> Entry | None:
+        """Return the first page whose links are not taken up yet, once it was fetched; None until then."""
+        while self._first_unexpanded < len(self.entries) and self.entries[self._first_unexpanded].expanded:
+            self._first_unexpanded += 1
+        if self._first_unexpanded == len(self.entries):
+            return None
+        entry = self.entries[self._first_unexpanded]
+        return entry if entry.state != "queued" else None
+
+    @property
+    def is_exhausted(self) -> bool:
+        """True when every page was fetched and its links taken up."""
+        self._skip_fetched()
+        self.next_to_expand()
+        return self._first_queued == self._first_unexpanded == len(self.entries)
+
+    def _skip_fetched(self) -> None:
+        while self._first_queued < len(self.entries) and self.entries[self._first_queued].state != "queued":
+            self._first_queued += 1
+
+    def reopen(self, entry: Entry) -> None:
+        """Put a page back among those to fetch."""
+        entry.state, entry.outcome, entry.attempts, entry.in_flight = "queued", None, 0, False
+        self._first_queued = min(self._first_queued, entry.position)
+
+    def discount_redirect(self) -> None:
+        """Take a page that only points on out of the count; not for ever, or a chain without end had no limit."""
+        if self._redirects < self._options.max_pages:
+            self._redirects += 1
+            self._admitted -= 1
+
+    def admit(
+        self,
+        urls: Iterable[tuple[str, str, str | None]],
+        *,
+        depth: int,
+        parent: str | None,
+        scope: CrawlScope,
+        robots: Callable[[str], str | None],
+    ) -> list[NewPage]:
+        """Take new addresses (address, via, lastmod) up, in order; what may not be fetched is kept with the reason.
+
+        Addresses outside the scope are not kept: the web is large.
+        """
+        found = []
+        for url, via, lastmod in urls:
+            if url in self._by_url or not scope.contains(url):
+                continue
+            outcome, reason = self._judged(url, depth, robots)
+            if outcome is not None:
+                if self._noted >= MOST_NOTED:
+                    self.unnoted += 1
+                    continue
+                self._noted += 1
+            found.append(self._add(url, depth, parent, via, lastmod, outcome, reason))
+        return found
+
+    def admit_target(self, url: str, entry: Entry, robots: Callable[[str], str | None]) -> list[NewPage]:
+        """Take up where the start page redirects to, wherever that is."""
+        if url in self._by_url:
+            return []
+        reason = robots(url)
+        return [self._add(url, entry.depth, entry.url, "start", None, "forbidden" if reason else None, reason)]
+
+    def _judged(self, url: str, depth: int, robots: Callable[[str], str | None]) -> tuple[str | None, str | None]:
+        reason = self._options.refuses(url) or robots(url)
+        if reason:
+            return "forbidden", reason
+        if depth > self._options.max_depth:
+            return "left_out", f"deeper than {self._options.max_depth} links"
+        reason = _trap(url)
+        if reason:
+            return "left_out", reason
+        if urlsplit(url).query and self._queries[_without_query(url)] >= MOST_QUERIES:
+            return "left_out", f"more than {MOST_QUERIES} addresses differ only after the question mark"
+        if self._admitted >= self._options.max_pages:
+            return "left_out", f"over the limit of {self._options.max_pages} pages"
+        return None, None
+
+    def _add(
+        self,
+        url: str,
+        depth: int,
+        parent: str | None,
+        via: str,
+        lastmod: str | None,
+        outcome: str | None,
+        reason: str | None,
+    ) -> NewPage:
+        position = len(self.entries)
+        state = "queued" if outcome is None else "done"
+        entry = Entry(position, url, depth, via, lastmod, state, outcome, expanded=outcome is not None)
+        self.entries.append(entry)
+        self._by_url[url] = entry
+        if outcome is None:
+            self._admitted += 1
+            self._queries[_without_query(url)] += 1
+        return NewPage(position, url, depth, parent, via, lastmod, outcome, reason)
+
+
+def _without_query(url: str) -> str:
+    return url.split("?", 1)[0]
+
+
+def _trap(url: str) -> str | None:
+    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    if len(segments) > MOST_SEGMENTS:
+        return f"more than {MOST_SEGMENTS} folders deep"
+    repeated = [
+        name for name, count in Counter(segments).items() if count > MOST_REPEATS and not DIGITS.fullmatch(name)
+    ]
+    return f"the folder {repeated[0]!r} repeats in its path" if repeated else None

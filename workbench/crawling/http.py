@@ -1,0 +1,147 @@
+"""Plain HTTP by crawl4ai's strategy, with our guard at the connection and limits on what an answer may cost.
+
+crawl4ai's own request follows redirects by itself, reads bodies of any size and hides headers of failures; so
+``crawl`` is the one method that is written anew: one request, one answer, never more than was allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from workbench.crawling.egress import Guard
+from workbench.crawling.fetched import USER_AGENT, Fetched, FetchFailed
+from workbench.crawling.framework import AsyncCrawlResponse, AsyncHTTPCrawlerStrategy
+from workbench.errors import CrawlRefused
+
+CHUNK = 64 * 1024
+CONNECT_WITHIN = 10.0  # seconds
+HEADERS = {
+    "User-Agent": USER_AGENT,
+    "Accept": "text/html,application/xhtml+xml,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.5",
+    "Accept-Language": "en;q=0.9,*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
+}
+SocketFactory = Callable[[Any], socket.socket]
+
+
+class GuardedResolver(AbstractResolver):
+    """Gives aiohttp exactly the addresses the guard approved, at the moment of connecting."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the approved addresses. Raises CrawlRefused or OSError."""
+        found = await asyncio.to_thread(self._guard.addresses, host, port)
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in found
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
+    """crawl4ai's HTTP strategy behind the guard; ``crawl`` makes one request and follows nothing."""
+
+    def __init__(
+        self, guard: Guard, *, timeout: float, max_bytes: int, socket_factory: SocketFactory | None = None
+    ) -> None:
+        """``timeout`` in seconds for the whole answer; ``socket_factory`` makes the sockets (aiohttp's meaning)."""
+        super().__init__()
+        self._guard, self._timeout, self._max_bytes = guard, timeout, max_bytes
+        self._socket_factory = socket_factory
+
+    async def start(self) -> None:
+        """Open the session; nothing is connected yet."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=32,
+                resolver=GuardedResolver(self._guard),
+                use_dns_cache=False,
+                socket_factory=self._socket_factory,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector, headers=HEADERS, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True
+            )
+
+    async def crawl(self, url: str, config: Any = None, **kwargs: Any) -> AsyncCrawlResponse:
+        """Implement crawl4ai's interface: the answer's text, decoded as its header says."""
+        fetched = await self.fetch(url)
+        text = fetched.body.decode(fetched.charset or "utf-8", errors="replace")
+        return AsyncCrawlResponse(
+            html=text, response_headers=dict(fetched.headers), status_code=fetched.status, redirected_url=url
+        )
+
+    async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Fetched:
+        """Make one request.
+
+        Raises:
+            CrawlRefused: the address may not be connected to; nothing was sent.
+            FetchFailed: no answer, or one that is too large, too slow or broken.
+        """
+        self._guard.check(url)
+        await self.start()
+        assert self._session is not None
+        began = time.perf_counter()
+        timeout = aiohttp.ClientTimeout(total=self._timeout, sock_connect=min(CONNECT_WITHIN, self._timeout))
+        try:
+            async with self._session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as answer:
+                body = await self._read(answer)
+                seconds = time.perf_counter() - began
+                return Fetched(url, answer.status, {k.lower(): v for k, v in answer.headers.items()}, body, seconds)
+        except FetchFailed:
+            raise
+        except TimeoutError as error:
+            raise FetchFailed(f"It did not answer whole within {self._timeout:g} s.", retry=True) from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            refused = _refusal_in(error)
+            if refused is not None:
+                raise refused from error
+            raise FetchFailed(f"The connection failed ({_short(error)}).", retry=True) from error
+
+    async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
+        if answer.status == 304:
+            return b""
+        if (answer.content_length or 0) > self._max_bytes:
+            raise FetchFailed(self._too_large(answer.content_length or 0), retry=False, status=answer.status)
+        pieces, size = [], 0
+        async for piece in answer.content.iter_chunked(CHUNK):
+            pieces.append(piece)
+            size += len(piece)
+            if size > self._max_bytes:
+                raise FetchFailed(self._too_large(size), retry=False, status=answer.status)
+        return b"".join(pieces)
+
+    def _too_large(self, size: int) -> str:
+        return f"It is larger than {self._max_bytes / 1e6:g} MB ({size / 1e6:.1f} MB or more)."
+
+
+def _refusal_in(error: BaseException | None) -> CrawlRefused | None:
+    while error is not None:
+        if isinstance(error, CrawlRefused):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _short(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__

@@ -1,0 +1,70 @@
+"""Manners towards each host: how many requests at once, how far apart, and when it asked for a pause."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+POLITE_INTERVAL = 0.5  # seconds between two requests to a host that is not ours
+POLITE_CONCURRENCY = 2
+
+
+class Turnstile:
+    """Lets requests to one host through, ``concurrency`` at once and ``interval`` seconds apart."""
+
+    def __init__(self, concurrency: int, interval: float) -> None:
+        self._room = asyncio.Semaphore(concurrency)
+        self._interval = interval
+        self._next = self._paused_until = 0.0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn and hold it while inside."""
+        async with self._room:
+            while (wait := max(self._next, self._paused_until) - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            self._next = time.monotonic() + self._interval
+            yield
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for a while: the host asked for it."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+
+class Manners:
+    """One turnstile a host, made when the host is first met."""
+
+    def __init__(self, concurrency: int, rate: float, is_ours: Callable[[str], bool]) -> None:
+        """``rate`` in requests a second (0: what is polite); hosts that are ours need no politeness."""
+        self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
+        self._hosts: dict[str, Turnstile] = {}
+
+    def of(self, host: str, crawl_delay: float = 0.0) -> Turnstile:
+        """Return a host's turnstile; its robots.txt's delay counts when it is first asked for."""
+        if host not in self._hosts:
+            ours = self._is_ours(host)
+            interval = 1 / self._rate if self._rate else (0.0 if ours else POLITE_INTERVAL)
+            concurrency = self._concurrency if ours else min(self._concurrency, POLITE_CONCURRENCY)
+            self._hosts[host] = Turnstile(1 if crawl_delay else concurrency, max(interval, crawl_delay))
+        return self._hosts[host]
+
+
+def retry_after(header: str | None) -> float | None:
+    """Return the seconds a Retry-After header asks to wait: a number, or the time until a date; None without one."""
+    if not header:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        moment = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,209 @@
+"""One crawl's way to the network: the guard, the manners, robots.txt, plain HTTP and, where needed, the browser."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from workbench.crawling.egress import Guard
+from workbench.crawling.extraction import Page, extract
+from workbench.crawling.fetched import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, Fetched, FetchFailed
+from workbench.crawling.options import CrawlOptions
+from workbench.crawling.politeness import Manners, retry_after
+from workbench.crawling.robots import Robots, parse, unreadable
+from workbench.crawling.sitemaps import MOST_SITEMAPS, Listed, read_llms, read_sitemap
+from workbench.crawling.urls import canonical, host_of
+from workbench.errors import CrawlRefused
+
+MOST_HOPS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
+
+
+class Site:
+    """Fetches pages of the hosts a crawl meets; one for the whole crawl, closed at its end."""
+
+    def __init__(
+        self, guard: Guard, options: CrawlOptions, *, browser_url: str = "", socket_factory: Any = None
+    ) -> None:
+        """``browser_url`` is the CDP address of a given browser; empty means a Chromium of our own, when needed."""
+        from workbench.crawling.http import GuardedHTTPStrategy
+
+        self._guard, self._options, self._browser_url = guard, options, browser_url
+        self._http = GuardedHTTPStrategy(
+            guard, timeout=options.timeout, max_bytes=options.max_bytes, socket_factory=socket_factory
+        )
+        self._manners = Manners(options.concurrency, options.rate, lambda host: guard.allows_by_name(*_host_port(host)))
+        self._robots: dict[str, Robots] = {}
+        self._browser: Any = None
+        self.browser_trouble = ""  # why pages that need a browser did not get one
+
+    async def close(self) -> None:
+        """Give back the connections and end the browser."""
+        await self._http.close()
+        if self._browser is not None:
+            await self._browser.close()
+
+    async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Fetched, Page | None]:
+        """Fetch a page and read it; the page is None where the answer is a 304 or another status than success.
+
+        Raises:
+            CrawlRefused: it may not be fetched. UnreadableDocument: it is of a kind that is not read.
+            FetchFailed: no answer, or one worth another try.
+        """
+        if self._options.browser == "always":
+            fetched = await self._rendered(url)
+        else:
+            fetched = await self._plain(url, validators)
+        if not 200 <= fetched.status < 300:
+            return fetched, None
+        page = await asyncio.to_thread(extract, fetched)
+        if page.needs_script and self._options.browser == "auto" and not fetched.rendered:
+            rendered = await self._rendered_if_possible(url)
+            if rendered is not None:
+                better = await asyncio.to_thread(extract, rendered)
+                if len(better.body) > len(page.body):
+                    return rendered, better
+        return fetched, page
+
+    async def robots(self, url: str) -> Robots:
+        """Return the rules of an address's host, fetched once. A host that cannot say is not crawled."""
+        parts = urlsplit(url)
+        place = f"{parts.scheme}://{parts.netloc}"
+        if place not in self._robots:
+            self._robots[place] = await self._read_robots(place)
+        return self._robots[place]
+
+    def refusal(self, url: str) -> str | None:
+        """Say why an address may not be fetched, by its host's robots.txt as far as it is known, and by the guard."""
+        parts = urlsplit(url)
+        try:
+            self._guard.check(url)
+        except CrawlRefused as error:
+            return str(error)
+        robots = self._robots.get(f"{parts.scheme}://{parts.netloc}")
+        return robots.refuses(url) if robots is not None else None
+
+    async def listed(self, url: str) -> list[Listed]:
+        """Return the addresses the site lists itself: its sitemaps', then its llms.txt's, then llms-full.txt."""
+        root = urljoin(url, "/")
+        robots = await self.robots(url)
+        sitemaps = [sitemap for entry in robots.sitemaps if (sitemap := canonical(entry, root))]
+        found: dict[str, Listed] = {}
+        for page in await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")]):
+            found.setdefault(page.url, page)
+        for folder in dict.fromkeys((root, urljoin(url, "."))):
+            text = await self._small(urljoin(folder, "llms.txt"))
+            if text is not None and "<html" not in text[:500].decode("utf-8", "replace").lower():
+                for page in read_llms(text.decode("utf-8", "replace"), folder):
+                    found.setdefault(page.url, page)
+                full = urljoin(folder, "llms-full.txt")
+                found.setdefault(full, Listed(full, "llms"))
+        return list(found.values())
+
+    async def _sitemaps(self, waiting: list[str]) -> list[Listed]:
+        found: list[Listed] = []
+        seen: set[str] = set()
+        while waiting and len(seen) < MOST_SITEMAPS:
+            url = waiting.pop(0)
+            if url in seen:
+                continue
+            seen.add(url)
+            data = await self._small(url)
+            if data:
+                pages, further = await asyncio.to_thread(read_sitemap, data, url)
+                found += pages
+                waiting += further
+        return found
+
+    async def _plain(self, url: str, validators: Mapping[str, str]) -> Fetched:
+        turnstile = self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
+        async with turnstile.turn():
+            fetched = await self._http.fetch(url, validators)
+        if fetched.status in WORTH_RETRYING:
+            wait = retry_after(fetched.headers.get("retry-after"))
+            if wait is not None and wait > self._options.longest_wait:
+                reason = f"It answered {fetched.status} and asked to come back in {wait:.0f} s."
+                raise FetchFailed(reason, retry=False, status=fetched.status)
+            if wait:
+                turnstile.pause(wait)
+            raise FetchFailed(f"It answered {fetched.status}.", retry=True, retry_after=wait, status=fetched.status)
+        return fetched
+
+    async def _rendered(self, url: str) -> Fetched:
+        if self._browser is None:
+            from workbench.crawling.browser import Browser
+
+            options = self._options
+            self._browser = Browser(
+                self._guard, timeout=options.timeout, max_bytes=options.max_bytes, cdp_url=self._browser_url
+            )
+        turnstile = self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
+        async with turnstile.turn():
+            return await self._browser.fetch(url)
+
+    async def _rendered_if_possible(self, url: str) -> Fetched | None:
+        """Render a page; where there is no browser, say so once and take the page as it came."""
+        if self.browser_trouble:
+            return None
+        try:
+            return await self._rendered(url)
+        except CrawlRefused as error:
+            if self._browser is not None and not self._browser.is_running:
+                self.browser_trouble = str(error)
+        except FetchFailed:
+            pass
+        return None
+
+    async def _read_robots(self, place: str) -> Robots:
+        try:
+            fetched = await self._followed(f"{place}/robots.txt", Robots())
+        except FetchFailed as error:
+            return unreadable(error.reason)
+        except CrawlRefused as error:
+            return Robots(trouble=str(error))
+        if fetched is None or (400 <= fetched.status < 500 and fetched.status != 429):
+            return Robots()
+        if fetched.status >= 500 or fetched.status == 429:
+            return unreadable(f"It answered {fetched.status}.")
+        return parse(fetched.body.decode("utf-8", "replace"), AGENT_TOKEN)
+
+    async def _small(self, url: str) -> bytes | None:
+        """Fetch a file the site keeps for crawlers; None where it has none."""
+        try:
+            robots = await self.robots(url)
+            fetched = None if robots.refuses(url) else await self._followed(url, robots)
+        except (FetchFailed, CrawlRefused):
+            return None
+        return fetched.body if fetched is not None and fetched.status == 200 else None
+
+    async def _followed(self, url: str, robots: Robots) -> Fetched | None:
+        """Fetch through redirects and a few retries; None where they lead nowhere."""
+        for hop in range(MOST_HOPS + 1):
+            turnstile = self._manners.of(host_of(url), robots.crawl_delay)
+            async with turnstile.turn():
+                fetched = await self._again(url)
+            if fetched.status not in REDIRECTS or hop == MOST_HOPS:
+                return fetched
+            target = canonical(fetched.headers.get("location", ""), url)
+            if target is None:
+                return None
+            url = target
+        return None
+
+    async def _again(self, url: str) -> Fetched:
+        for attempt in range(self._options.retries + 1):
+            try:
+                fetched = await self._http.fetch(url)
+                if fetched.status not in WORTH_RETRYING or attempt == self._options.retries:
+                    return fetched
+            except FetchFailed as error:
+                if not error.retry or attempt == self._options.retries:
+                    raise
+            await asyncio.sleep(self._options.backoff * 2**attempt)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _host_port(netloc: str) -> tuple[str, int | None]:
+    parts = urlsplit(f"//{netloc}")
+    return parts.hostname or "", parts.port

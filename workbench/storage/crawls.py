@@ -1,0 +1,260 @@
+"""Crawls: what each is to do, and every page it met, whole enough to go on after the worker died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from workbench.errors import NotFound
+from workbench.storage.database import Database, clean
+from workbench.storage.statements import statement
+from workbench.types import Value
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPlan:
+    """What a crawl job is to do; ``scope`` is None until the start page said where it lives."""
+
+    job_id: str
+    source_id: str
+    url: str
+    options: Mapping[str, Any]
+    seeded: bool
+    seeds: Sequence[Sequence[Any]]
+    scope: Mapping[str, Any] | None
+    furniture: Sequence[int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """An address that was met; with an ``outcome`` it is over before it began (forbidden, left out)."""
+
+    position: int
+    url: str
+    depth: int
+    parent: str | None
+    via: str
+    lastmod: str | None = None
+    outcome: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for an address, as it is kept until the page is stored."""
+
+    state: str
+    outcome: str | None = None
+    reason: str | None = None
+    attempts: int = 1
+    status_code: int | None = None
+    final_url: str | None = None
+    document_key: str | None = None
+    document_id: str | None = None
+    title: str | None = None
+    media_type: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    content_hash: str | None = None
+    links: tuple[str, ...] = ()
+    blocks: tuple[int, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes | None = None
+    size: int = 0
+    rendered: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What an earlier crawl knows of an address; ``indexed`` when its document is there and searchable."""
+
+    url: str
+    etag: str | None
+    last_modified: str | None
+    lastmod: str | None
+    content_hash: str | None
+    links: Sequence[str]
+    blocks: Sequence[int]
+    title: str | None
+    metadata: Mapping[str, Any]
+    media_type: str | None
+    document_key: str | None
+    size: int
+    outcome: str
+    rendered: bool
+    document_id: str | None
+    indexed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPage(Value):
+    """A page of a crawl, for a person to look at."""
+
+    position: int
+    url: str
+    depth: int
+    parent: str | None
+    via: str
+    state: str
+    outcome: str | None
+    reason: str | None
+    attempts: int
+    status_code: int | None
+    final_url: str | None
+    document_id: str | None
+    passages: int
+    title: str | None
+    media_type: str | None
+    size: int
+    rendered: bool
+    seconds: float
+    fetched_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageCount:
+    """How many pages are in one state with one outcome."""
+
+    state: str
+    outcome: str | None
+    n: int
+    passages: int
+    bytes: int
+
+
+class Crawls:
+    """The tables ``crawl_jobs`` and ``crawl_pages``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, connection: Any, job_id: str, source_id: str, url: str, options: Mapping[str, Any]) -> None:
+        """Write what a job is to do, and its start page, in the caller's transaction."""
+        values = {"job_id": job_id, "source_id": source_id, "url": url, "options": Jsonb(dict(options))}
+        connection.execute(statement("crawl_insert"), values)
+        self._insert(connection, job_id, [NewPage(0, url, 0, None, "start")])
+
+    def plan(self, job_id: str) -> CrawlPlan:
+        """Return what a job is to do. Raises NotFound where it is no crawl."""
+        row = self._database.row(statement("crawl_get"), {"job_id": job_id})
+        if row is None:
+            raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
+        return CrawlPlan(**row)
+
+    def frontier(self, job_id: str) -> list[dict[str, Any]]:
+        """Return what a crawl needs in memory of every page, in order."""
+        return self._database.rows(statement("page_frontier"), {"job_id": job_id})
+
+    def memory(self, source_id: str, job_id: str, index: str) -> dict[str, Remembered]:
+        """Return what earlier crawls of a source know, by address."""
+        parameters = {"source_id": source_id, "job_id": job_id, "index": index}
+        return {row["url"]: Remembered(**row) for row in self._database.rows(statement("page_memory"), parameters)}
+
+    def fetched(self, job_id: str, position: int, answer: Answer, log: str = "") -> None:
+        """Keep what came back for an address, with a line of the job's log."""
+        values = {name: getattr(answer, name) for name in Answer.__dataclass_fields__ if name != "body"}
+        values |= {"links": list(answer.links), "blocks": list(answer.blocks), "metadata": dict(answer.metadata)}
+        values = clean(values) | {"job_id": job_id, "position": position, "body": answer.body}
+        values |= {"links": Jsonb(values["links"]), "metadata": Jsonb(values["metadata"])}
+        with self._database.transaction() as connection:
+            connection.execute(statement("page_fetched"), values)
+            if log:
+                level = "error" if answer.outcome == "failed" else "info"
+                line = clean({"job_id": job_id, "level": level, "message": log})
+                connection.execute(statement("job_log_add"), line)
+
+    def attempted(self, job_id: str, position: int, attempts: int, reason: str) -> None:
+        """Note a try that is worth another one."""
+        values = {"job_id": job_id, "position": position, "attempts": attempts, "reason": reason}
+        self._database.rows(statement("page_attempted"), values)
+
+    def expanded(
+        self,
+        job_id: str,
+        position: int,
+        pages: Sequence[NewPage],
+        *,
+        seeded: tuple[Mapping[str, Any], Sequence[Sequence[Any]]] | None = None,
+    ) -> None:
+        """Take the addresses a page leads to into the frontier; ``seeded`` is the scope and what the site lists."""
+        with self._database.transaction() as connection:
+            connection.execute(statement("page_expanded"), {"job_id": job_id, "position": position})
+            self._insert(connection, job_id, pages)
+            if seeded is not None:
+                values = {
+                    "job_id": job_id,
+                    "scope": Jsonb(dict(seeded[0])),
+                    "seeds": Jsonb([list(s) for s in seeded[1]]),
+                }
+                connection.execute(statement("crawl_seeded"), values)
+
+    def admit(self, job_id: str, pages: Sequence[NewPage]) -> None:
+        """Take addresses into the frontier that no page led to."""
+        with self._database.transaction() as connection:
+            self._insert(connection, job_id, pages)
+
+    def settle(self, job_id: str, position: int, outcome: str, reason: str | None) -> None:
+        """Note how it ended for a page."""
+        values = {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason}
+        self._database.rows(statement("page_settled"), values)
+
+    def stored(self, connection: Any, job_id: str, position: int, document_id: str, index: str) -> None:
+        """Note that a page's document is written, in the transaction that writes it."""
+        values = {"job_id": job_id, "position": position, "document_id": document_id, "index": index}
+        connection.execute(statement("page_stored"), values)
+
+    def unchanged(self, job_id: str, position: int) -> None:
+        """Note that the document there is holds the same text."""
+        self._database.rows(statement("page_unchanged"), {"job_id": job_id, "position": position})
+
+    def requeue(self, job_id: str, position: int, metadata: Mapping[str, Any]) -> None:
+        """Fetch a page once more, from nothing."""
+        values = {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))}
+        self._database.rows(statement("page_requeue"), values)
+
+    def retry_failed(self, job_id: str) -> int:
+        """Let the failed pages wait for another try; returns how many there are."""
+        return len(self._database.rows(statement("pages_retry_failed"), {"job_id": job_id}))
+
+    def set_furniture(self, job_id: str, furniture: Iterable[int]) -> None:
+        """Keep the lines that repeat on most pages."""
+        self._database.rows(statement("crawl_furniture"), {"job_id": job_id, "furniture": sorted(furniture)})
+
+    def bodies(self, job_id: str, positions: Sequence[int]) -> list[dict[str, Any]]:
+        """Return the texts of pages that wait to be stored, with what is known of each."""
+        return self._database.rows(statement("page_body"), {"job_id": job_id, "positions": list(positions)})
+
+    def blocks(self, job_id: str, positions: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
+        """Return (address, paragraph hashes) of pages, in order."""
+        rows = self._database.rows(statement("page_blocks"), {"job_id": job_id, "positions": list(positions)})
+        return [(row["url"], tuple(row["blocks"])) for row in rows]
+
+    def pages(
+        self, job_id: str, *, outcome: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> list[CrawlPage]:
+        """Return the pages of a crawl in the order they were met."""
+        parameters = {"job_id": job_id, "outcome": outcome, "limit": limit, "offset": offset}
+        return [CrawlPage(**row) for row in self._database.rows(statement("page_list"), parameters)]
+
+    def counts(self, job_id: str) -> list[PageCount]:
+        """Return how many pages there are of each state and outcome."""
+        return [PageCount(**row) for row in self._database.rows(statement("page_counts"), {"job_id": job_id})]
+
+    def document(self, source_id: str, key: str) -> str | None:
+        """Return the id of a source's document by its key (the page's address), or None."""
+        row = self._database.row(statement("crawl_document"), {"source_id": source_id, "key": key})
+        return row["id"] if row else None
+
+    def _insert(self, connection: Any, job_id: str, pages: Sequence[NewPage]) -> None:
+        if pages:
+            rows = [
+                clean({name: getattr(page, name) for name in NewPage.__dataclass_fields__}) | {"job_id": job_id}
+                for page in pages
+            ]
+            with connection.cursor() as cursor:
+                cursor.executemany(statement("page_insert"), rows)

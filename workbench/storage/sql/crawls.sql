@@ -1,0 +1,93 @@
+-- crawl_insert: what a crawl job is to do
+INSERT INTO crawl_jobs (job_id, source_id, url, options, furniture) VALUES (%(job_id)s, %(source_id)s, %(url)s, %(options)s,
+    (SELECT c.furniture FROM crawl_jobs c JOIN jobs j ON j.id = c.job_id
+     WHERE c.source_id = %(source_id)s AND c.furniture IS NOT NULL ORDER BY j.created_at DESC LIMIT 1))
+
+-- crawl_get: what a crawl job is to do, and where it is
+SELECT * FROM crawl_jobs WHERE job_id = %(job_id)s
+
+-- crawl_seeded: the crawl knows where it keeps to and what the site lists itself
+UPDATE crawl_jobs SET seeded = true, scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
+
+-- crawl_furniture: the lines that repeat on most pages
+UPDATE crawl_jobs SET furniture = %(furniture)s WHERE job_id = %(job_id)s
+
+-- page_insert: an address that was met, in the order of a breadth-first walk
+INSERT INTO crawl_pages (job_id, position, url, depth, parent, via, lastmod, state, outcome, reason, expanded)
+VALUES (%(job_id)s, %(position)s, %(url)s, %(depth)s, %(parent)s, %(via)s, %(lastmod)s,
+    CASE WHEN %(outcome)s::text IS NULL THEN 'queued' ELSE 'done' END, %(outcome)s, %(reason)s, %(outcome)s::text IS NOT NULL)
+
+-- page_frontier: what a crawl needs in memory of every page; links only where they are still to be taken up
+SELECT position, url, depth, via, lastmod, state, outcome, expanded, attempts, content_hash, document_key, document_id, size,
+    body IS NOT NULL AS has_body, media_type, metadata, CASE WHEN expanded THEN '[]'::jsonb ELSE links END AS links
+FROM crawl_pages WHERE job_id = %(job_id)s ORDER BY position
+
+-- page_fetched: what came back for an address
+UPDATE crawl_pages SET state = %(state)s, outcome = %(outcome)s, reason = %(reason)s, attempts = %(attempts)s,
+    status_code = %(status_code)s, final_url = %(final_url)s, document_key = %(document_key)s, document_id = %(document_id)s,
+    title = %(title)s, media_type = %(media_type)s, etag = %(etag)s, last_modified = %(last_modified)s,
+    content_hash = %(content_hash)s, links = %(links)s, blocks = %(blocks)s, metadata = %(metadata)s, body = %(body)s,
+    size = %(size)s, rendered = %(rendered)s, seconds = %(seconds)s, fetched_at = now()
+WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- page_attempted: a try that is worth another one
+UPDATE crawl_pages SET attempts = %(attempts)s, reason = %(reason)s WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- page_expanded: the page's links are in the frontier now
+UPDATE crawl_pages SET expanded = true WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- page_settled: how it ended for a page
+UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, reason = %(reason)s, body = NULL,
+    document_id = CASE WHEN %(outcome)s = 'unchanged' THEN document_id END
+WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- page_stored: the page's document was written, in the same transaction
+UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, document_id = d.id,
+    outcome = CASE WHEN d.created_at = d.updated_at THEN 'added' ELSE 'changed' END,
+    passages = coalesce((SELECT i.passages FROM index_documents i WHERE i.document_id = d.id AND i.index_name = %(index)s), 0)
+FROM documents d WHERE d.id = %(document_id)s AND p.job_id = %(job_id)s AND p.position = %(position)s
+
+-- page_unchanged: the document there is holds the same text
+UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, outcome = 'unchanged', document_id = d.id
+FROM crawl_jobs c, documents d WHERE c.job_id = p.job_id AND d.source_id = c.source_id AND d.key = p.document_key
+  AND p.job_id = %(job_id)s AND p.position = %(position)s
+
+-- page_requeue: fetch it once more, from nothing
+UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, body = NULL, metadata = %(metadata)s
+WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- pages_retry_failed: let the failed pages wait for another try
+UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, expanded = false
+WHERE job_id = %(job_id)s AND outcome = 'failed' RETURNING position
+
+-- page_body: the text of a page that waits to be stored
+SELECT position, url, depth, parent, title, metadata, media_type, document_key, final_url, links, body, rendered, fetched_at
+FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s) ORDER BY position
+
+-- page_blocks: what pages are compared by
+SELECT url, blocks FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s)
+ORDER BY array_position(%(positions)s::integer[], position)
+
+-- page_list: pages for a person to look at; NULL parameters do not narrow
+SELECT position, url, depth, parent, via, state, outcome, reason, attempts, status_code, final_url, document_id, passages, title,
+    media_type, size, rendered, seconds, fetched_at
+FROM crawl_pages WHERE job_id = %(job_id)s AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
+ORDER BY position LIMIT %(limit)s OFFSET %(offset)s
+
+-- page_counts: how many pages a crawl has of each state and outcome
+SELECT state, outcome, count(*) AS n, coalesce(sum(passages), 0)::bigint AS passages, coalesce(sum(size), 0)::bigint AS bytes
+FROM crawl_pages WHERE job_id = %(job_id)s GROUP BY state, outcome
+
+-- page_memory: what the latest crawl that fetched it knows of each address of a source, with the document's present version
+SELECT DISTINCT ON (p.url) p.url, p.etag, p.last_modified, p.lastmod, p.content_hash, p.links, p.blocks, p.title, p.metadata,
+    p.media_type, p.document_key, p.size, p.outcome, p.rendered, d.id AS document_id,
+    d.id IS NOT NULL AND d.content_hash = i.content_hash AS indexed
+FROM crawl_pages p JOIN crawl_jobs c ON c.job_id = p.job_id
+    LEFT JOIN documents d ON d.source_id = c.source_id AND d.key = p.document_key
+    LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
+WHERE c.source_id = %(source_id)s AND p.job_id <> %(job_id)s AND p.state = 'done'
+  AND p.outcome IN ('added', 'changed', 'unchanged', 'duplicate')
+ORDER BY p.url, p.fetched_at DESC NULLS LAST
+
+-- crawl_document: a source's document by its key
+SELECT id FROM documents WHERE source_id = %(source_id)s AND key = %(key)s

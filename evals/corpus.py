@@ -59,6 +59,8 @@ def index_corpus(
     model = wb.corpus.index(like)
     corpus = dataset.corpus
     if corpus is None:
+        if wb.indexes.missing(model.name):
+            wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
         return _own(wb, model)
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, dataset.name, corpus).id
     index = _index(wb, source_id, corpus.hash, model)
@@ -108,13 +110,17 @@ def _fill(
     return tuple(f"{failure.path}: {failure.error}" for failure in report.failures)
 
 
-def _own(wb: Workbench, index: Index) -> IndexedCorpus:
-    """The person's own sources: their hash changes with any document."""
-    counted = wb.corpus.indexes.counted(index.name)
+def own_hash(wb: Workbench) -> str:
+    """Hash the person's own documents: any one added, changed or deleted changes it."""
     digest = hashlib.sha256()
     for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
         digest.update(f"{document.id} {document.content_hash}\n".encode())
-    return IndexedCorpus(counted, digest.hexdigest(), counted.documents_count, {})
+    return digest.hexdigest()
+
+
+def _own(wb: Workbench, index: Index) -> IndexedCorpus:
+    counted = wb.corpus.indexes.counted(index.name)
+    return IndexedCorpus(counted, own_hash(wb), counted.documents_count, {})
 
 
 def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:

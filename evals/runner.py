@@ -11,6 +11,7 @@ import numpy as np
 from evals.corpus import IndexedCorpus
 from evals.dataset import Dataset, Question
 from evals.metrics import DEFAULT_METRICS, check_metrics, depth, means, measure
+from evals.spans import span_measures
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.strategies import STRATEGIES, check_parameters
 from workbench.types import Passage, Progress, Value
@@ -18,6 +19,7 @@ from workbench.workbench import Workbench
 
 OnProgress = Callable[[Progress], None]
 ASKED = 10  # passages of the search that is timed: what a person asks for
+SPANS_AT = 5  # passages that span metrics look at, as chunking_evaluation does
 DEEPER = (50, 200)  # passages of the searches that bring the remaining documents; 200 is the most a search gives
 
 
@@ -126,7 +128,19 @@ def scored(
     """Measure what a strategy answered."""
     qrels = {question.id: dataset.qrels[question.id] for question in dataset.answerable}
     rankings = {key: answer.documents for key, answer in answers.items()}
-    return StrategyRun(strategy, parameters, answers, measure(qrels, rankings, metrics))
+    values = measure(qrels, rankings, metrics) | _span_values(dataset, answers)
+    return StrategyRun(strategy, parameters, answers, values)
+
+
+def _span_values(dataset: Dataset, answers: Mapping[str, Answer]) -> dict[str, dict[str, float]]:
+    """Measure the first passages by characters, for the questions whose answers were judged as spans."""
+    values: dict[str, dict[str, float]] = {}
+    for key, spans in dataset.spans.items():
+        first = answers[key].passages[:SPANS_AT] if key in answers else ()
+        relevant = [(span.document, span.start or 0, span.end or 0) for span in spans]
+        for name, value in span_measures(relevant, [(hit.document, hit.start, hit.end) for hit in first]).items():
+            values.setdefault(f"{name}@{SPANS_AT}", {})[key] = value
+    return values
 
 
 def ask(

@@ -1,0 +1,36 @@
+"""Hashes that say whether a stored run still stands: of the code that ranks, and of everything else it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import workbench
+
+# What decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
+RANKS = ("retrieval/**/*.py", "models/*.py", "storage/vector_store.py", "storage/sql/search.sql")
+
+
+@cache
+def code_hash() -> str:
+    """Return the hash of the source code that ranks; another version of it may answer otherwise."""
+    root = Path(workbench.__file__).parent
+    digest = hashlib.sha256()
+    for pattern in RANKS:
+        for path in sorted(root.glob(pattern)):
+            digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def strategy_hash(strategy: str, parameters: Mapping[str, Any]) -> str:
+    """Hash a strategy with all its parameters and the code that runs it."""
+    return hash_of([strategy, sorted(parameters.items()), code_hash()])
+
+
+def hash_of(value: Any) -> str:
+    """Hash anything JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

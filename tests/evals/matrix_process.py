@@ -1,0 +1,20 @@
+"""Run one experiment in a process of its own, saying each step, so that a test can kill it in the middle."""
+
+import sys
+
+from evals.experiments import Experiments
+from workbench.settings import Settings
+from workbench.types import Progress
+from workbench.workbench import Workbench
+
+
+def say(progress: Progress) -> None:
+    """Tell the parent how far it is; it reads line by line."""
+    print(progress.done, flush=True)
+
+
+if __name__ == "__main__":
+    home, url, experiment_id = sys.argv[1:]
+    settings = Settings(home=home, database_url=url, embedding_model="hash", _env_file=None)  # pyright: ignore
+    with Workbench.open(settings=settings) as workbench:
+        Experiments(workbench).run(experiment_id, on_progress=say)

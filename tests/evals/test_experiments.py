@@ -1,0 +1,179 @@
+"""Experiments: nothing is asked twice, whatever stops them, and nothing unlike is compared."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.datasets import load_dataset
+from evals.experiments import Cell, Experiments, matrix
+from evals.leaderboard import by_question, changes, check_same_ground, leaderboard, pareto_front, to_csv
+from tests.evals.conftest import TEXTS, WriteDataset
+from workbench import Workbench
+from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound
+from workbench.settings import Settings
+
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "lagoon")
+MANY = {word: (word.title(), f"The {word} is described here. Nothing else is.") for word in WORDS}
+ASKED = {f"q{n:02}": (f"Where is the {word}?", {word: 1}) for n, word in enumerate(WORDS)}
+STRATEGIES = ("vector", "keyword", "hybrid", "rerank")
+
+
+@pytest.fixture
+def experiments(wb: Workbench) -> Experiments:
+    for name, size in (("small", 16), ("large", 100)):
+        wb.indexes.create(name, chunker="sentence", options={"size": size})
+    return Experiments(wb)
+
+
+@pytest.fixture
+def animals(experiments: Experiments, beir: WriteDataset) -> str:
+    return experiments.datasets.add(load_dataset(beir())).id
+
+
+def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
+    experiments: Experiments, beir: WriteDataset, make_settings: Callable[..., Settings]
+) -> None:
+    dataset = experiments.datasets.add(load_dataset(beir(MANY, ASKED))).id
+    cells = matrix(STRATEGIES, (None, "small", "large"))
+    made = experiments.create("3 x 4", dataset, cells)
+    settings = make_settings()
+    assert settings.database_url is not None
+    words = [str(settings.home), settings.database_url.get_secret_value(), made.id]
+    module = [sys.executable, "-W", "ignore", "-m", "tests.evals.matrix_process", *words]
+    known = []
+    for kill_at in (40, 90):
+        with subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
+            assert process.stdout is not None
+            assert any(int(line) >= kill_at for line in process.stdout)
+            process.send_signal(signal.SIGKILL)
+        known.append(answers_of(experiments, made.id))
+    done = experiments.run(made.id)
+    assert 32 <= known[0] < known[1] < 144
+    assert done.status == "done"
+    assert done.message == f"{144 - known[1]} questions asked; {known[1]} answers were there already."
+    assert [result.status for result in experiments.results(made.id)] == ["done"] * 12
+
+
+def answers_of(experiments: Experiments, experiment_id: str) -> int:
+    """Count what an experiment has stored."""
+    query = "SELECT count(*) AS n FROM eval_answers JOIN experiment_runs USING (run_id) WHERE experiment_id = %s"
+    with experiments._wb.corpus.database.transaction() as connection:
+        row = connection.execute(query, (experiment_id,)).fetchone()
+    return int(row["n"]) if row else 0
+
+
+def test_what_is_unchanged_is_not_run_again_and_judging_more_costs_no_run(
+    experiments: Experiments, animals: str
+) -> None:
+    first = experiments.run(experiments.create("first", animals, matrix(["vector", "keyword"])).id)
+    experiments.datasets.judge(animals, "q1", "dogs", "partly")
+    second = experiments.run(experiments.create("second", animals, matrix(["keyword", "hybrid"])).id)
+    assert first.message.startswith("10 questions asked; 0 answers")
+    assert second.message.startswith("5 questions asked; 5 answers")
+    ranked = [result.run.values["recall@10"]["q1"] for result in experiments.results(second.id) if result.run]
+    assert len(ranked) == 2 and second.dataset_version == first.dataset_version + 1
+
+
+def test_another_parameter_is_another_run(experiments: Experiments, animals: str) -> None:
+    weights = [{"vector_weight": 0.0}, {"vector_weight": 1.0}]
+    made = experiments.create("weights", animals, matrix(["hybrid"], parameters={"hybrid": weights}))
+    assert experiments.run(made.id).message.startswith("10 questions asked")
+    labels = [result.cell.label for result in experiments.results(made.id)]
+    assert labels == ["hybrid vector_weight=0.0", "hybrid vector_weight=1.0"]
+
+
+def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experiments, animals: str) -> None:
+    made = experiments.create("stop", animals, matrix(["keyword", "vector"]))
+    looks = iter(range(100))
+    with pytest.raises(Cancelled):
+        experiments.run(made.id, should_stop=lambda: next(looks) > 6)
+    assert experiments.get(made.id).status == "stopped"
+    kept = answers_of(experiments, made.id)
+    assert 0 < kept < 10
+    assert experiments.run(made.id).message.startswith(f"{10 - kept} questions asked; {kept} answers")
+
+
+def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_go_on(experiments: Experiments, animals: str) -> None:
+    made = experiments.create("needs a scope", animals, matrix(["scoped", "keyword"]))
+    done = experiments.run(made.id)
+    failed, fine = experiments.results(made.id)
+    assert done.message.startswith("1 of 2 runs failed. ")
+    assert (failed.status, failed.run, fine.status) == ("failed", None, "done")
+    assert failed.error is not None and "needs a scope" in failed.error
+    assert [line.status for line in leaderboard([failed, fine], "ndcg@10")] == ["done", "failed"]
+
+
+def test_the_leaderboard_compares_every_run_with_the_best(experiments: Experiments, beir: WriteDataset) -> None:
+    dataset = experiments.datasets.add(load_dataset(beir(MANY, ASKED))).id
+    made = experiments.create("board", dataset, matrix(["keyword", "vector"], ("small",)))
+    experiments.run(made.id)
+    results = experiments.results(made.id)
+    lines = leaderboard(results, "ndcg@10")
+    assert lines[0].against_best is None and lines[1].against_best is not None
+    assert lines[0].interval[0] <= lines[0].metrics["ndcg@10"] <= lines[0].interval[1]
+    assert any(line.on_front for line in lines) and all(line.index_bytes > 0 for line in lines)
+    assert to_csv(lines).splitlines()[1].startswith(lines[0].label)
+    assert by_question(results, "hit@1")["q00"].keys() == {"keyword on small", "vector on small"}
+    assert changes(results[0], results[0], "ndcg@10") == []
+
+
+def test_a_metric_that_was_not_measured_is_refused(experiments: Experiments, animals: str) -> None:
+    made = experiments.create("few", animals, matrix(["keyword"]), metrics=["ndcg@10"])
+    experiments.run(made.id)
+    with pytest.raises(InvalidInput, match="recall@10 was not measured"):
+        leaderboard(experiments.results(made.id), "recall@10")
+
+
+def test_experiments_on_other_ground_are_not_compared(
+    experiments: Experiments, animals: str, beir: WriteDataset
+) -> None:
+    other = experiments.datasets.add(load_dataset(beir(MANY, ASKED, name="other"))).id
+    one = experiments.create("one", animals, matrix(["keyword"]))
+    two = experiments.create("two", other, matrix(["keyword"]))
+    experiments.datasets.judge(animals, "q1", "dogs", "partly")
+    three = experiments.create("three", animals, matrix(["keyword"]))
+    for second, says in ((two, "different corpora"), (three, "other questions or judgments")):
+        with pytest.raises(InvalidInput, match=says):
+            check_same_ground(one, second)
+
+
+def test_a_persons_own_documents_can_be_measured_until_they_change(
+    wb: Workbench, experiments: Experiments, folder: Callable[..., Path]
+) -> None:
+    files = {f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}
+    wb.ingest(folder(files), source="Animals")
+    dataset = experiments.datasets.create("Mine").id
+    (question,) = experiments.datasets.add_questions(dataset, ["cats purr"])
+    cats = next(document.id for document in wb.knowledge.documents() if document.title == "Cats")
+    experiments.datasets.judge(dataset, question.id, cats, "relevant", start=0, end=6)
+    made = experiments.create("mine", dataset, matrix(["keyword"], (None, "small")))
+    experiments.run(made.id)
+    runs = [result.run for result in experiments.results(made.id)]
+    assert [(run.means["hit@1"], run.means["span-recall@5"]) for run in runs if run] == [(1.0, 1.0), (1.0, 1.0)]
+    wb.ingest(folder({"new.md": "# New\n\nSomething new."}), source="More")
+    with pytest.raises(Conflict, match="start a new one"):
+        experiments.run(made.id)
+
+
+def test_wrong_plans_are_refused(experiments: Experiments, animals: str) -> None:
+    empty = experiments.datasets.create("Empty").id
+    for strategies, parameters in ((["fastest"], {}), ([], {}), (["hybrid"], {"hybrid": [{"weight": 1}]})):
+        with pytest.raises(InvalidInput):
+            matrix(strategies, parameters=parameters)
+    with pytest.raises(InvalidInput, match="judge some first"):
+        experiments.create("x", empty, [Cell("keyword")])
+    with pytest.raises(NotFound, match="Index not found"):
+        experiments.create("x", animals, [Cell("keyword", index="nowhere")])
+    with pytest.raises(NotFound, match="Experiment not found"):
+        experiments.run("exp_none")
+
+
+def test_the_front_holds_what_nothing_beats_in_both() -> None:
+    assert pareto_front([(0.9, 50), (0.8, 10), (0.7, 20), (0.9, 50), (0.9, 60)]) == [0, 1]
+    assert pareto_front([]) == []

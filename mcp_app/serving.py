@@ -63,7 +63,8 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     gate = gate_for(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # named TCP, because asyncio turns off Nagle's delay (40 ms an answer) only for sockets that say so
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))

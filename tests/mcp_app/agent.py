@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from mcp_app.server import WorkbenchServer
 
@@ -27,9 +28,15 @@ class Agent:
 
         async def connected() -> Any:
             async with Client(self.server, mode=self.mode) as client:
-                return await script(client)
+                try:
+                    return await script(client), None
+                except MCPError as error:  # raised outside, else it comes wrapped in the client's task group
+                    return None, error
 
-        return asyncio.run(connected())
+        answer, error = asyncio.run(connected())
+        if error is not None:
+            raise error
+        return answer
 
     def text(self, tool: str, **arguments: Any) -> str:
         """Return the one text block of an answer."""

@@ -36,7 +36,7 @@ def test_an_absolute_path_inside_is_found(roots: FileRoots) -> None:
     "given", ["../out.md", "sub/../../out.md", "/etc/passwd", "link.md", "way/out.md", ".env", "../no-such-file"]
 )
 def test_what_lies_outside_or_is_hidden_is_refused(roots: FileRoots, given: str) -> None:
-    with pytest.raises(Refused, match="Not allowed: .* lies outside the allowed folders"):
+    with pytest.raises(Refused, match=r"Not allowed: .* lies outside the allowed folders"):
         roots.file(given)
 
 

@@ -137,12 +137,11 @@ ERRORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", ERRORS)
-def test_an_error_has_its_sentence(agent: Agent, case: str) -> None:
-    tool, arguments, error, suggestion = ERRORS[case]
-    found = agent.failure(tool, **arguments)
-    assert found["error"] == error
-    assert suggestion in found["suggestion"]
+def test_every_error_has_its_sentence(agent: Agent) -> None:
+    for case, (tool, arguments, error, suggestion) in ERRORS.items():
+        found = agent.failure(tool, **arguments)
+        assert found["error"] == error, case
+        assert suggestion in found["suggestion"], case
 
 
 @pytest.mark.parametrize("search_type", ["vector", "hybrid", "rerank"])

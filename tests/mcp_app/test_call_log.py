@@ -1,0 +1,58 @@
+"""What is kept of a call, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp_app.server import create_server
+from tests.mcp_app.agent import Agent
+from workbench import Workbench
+from workbench.settings import Settings
+
+
+def test_a_search_is_kept_with_question_scope_time_and_count(agent: Agent, wb: Workbench) -> None:
+    wb.documents.create(text="Some words.", title="T")
+    text = agent.text("search_knowledge_base", query="words", match_count=3)
+    (call,) = wb.tool_calls.list()
+    assert (call.tool, call.query, call.results, call.zero_result, call.error) == (
+        "search_knowledge_base", "words", 1, False, None,
+    )  # fmt: skip
+    assert call.argument_sizes == {"query": 7, "match_count": 1}
+    assert call.answer_chars == len(text)
+    assert call.duration_ms > 0
+
+
+def test_a_search_without_a_result_can_be_looked_for(agent: Agent, wb: Workbench) -> None:
+    wb.documents.create(text="Some words.", title="T")
+    agent("search_knowledge_base", query="words")
+    agent("rag_search_global_knowledge", query="nothing here", tags=["none"])
+    (call,) = wb.tool_calls.list(zero_only=True)
+    assert (call.query, call.scope) == ("nothing here", {"tags": ["none"]})
+
+
+def test_a_failed_call_is_kept_with_its_error(agent: Agent, wb: Workbench) -> None:
+    agent.failure("search_knowledge_base", query="q", search_type="odd")
+    assert wb.tool_calls.list()[0].error == "Invalid search_type: odd"
+
+
+def test_a_documents_text_is_kept_by_size_only(agent: Agent, wb: Workbench) -> None:
+    agent("manage_document", action="create", content="A secret text.", title="T")
+    (call,) = wb.tool_calls.list()
+    assert call.argument_sizes["content"] == len('"A secret text."')
+    assert "secret" not in str(call.to_dict())
+    assert wb.tool_calls.list(queries_only=True) == []
+
+
+def test_the_log_is_off_by_the_setting(make_settings: Callable[..., Settings]) -> None:
+    with Workbench.open(settings=make_settings(mcp_log_calls=False)) as workbench:
+        Agent(create_server(workbench))("rag_get_available_sources")
+        assert workbench.tool_calls.count() == 0
+
+
+def test_calls_are_newest_first_counted_and_forgotten(agent: Agent, wb: Workbench) -> None:
+    for query in ("one", "two"):
+        agent("search_knowledge_base", query=query)
+    assert [call.query for call in wb.tool_calls.list()] == ["two", "one"]
+    assert wb.tool_calls.count(tool="search_knowledge_base") == 2
+    wb.tool_calls.clear()
+    assert wb.tool_calls.count() == 0

@@ -1,0 +1,81 @@
+"""Two projects with the same words, a folder, a tag, a source: nobody sees what is not theirs, nobody gets too few."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mcp_app.agent import Agent
+from workbench import Workbench
+from workbench.ingestion.incoming import text_item
+
+WORDS = "payment refund ledger invoice"
+
+
+@pytest.fixture
+def crowd(wb: Workbench) -> dict[str, str]:
+    """Four sources of 12 documents each that all hold the same words; returns source ids by name."""
+    for project in ("proj_a", "proj_b"):
+        wb.projects.create(project.upper(), id=project)
+        wb.projects.create_folder(project, "Payments")
+    places = {
+        "a": {"project": "proj_a"},
+        "a folder": {"project": "proj_a", "folder": "Payments"},
+        "b": {"project": "proj_b", "folder": "Payments", "tags": ["money"]},
+        "global": {"tags": ["money"]},
+    }
+    ids = {}
+    for name, place in places.items():
+        ids[name] = wb.knowledge.create_source(f"Source {name}", **place).id
+        items = [text_item(f"{n}", f"{WORDS} {name} {n}", title=f"{name} {n}") for n in range(12)]
+        wb.knowledge.ingest_items(ids[name], items)
+    return ids
+
+
+CASES = {
+    "one project": ("rag_search_project_knowledge", {"project_id": "proj_a"}, {"a", "a folder"}),
+    "one folder": ("rag_search_project_knowledge", {"project_id": "proj_a", "folder_name": "Payments"}, {"a folder"}),
+    "the folder of the same name": (
+        "rag_search_project_knowledge", {"project_id": "proj_b", "folder_name": "Payments"}, {"b"},
+    ),
+    "global": ("rag_search_global_knowledge", {}, {"global"}),
+    "a tag that a project's source has too": ("rag_search_global_knowledge", {"tags": ["money"]}, {"global"}),
+    "project and global": ("rag_search_knowledge_base", {"project_id": "proj_b"}, {"b", "global"}),
+    "scope project": ("rag_search_knowledge_base", {"scope": "project", "project_id": "proj_b"}, {"b"}),
+    "one source by title": ("rag_search_knowledge_base", {"source_id": "Source a folder"}, {"a folder"}),
+}  # fmt: skip
+
+
+def test_every_scope_sees_its_own_and_finds_as_many_as_asked(agent: Agent, crowd: dict[str, str]) -> None:
+    for case, (tool, arguments, allowed) in CASES.items():
+        found = agent(tool, query=WORDS, match_count=10, **arguments)
+        assert {result["source_id"] for result in found["results"]} <= {crowd[name] for name in allowed}, case
+        assert (len(found["results"]), found["under_filled"]) == (10, False), case
+
+
+def test_a_source_filter_is_part_of_every_search(agent: Agent, crowd: dict[str, str]) -> None:
+    for search_type in ("vector", "hybrid", "rerank"):
+        asked = {"query": WORDS, "source_id": crowd["a"], "search_type": search_type, "match_count": 10}
+        found = agent("search_knowledge_base", **asked)
+        assert found["count"] == 10
+        assert {hit["metadata"]["source_id"] for hit in found["results"]} == {crowd["a"]}
+
+
+def test_another_projects_source_is_not_reachable_through_a_project(agent: Agent, crowd: dict[str, str]) -> None:
+    asked = {"query": WORDS, "scope": "project", "project_id": "proj_a", "source_id": crowd["b"]}
+    assert agent("rag_search_knowledge_base", **asked)["results"] == []
+
+
+def test_odd_names_are_unknown_and_nothing_else(agent: Agent, crowd: dict[str, str]) -> None:
+    for odd in ("' OR '1'='1", "100%", "a\x00b", "🐈", '"', "%s"):
+        assert "not found" in agent.failure("rag_search_project_knowledge", query=WORDS, project_id=odd)["error"]
+        assert "not found" in agent.failure("search_knowledge_base", query=WORDS, source_id=odd)["error"]
+        assert agent("rag_search_global_knowledge", query=WORDS, tags=[odd])["results"] == []
+
+
+def test_a_long_document_does_not_crowd_out_the_others(agent: Agent, wb: Workbench) -> None:
+    source = wb.knowledge.create_source("Crowded").id
+    wb.documents.create(text="\n\n".join(f"# Part {n}\n\n{WORDS} {n} " * 30 for n in range(60)), source=source)
+    others = [text_item(f"{n}", f"A {WORDS.split()[0]} {n} among other words.", title=f"{n}") for n in range(4)]
+    wb.knowledge.ingest_items(source, others)
+    found = agent("rag_search_knowledge_base", query=WORDS, source_id=source, match_count=5)
+    assert len({result["page_id"] for result in found["results"]}) == 5

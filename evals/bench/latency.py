@@ -67,7 +67,7 @@ class Bench:
         def run(question: Question) -> Any:
             parameters = {"vector": vector_literal(question[1]), "limit": limit}
             with self._store.reading() as connection:
-                return connection.execute(statement("vector_everything", self._index.name), parameters).fetchall()
+                return connection.execute(statement("bench_nearest", self._index.name), parameters).fetchall()
 
         return run
 
@@ -77,9 +77,9 @@ class Bench:
 
         weights = {}
         with self._store.reading() as connection:
-            totals = self._store.totals(connection)
             for text, _ in self.questions:
-                weights[text] = weigh(self._store.query_terms(connection, text), totals)
+                totals, terms = self._store.query_terms(connection, text)
+                weights[text] = weigh(terms, totals)
 
         def run(question: Question) -> Any:
             parameters = {**weights[question[0]].parameters(), "limit": limit}

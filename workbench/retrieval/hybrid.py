@@ -65,14 +65,14 @@ def complete_scores(
     request: Request, connection: Any, query: str, words: Words, cosines: dict[int, float], bm25: dict[int, float]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return both legs' scores for the union of their candidates."""
-    store, vector = request.store, request.encoded(query).vector
-    without_cosine = sorted(bm25.keys() - cosines.keys())
-    without_bm25 = sorted(cosines.keys() - bm25.keys())
-    if without_cosine:
-        cosines = cosines | store.cosines(connection, vector, without_cosine)
-    if without_bm25:
-        bm25 = bm25 | store.term_scores(connection, words.weights, without_bm25)
-    return cosines, bm25
+    unknown = sorted(cosines.keys() ^ bm25.keys())
+    if not unknown:
+        return cosines, bm25
+    vector = request.encoded(query).vector
+    found = request.store.both_scores(connection, vector, words.weights, unknown)
+    cosines = cosines | {key: cosine for key, (cosine, _) in found.items()}
+    bm25 = bm25 | {key: score for key, (_, score) in found.items() if score is not None}
+    return cosines, {key: score for key, score in bm25.items() if key in cosines}  # some may be deleted by now
 
 
 def fuse(

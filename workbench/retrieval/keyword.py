@@ -39,8 +39,7 @@ def read_words(request: Request, connection: Any, query: str) -> Words:
 
 def _read_words(request: Request, connection: Any, query: str) -> Words:
     with request.trace.stage("keyword"):
-        totals = request.store.totals(connection)
-        terms = tuple(request.store.query_terms(connection, query))
+        totals, terms = request.store.query_terms(connection, query)
     if not terms:
         request.trace.note("keyword: the question has no words to look up")
     elif not any(term.id is not None for term in terms):

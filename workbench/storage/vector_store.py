@@ -157,18 +157,17 @@ class PassageStore(PGVectorStore):
         with self._reader.reading() as connection:
             yield connection
 
-    def totals(self, connection: Any) -> IndexTotals:
-        """Return the index's size as BM25 needs it."""
-        row = self._all(connection, "index_totals", {"index": self._index.name})[0]
-        return IndexTotals(int(row["passages"]), float(row["average_length"]), tuple(row["languages"]))
-
-    def query_terms(self, connection: Any, query: str) -> list[QueryTerm]:
-        """Return the query's terms in every language the index holds."""
+    def query_terms(self, connection: Any, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
+        """Return the index's size and the query's terms in every language it holds."""
         rows = self._all(connection, "query_terms", {"index": self._index.name, "query": query})
-        return [
+        first = rows[0]
+        totals = IndexTotals(int(first["all_passages"]), float(first["average_length"]), tuple(first["languages"]))
+        terms = tuple(
             QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0), int(row["passages"]))
             for row in rows
-        ]
+            if row["term"] is not None
+        )
+        return totals, terms
 
     def nearest(
         self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int
@@ -210,6 +209,16 @@ class PassageStore(PGVectorStore):
         if not terms.ids:
             return {}
         return dict(self._candidates(connection, "bm25_of", {**terms.parameters(), "ids": list(ids)}))
+
+    def both_scores(
+        self, connection: Any, vector: NDArray[np.float32], terms: TermWeights, ids: Sequence[int]
+    ) -> dict[int, tuple[float, float | None]]:
+        """Return (cosine, BM25 or None without any of the terms) of given passages in one statement."""
+        parameters = {**terms.parameters(), "vector": vector_literal(vector), "ids": list(ids)}
+        return {
+            row["id"]: (float(row["cosine"]), None if row["bm25"] is None else float(row["bm25"]))
+            for row in self._all(connection, "both_scores_of", parameters)
+        }
 
     def term_shares(self, connection: Any, terms: TermWeights, passage: int) -> list[tuple[str, int, float]]:
         """Return (term, frequency, share of the BM25 score) for one passage, largest first."""

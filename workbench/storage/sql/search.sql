@@ -33,19 +33,21 @@ ORDER BY score DESC, id
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
 ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
--- query_terms: the query's terms in every language of the index, with what the lexicon knows of them
-SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
-    min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
-FROM (SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
-    unnest(workbench_terms(g.language, %(query)s)) u
-    LEFT JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
-GROUP BY u.lexeme ORDER BY u.lexeme
-
--- index_totals: the number of passages and their mean length in terms
-SELECT coalesce(sum(passages), 0)::bigint AS passages,
-    coalesce(sum(terms)::float8 / nullif(sum(passages), 0), 1) AS average_length,
-    coalesce(array_agg(language ORDER BY language) FILTER (WHERE passages > 0), '{{}}') AS languages
-FROM index_statistics WHERE index_name = %(index)s
+-- query_terms: the index's size, and the query's terms in each of its languages with what the lexicon knows of them;
+-- one row without a term where the query has none
+WITH spoken AS MATERIALIZED (
+    SELECT language, passages, terms FROM index_statistics WHERE index_name = %(index)s AND passages > 0),
+totals AS (
+    SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
+        coalesce(sum(terms)::float8 / nullif(sum(passages), 0), 1) AS average_length,
+        coalesce(array_agg(language ORDER BY language), '{{}}') AS languages FROM spoken),
+asked AS (
+    SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
+        min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
+    FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u
+        LEFT JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
+    GROUP BY u.lexeme)
+SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
 
 -- bm25_everything: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
@@ -70,6 +72,13 @@ SELECT l.term, o.tf, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length) AS scor
 FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
     JOIN {postings} o ON o.term_id = t.id AND o.passage_id = %(passage)s JOIN {lexicon} l ON l.id = t.id
 ORDER BY score DESC, l.term
+
+-- both_scores_of: cosine and BM25 of given passages in one go
+SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS cosine,
+    (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
+     FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+         JOIN {postings} o ON o.term_id = t.id AND o.passage_id = p.id) AS bm25
+FROM {data} p WHERE p.id = ANY(%(ids)s)
 
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)

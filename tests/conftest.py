@@ -130,3 +130,12 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
         return root
 
     return write
+
+
+@pytest.fixture(scope="session")
+def llm_url() -> Iterator[str]:
+    """The base URL of a real OpenAI-compatible endpoint in a process of its own; see tests/llm_server.py."""
+    from tests.llm_server import serving
+
+    with serving() as url:
+        yield url

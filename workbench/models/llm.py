@@ -29,6 +29,7 @@ class Llm:
             raise ConfigurationError("WORKBENCH_LLM_BASE_URL is set without a model; set WORKBENCH_LLM_MODEL too.")
         self.name = model
         self._base_url, self._api_key, self._timeout = base_url, api_key, timeout
+        self._client: Any = None
 
     def complete(self, system: str, prompt: str) -> str:
         """Return the whole answer.
@@ -54,7 +55,7 @@ class Llm:
 
         first, rest = self._attempted(begun)
         if first is None:
-            return
+            raise self._failure(ValueError("no pieces"))
         yield first.delta or ""
         try:
             for piece in rest:
@@ -83,6 +84,7 @@ class Llm:
         """The same model as LlamaIndex's LLM, for its engines."""
         from llama_index.core.base.llms.types import LLMMetadata
         from llama_index.llms.openai import OpenAI
+        from openai import OpenAI as Client
 
         class Endpoint(OpenAI):
             """OpenAI's client for models that are not OpenAI's: their names say nothing of their context."""
@@ -91,14 +93,26 @@ class Llm:
             def metadata(self) -> LLMMetadata:
                 return LLMMetadata(context_window=CONTEXT_TOKENS, is_chat_model=True, model_name=self.model)
 
-        return Endpoint(
-            model=self.name,
-            api_base=self._base_url,
+        self._client = Client(
+            base_url=self._base_url,
             api_key=self._api_key or "none",  # a client without any key looks for OPENAI_API_KEY and sends it
-            temperature=0.0,
             timeout=self._timeout,
             max_retries=0,
         )
+        return Endpoint(
+            model=self.name,
+            api_base=self._base_url,
+            api_key=self._api_key or "none",
+            temperature=0.0,
+            timeout=self._timeout,
+            max_retries=0,
+            openai_client=self._client,
+        )
+
+    def close(self) -> None:
+        """Give back the connections; a closed model cannot be asked again."""
+        if self._client is not None:
+            self._client.close()
 
     def _attempted(self, ask: Any) -> Any:
         for attempt in range(1, ATTEMPTS + 1):

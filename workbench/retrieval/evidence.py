@@ -19,6 +19,9 @@ from workbench.retrieval.keyword import Words, read_words
 from workbench.retrieval.request import Request
 from workbench.types import Passage
 
+# Measured on 60 questions each: of questions asked to their own corpus (anthropic_docs, xquad_en) 100 % and 98 % were
+# answered, of questions from another corpus 0 to 5 %. The best cosines' 5th percentile was .41 for the first kind, the
+# 95th percentile .29 to .39 for the second. "hash" only counts common words, so its numbers are set by hand.
 NEAR = {"minilm": 0.40, "hash": 0.30}
 FAR = {"minilm": 0.20, "hash": 0.10}
 COVERED = 0.6

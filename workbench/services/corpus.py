@@ -111,6 +111,10 @@ class Corpus:
         """Give back every connection of the databases and of the stores."""
         from workbench.storage.sqlalchemy_engines import dispose
 
+        loaded = self.__dict__.get("llm")  # asked or not: closing is no reason to load it
+        if loaded is not None:
+            loaded.close()
+
         for database in {self.database, self.reader}:
             dispose(database.url)
             database.close()

@@ -25,8 +25,8 @@ _SIGNS = (
     (re.compile(r"^```.*$", re.M), ""),  # fences
     (re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*$", re.M), r"\1 —"),
     (re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$", re.M), ""),  # a table's rule
-    (re.compile(r"^\s*\|\s?|\s?\|\s*$", re.M), ""),
-    (re.compile(r"\s\|\s"), " · "),
+    (re.compile(r"^[ \t]*\|[ \t]?|[ \t]?\|[ \t]*$", re.M), ""),
+    (re.compile(r"[ \t]\|[ \t]"), " · "),
     (re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.M), "· "),
     (re.compile(r"^\s*>\s?", re.M), ""),
     (re.compile(r"!?\[([^\]]*)\]\([^)]*\)"), r"\1"),
@@ -88,7 +88,7 @@ def _best_start(text: str, stems: frozenset[str], language: str, length: int) ->
         return 0
     starts = [0] + [match.end() for match in re.finditer(r"[.!?:;—·]\s", text)]
     starts = [start for start in starts if start < len(text) - visible // 2] or [0]
-    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in hits), -start))
+    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in hits), start))
 
 
 @cache

@@ -25,7 +25,7 @@ def upload_area(workbench: Workbench, sources: Sequence[Source]) -> None:
     number = st.session_state.setdefault(_NUMBER, 0)
     with st.container(border=True, key="upload"):
         files = st.file_uploader(
-            "Drop files here: PDF, Markdown, text, HTML, Word, PowerPoint, Excel, EPUB, CSV, JSON, notebooks, source code",
+            "Drop files here: PDF, Markdown, text, HTML, Word, PowerPoint, Excel, EPUB, CSV, JSON, notebooks, code",
             accept_multiple_files=True,
             key=f"upload_files_{number}",
         )

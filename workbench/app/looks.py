@@ -9,10 +9,10 @@ Hue = Literal["blue", "orange", "green", "violet", "yellow", "red", "gray"]
 
 # The theme's named hues (.streamlit/config.toml), for charts that need the number; (light, dark).
 PALETTE: dict[str, tuple[str, str]] = {
-    "blue": ("#1a6fb5", "#6cb4f5"),
-    "orange": ("#c05a00", "#f2a35e"),
-    "green": ("#0a8068", "#4cc9aa"),
-    "violet": ("#8e3a97", "#dc97e3"),
+    "blue": ("#0d4a88", "#5ba5f2"),
+    "orange": ("#a64b06", "#ee9250"),
+    "green": ("#23897a", "#84e6c9"),
+    "violet": ("#a53cb8", "#d585bd"),
     "yellow": ("#857000", "#d8c645"),
     "red": ("#b3261e", "#ff8f85"),
     "gray": ("#6e6961", "#a8a298"),

@@ -36,15 +36,17 @@ def start_upload(
     title = f"Adding {counted(len(files), 'file')} to {target.title}"
     work = Work(title, [name for name, _ in files], [len(data) + 2000 for _, data in files])
 
-    def do(work: Work) -> str:
-        for place, (name, data) in enumerate(files):
-            if work.stopping():
-                work.mark(place, "same", "not begun: stopped")
-                continue
-            _bring_in(workbench, work, place, target.id, name, data, index)
-        return _outcome(work.rows)
+    return WORKS.start(work, lambda work: bring_in(workbench, work, target.id, files, index))
 
-    return WORKS.start(work, do)
+
+def bring_in(workbench: Workbench, work: Work, source_id: str, files: Files, index: str | None = None) -> str:
+    """Ingest one file after the other, so that each row says what became of its file; returns the outcome."""
+    for place, (name, data) in enumerate(files):
+        if work.stopping():
+            work.mark(place, "same", "not begun: stopped")
+        else:
+            _bring_in(workbench, work, place, source_id, name, data, index)
+    return _outcome(work.rows)
 
 
 def _bring_in(

@@ -1,0 +1,57 @@
+"""What the board is told of a comparison."""
+
+import pytest
+
+from workbench.app.board_data import board_data
+from workbench.types import Comparison, Leg, Passage, ResolvedScope, SearchResult
+
+
+def passage(rank, key, title="Doc", text="The tide rises.", **metadata):
+    return Passage(
+        rank, 1 / rank, key, f"doc_{key}", title, "src", f"{key}.md", None, text, 10, 25, "vector",
+        {"vector": Leg(0.5, rank, 0.5)}, metadata,
+    )  # fmt: skip
+
+
+def result(strategy, *keys, **timings):
+    found = tuple(passage(rank, key) for rank, key in enumerate(keys, start=1))
+    return SearchResult("tide", strategy, ResolvedScope(), False, (), timings or {"total": 3.0}, found)
+
+
+def compared(**results):
+    agreement = {"jaccard": {"vector|keyword": 0.5}, "rbo": {"vector|keyword": 0.25}}
+    return Comparison("tide", results, agreement)
+
+
+def test_each_hit_says_how_the_others_rank_it():
+    data = board_data(compared(vector=result("vector", "a", "b", "c"), keyword=result("keyword", "c", "a")))
+    moves = {hit["id"]: (hit["others"][0]["rank"], hit["others"][0]["moved"]) for hit in data["columns"][0]["hits"]}
+    assert moves == {"a": (2, 1 - 2), "b": (None, None), "c": (1, 3 - 1)}
+
+
+def test_the_stages_add_up_to_the_total_in_the_order_they_happen():
+    data = board_data(compared(vector=result("vector", "a", fetch=1.0, embed=2.0, total=4.5)))
+    stages = data["columns"][0]["stages"]
+    assert [stage["name"] for stage in stages] == ["embed", "fetch", "other"]
+    assert sum(stage["ms"] for stage in stages) == pytest.approx(4.5)
+
+
+def test_scores_have_three_decimals_and_words_are_marked():
+    hit = board_data(compared(vector=result("vector", "a", "b", "c")))["columns"][0]["hits"][2]
+    assert hit["score"] == "0.333"
+    assert [text for text, matched in hit["text"] if matched] == ["tide"]
+
+
+def test_the_place_is_heading_path_and_page_else_the_path():
+    seen = SearchResult(
+        "tide", "vector", ResolvedScope(), False, (), {"total": 1.0},
+        (passage(1, "a", heading_path=["Doc", "Setup"], page=3), passage(2, "b")),
+    )  # fmt: skip
+    hits = board_data(Comparison("tide", {"vector": seen}, {"jaccard": {}, "rbo": {}}))["columns"][0]["hits"]
+    assert [hit["place"] for hit in hits] == ["Setup › p. 3", "b.md"]
+
+
+def test_judgement_keys_are_off_until_a_page_gives_judgements():
+    comparison = compared(vector=result("vector", "a"))
+    assert board_data(comparison)["judgements"] is None
+    assert board_data(comparison, {"a": 2})["judgements"] == {"a": 2}

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from workbench.errors import InvalidInput
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, FloatArray
 
-
 # Spread of the similarity of unrelated tokens: 1 / sqrt(128) = .088 if all bits were independent, half as much again
 # as they are. scifact's train questions are flat from .09 to .25 (nDCG@10 .750), so theory chose.
 SPREAD = 1.5 / math.sqrt(TOKEN_AXES)

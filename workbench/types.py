@@ -11,6 +11,7 @@ from workbench.errors import InvalidInput, choices
 
 SOURCE_TYPES = ("upload", "crawl", "api", "workspace", "articles", "archive", "dataset")
 DATASET = "dataset"  # sources of this type hold evaluation corpora and are never part of a person's scope
+ARTICLE_CATEGORIES = ("concepts", "patterns", "practices")  # the folders that articles lie in
 
 ScopeKind = Literal["all", "global", "project"]
 
@@ -121,7 +122,8 @@ class ResolvedScope(Value):
     """A scope after names became ids; ``source_ids`` None means no restriction, an empty tuple nothing.
 
     ``preferred_source_ids`` win between passages that match equally well (a project's own sources);
-    ``without_documents`` are left out (those already found, when more are looked for).
+    ``without_documents`` are left out (those already found, when more are looked for). ``project_id`` and
+    ``folder_id`` are where all of its sources lie, if that is one place.
     """
 
     source_ids: tuple[str, ...] | None = None
@@ -132,6 +134,8 @@ class ResolvedScope(Value):
     preferred_source_ids: tuple[str, ...] = ()
     without_documents: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    project_id: str | None = None
+    folder_id: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -226,6 +230,26 @@ class Index(Value):
     documents_count: int = 0
     passages_count: int = 0
     created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion(Value):
+    """A strategy that serves, or served, a scope when none is named.
+
+    ``scope`` is "everywhere", "project:ID", "folder:ID" or "source:ID"; ``index`` None is the default index;
+    ``version`` counts from 1 within the scope.
+    """
+
+    scope: str
+    version: int
+    strategy: str
+    parameters: Mapping[str, Any]
+    index: str | None = None
+    note: str = ""
+    serves: bool = True
+    scope_title: str = ""
+    promoted_at: datetime | None = None
+    undone_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from workbench.storage.lexicon import (
 from workbench.storage.rows import QueryTerm, TermWeights
 
 GUESSED = 0.7  # what a guessed word weighs against a known one, before its slips are counted
+OTHER_LETTER = 0.5  # what is left of that where the first letter differs: there slips are rare
 TRIED = 25  # near words of one term whose presence in the scope is looked up
 USED = 3  # guesses a word that go into the search
 LONGEST_VARIED = 25  # letters; spellings of longer words are not enumerated
@@ -46,6 +47,13 @@ def read_fuzzy_words(request: Request, connection: Any, query: str) -> Words:
     return guessed
 
 
+def vector_weight(words: Words, weight: float) -> float:
+    """Return what meaning may weigh: less the more of the question's words are misspelt, which no model can read."""
+    positions = {term.position for term in words.terms}
+    misspelt = {one.typed for one in words.guesses}
+    return weight * (1 - min(1.0, len(misspelt) / len(positions))) if misspelt else weight
+
+
 def with_guesses(request: Request, connection: Any, query: str, words: Words) -> Words:
     """Return the words with guesses for those that no passage in scope has; ``words.guesses`` says which."""
     unknown = _unknown(request, connection, words)[:MOST_WORDS]
@@ -60,7 +68,7 @@ def with_guesses(request: Request, connection: Any, query: str, words: Words) ->
         word = _word_at(typed, term)
         for one, known in found:
             added.append(QueryTerm(known.term, known.id, known.df, term.position, term.passages))
-            factors.append(GUESSED * one.similarity)
+            factors.append(GUESSED * one.similarity * (1 if _same_letter(one) else OTHER_LETTER))
             guesses.append(replace(one, typed=word))
     weights = _joined(words.weights, weigh(added, words.totals), factors)
     return replace(words, terms=(*words.terms, *added), weights=weights, guesses=tuple(guesses))
@@ -73,7 +81,13 @@ def _unknown(request: Request, connection: Any, words: Words) -> list[QueryTerm]
         held = terms_by_name(connection, request.store.index.name, sorted(known), request.scope)
         known = {name for name, term in held.items() if term.in_scope}
     placed = {term.position for term in words.terms if term.term in known}
-    return [term for term in words.terms if term.position not in placed and slips_forgiven(term.term)]
+    reach: dict[int, int] = {}
+    for term in words.terms:
+        reach[term.position] = reach.get(term.position, 0) + term.passages
+    # What is no term in some language of the index is a stop word there: known, though nothing holds it.
+    stopped = {position for position, passages in reach.items() if passages < words.totals.passages}
+    left = [term for term in words.terms if term.position not in placed | stopped]
+    return [term for term in left if slips_forgiven(term.term)]
 
 
 def _choose(
@@ -109,7 +123,11 @@ def _word_at(typed: Sequence[str], term: QueryTerm) -> str:
 
 def _likelihood(one: Guess, known: KnownTerm) -> tuple[int, bool, int, str]:
     """Fewest slips first; slips in the first letter are rare; the commoner word is likelier meant."""
-    return one.distance, one.meant[:1] != one.typed[:1], -known.df, one.meant
+    return one.distance, not _same_letter(one), -known.df, one.meant
+
+
+def _same_letter(one: Guess) -> bool:
+    return one.meant[:1] == one.typed[:1]
 
 
 def _joined(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:

@@ -137,13 +137,15 @@ class ArchiveService:
         return replace(result, results=tuple(replace(hit, citations=around[hit.id]) for hit in result.results))
 
     def _found(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
-        from workbench.retrieval.fuzzy import read_fuzzy_words
+        from workbench.retrieval.fuzzy import read_fuzzy_words, vector_weight
         from workbench.retrieval.hybrid import hybrid_hits
         from workbench.retrieval.keyword import read_words
 
         request: Request = self._search.request("hybrid", scope, limit, None, None)
         with request.store.reading() as connection:
             words = (read_fuzzy_words if fuzzy else read_words)(request, connection, query)
+            weight = vector_weight(words, request.parameters["vector_weight"])
+            request.parameters = {**request.parameters, "vector_weight": weight}
             hits = hybrid_hits(request, connection, query, max(POOL, 3 * limit))
             hits = [hit for hit in hits if _counts(hit, fuzzy)]
             documents = _by_document(request, connection, hits, limit)

@@ -14,12 +14,12 @@ from workbench.services.corpus import Corpus
 from workbench.services.knowledge import KnowledgeService
 from workbench.services.mirror import FolderMirror, stamps_of
 from workbench.services.pages import PageService
+from workbench.types import ARTICLE_CATEGORIES as CATEGORIES
 from workbench.types import Scope, Value
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
 
-CATEGORIES = ("concepts", "patterns", "practices")
 SHOWN = ("Live", "Experimental")  # the only statuses that exist for a reader
 TITLE, TAG, DESCRIPTION = 3, 2, 1  # what a match weighs
 LONGEST_FILE = 4 * 2**20  # bytes; no article is that long

@@ -97,6 +97,7 @@ class IndexBuilder:
         passages = [passage for _, found in batch for passage in found]
         embedded = embed(passages, self._encoder, self._reuse, on_batch)
         with self._database.transaction() as connection:
+            self._indexes.take_turn(connection, self.index.name)
             removing = statement("delete_passages_of_documents", self.index.name)
             connection.execute(removing, {"document_ids": [row["id"] for row, _ in batch]})
             self._store.insert(connection, passages, embedded.vectors, embedded.token_bits)

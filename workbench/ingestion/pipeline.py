@@ -147,6 +147,7 @@ class Pipeline:
         written: list[tuple[str, bool]] = []
         passages: list[NewPassage] = []
         with self._database.transaction() as connection:
+            self._indexes.take_turn(connection, self._store.index.name)
             for prepared in batch:
                 assert prepared.document is not None
                 document_id, added = self._documents.write(connection, prepared.document)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import InvalidInput, NotFound, choices
+from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
 from workbench.types import SOURCE_TYPES, Document, IngestReport, Progress, Source, Value
 
@@ -120,17 +120,29 @@ class KnowledgeService:
         """Return the source with that id or title in that place, made when there is none; new tags are added."""
         place = self._place(project, folder)
         try:
-            found = self._corpus.sources.find(key)
-            if project is None or found.project_id == place["project_id"]:
-                wanted = tuple(dict.fromkeys((*found.tags, *tags)))
-                changes: dict[str, Any] = {} if wanted == found.tags else {"tags": wanted}
-                if place["folder_id"] and place["folder_id"] != found.folder_id:
-                    changes |= place
-                return self._corpus.sources.update(found.id, **changes) if changes else found
+            found = self._known(key, place["project_id"])
         except NotFound:
             if key.startswith("src_"):
                 raise
-        return self._corpus.sources.create(check_title(key), tags=clean_tags(tags), source_type=source_type, **place)
+            title, kept = check_title(key), clean_tags(tags)
+            try:
+                return self._corpus.sources.create(title, tags=kept, source_type=source_type, **place)
+            except Conflict:  # another process made it a moment ago
+                found = self._known(title, place["project_id"])
+        wanted = tuple(dict.fromkeys((*found.tags, *tags)))
+        changes: dict[str, Any] = {} if wanted == found.tags else {"tags": wanted}
+        if place["folder_id"] and place["folder_id"] != found.folder_id:
+            changes |= place
+        return self._corpus.sources.update(found.id, **changes) if changes else found
+
+    def _known(self, key: str, project_id: str | None) -> Source:
+        """Return the source of that id or title, with a project the one in it. Raises NotFound."""
+        if project_id is None:
+            return self._corpus.sources.find(key)
+        for source in self._corpus.sources.list(project_id=project_id):
+            if key in (source.id, source.title):
+                return source
+        raise NotFound("source", key, "List the sources to see the valid ids.")
 
     # --- sources ----------------------------------------------------------------------------------------------------
 

@@ -149,6 +149,14 @@ def check_reachable(url: str, timeout: float) -> None:
         pass
 
 
+def _is_conninfo(url: str) -> bool:
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return False
+    return True
+
+
 def describe(url: str) -> str:
     """Return the URL's host, port and database for a message, never its password."""
     try:
@@ -177,6 +185,10 @@ def translated(url: str) -> Iterator[None]:
     except psycopg.OperationalError as error:
         raise StorageError(_connection_sentence(url, error)) from error
     except psycopg.Error as error:
+        if not _is_conninfo(url):  # the driver's words would repeat the URL, with its password
+            raise StorageError(
+                "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+            ) from None
         reason = error.diag.message_primary or str(error).strip().splitlines()[0]
         raise StorageError(f"The database refused a statement: {reason}.") from error
 

@@ -150,4 +150,6 @@ class Documents:
 
     def delete(self, document_ids: Sequence[str]) -> None:
         """Delete documents with their passages in every index."""
-        self._database.rows(statement("document_delete"), {"ids": list(document_ids)})
+        with self._database.transaction() as connection:
+            connection.execute(statement("index_turn"), {"name": None})
+            connection.execute(statement("document_delete"), {"ids": list(document_ids)})

@@ -116,6 +116,10 @@ class Indexes:
         """Return the names of the indexes whose vectors come from one embedding model."""
         return [row["name"] for row in self._database.rows(statement("index_names_of_model"), {"model": model})]
 
+    def take_turn(self, connection: Any, index: str) -> None:
+        """Wait, first thing in a transaction that writes passages, until no other one writes to this index."""
+        connection.execute(statement("index_turn"), {"name": index})
+
     def holding(self, connection: Any, index: str, document_id: str, content_hash: str, passages: int) -> None:
         """Note in the caller's transaction that an index now holds this version of a document."""
         connection.execute(

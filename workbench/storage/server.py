@@ -97,7 +97,7 @@ def _configure(folder: Path) -> None:
 
 
 def _refuse_private_parents(folder: Path) -> None:
-    """As root the server runs as its own user, and its package would open every parent folder to others: refuse instead.
+    """As root the server runs as its own user, and its package would open all parent folders to others: refuse.
 
     Raises:
         ConfigurationError: a parent of the data folder, or of the installed server, is closed to others.
@@ -112,8 +112,8 @@ def _refuse_private_parents(folder: Path) -> None:
         for parent in place.parents:
             if parent.exists() and not _open_to_others(parent):
                 raise ConfigurationError(
-                    f"The folder {parent} is closed to other users, and as root the embedded database would have to open it; "
-                    f"{remedy}, run as an ordinary user, or set WORKBENCH_DATABASE_URL."
+                    f"The folder {parent} is closed to other users, and as root the embedded database would have to "
+                    f"open it; {remedy}, run as an ordinary user, or set WORKBENCH_DATABASE_URL."
                 )
 
 

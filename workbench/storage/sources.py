@@ -125,9 +125,10 @@ class Sources:
         return dict(row["metadata"])
 
     def delete(self, source_id: str, indexes: Sequence[str]) -> Source:
-        """Delete a source with its documents; passages go first, one statement an index, which is much the faster way."""
+        """Delete a source with its documents; passages go first, a statement an index, much the faster way."""
         source = self.get(source_id)
         with self._database.transaction() as connection:
+            connection.execute(statement("index_turn"), {"name": None})
             for name in indexes:
                 connection.execute(statement("delete_passages_of_source", name), {"source_id": source_id})
             connection.execute(statement("source_delete"), {"id": source_id})

@@ -185,6 +185,11 @@ INSERT INTO index_documents (index_name, document_id, content_hash, passages)
 VALUES (%(index)s, %(document_id)s, %(content_hash)s, %(passages)s)
 ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.content_hash, passages = excluded.passages
 
+-- index_turn: who writes or deletes passages of an index waits here for the others, and so never in the middle, where
+-- two could wait for each other's words; a NULL name means every index. The lock goes with the transaction.
+SELECT pg_advisory_xact_lock(7215005, hashtext(x.name))
+FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name) x
+
 -- index_size: bytes on disk of an index's tables and their indexes
 SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes
 FROM unnest(ARRAY['data_', 'lexicon_', 'postings_']) AS kind

@@ -1,0 +1,93 @@
+"""A database that is not to be had: one sentence each, never a password in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from workbench.errors import Conflict, StorageError
+from workbench.storage.database import Database, translated
+
+HIDDEN = "s3cret-word"
+
+
+def asked(url: str) -> str:
+    """What a person is told who searches with this URL."""
+    with pytest.raises(StorageError) as told:
+        Database(url, connect_timeout=3).rows(psycopg.sql.SQL("SELECT 1"))
+    assert HIDDEN not in str(told.value)
+    return str(told.value)
+
+
+@pytest.fixture
+def guarded_url(server_url: str, test_home: Path) -> str:
+    """The test's server for a user who must give a password."""
+    hba = test_home / "postgres" / "pg_hba.conf"
+    rule = "local all guarded scram-sha-256\n"
+    if rule not in hba.read_text():
+        hba.write_text(rule + hba.read_text())
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = 'guarded'").fetchone():
+            connection.execute("CREATE ROLE guarded LOGIN PASSWORD 'the right one'")
+        connection.execute("SELECT pg_reload_conf()")
+    return psycopg.conninfo.make_conninfo(server_url, user="guarded")
+
+
+def test_a_wrong_password_is_a_sentence(guarded_url: str) -> None:
+    told = asked(psycopg.conninfo.make_conninfo(guarded_url, password=HIDDEN))
+    assert told.endswith("refused the user or password; correct WORKBENCH_DATABASE_URL.")
+
+
+def test_a_missing_password_is_the_same_sentence(guarded_url: str) -> None:
+    assert "refused the user or password" in asked(guarded_url)
+
+
+def test_no_such_database_is_a_sentence(server_url: str) -> None:
+    told = asked(psycopg.conninfo.make_conninfo(server_url, dbname="nowhere"))
+    assert told.startswith("There is no such database at ") and "/nowhere; create it" in told
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://user:{HIDDEN}@127.0.0.1:1/corpus",
+        f"postgresql://user:{HIDDEN}@no-such-host.invalid/corpus",
+        f"host=/nonexistent user=user password={HIDDEN}",
+    ],
+)
+def test_a_server_that_is_down_is_a_sentence(url: str) -> None:
+    told = asked(url)
+    assert "cannot be reached; start it or correct WORKBENCH_DATABASE_URL." in told
+    assert told.count("\n") == 0
+
+
+@pytest.mark.parametrize("url", [f"nonsense {HIDDEN}", f"mysql://user:{HIDDEN}@host/db"])
+def test_what_is_no_postgres_url_is_a_sentence(url: str) -> None:
+    assert asked(url) == (
+        "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+    )
+
+
+def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:
+    database = Database(database_url)
+    insert = psycopg.sql.SQL("INSERT INTO projects (id, title) VALUES (%s, 'Zoo')")
+    database.rows(insert, ["p1"])
+    with pytest.raises(Conflict, match="taken already"):
+        database.rows(insert, ["p2"])
+    database.close()
+
+
+def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) -> None:
+    database = Database(database_url)
+    with pytest.raises(StorageError, match="refused a statement"), database.transaction() as connection:
+        connection.execute("INSERT INTO projects (id, title) VALUES ('p1', 'Zoo')")
+        connection.execute("SELECT 1 / 0")
+    assert database.rows(psycopg.sql.SQL("SELECT * FROM projects")) == []
+    database.close()
+
+
+def test_errors_that_are_not_the_drivers_pass_unchanged(database_url: str) -> None:
+    with pytest.raises(KeyError), translated(database_url):
+        raise KeyError("ours")

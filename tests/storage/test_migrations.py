@@ -1,0 +1,52 @@
+"""Migrations: once, in order, under a lock."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from workbench.errors import StorageError
+from workbench.storage.migrate import migrate, migrations
+
+MIGRATE = "import sys; from workbench.storage.migrate import migrate; print(*migrate(sys.argv[1]))"
+
+
+@pytest.fixture
+def empty_database(server_url: str) -> Iterator[str]:
+    """A database without any of our tables."""
+    name = f"empty_{uuid.uuid4().hex[:10]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def test_two_processes_that_start_together_migrate_once(empty_database: str) -> None:
+    command = [sys.executable, "-c", MIGRATE, empty_database]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    ran = [process.communicate(timeout=60)[0].split() for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert sorted(ran, key=len) == [[], [name for _, name, _ in migrations()]]
+
+
+def test_a_second_start_runs_nothing(database_url: str) -> None:
+    assert migrate(database_url) == []
+
+
+def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE number = 1")
+    with pytest.raises(StorageError, match=r"Migration 0001_corpus\.sql was changed after this database had run it"):
+        migrate(database_url)
+
+
+def test_migrations_are_numbered_without_collision() -> None:
+    numbers = [number for number, _, _ in migrations()]
+    assert numbers == sorted(set(numbers)) and numbers[0] == 1

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -83,6 +84,13 @@ def url_of(server_url: str, database: str) -> str:
 @pytest.fixture
 def database_url(server_url: str, template_database: str) -> Iterator[str]:
     """A fresh, migrated database for one test."""
+    with cloned_database(server_url, template_database) as url:
+        yield url
+
+
+@contextmanager
+def cloned_database(server_url: str, template_database: str) -> Iterator[str]:
+    """A fresh, migrated database, for whoever keeps one longer than a test."""
     name = f"test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY WAL_LOG"

@@ -25,6 +25,7 @@ from workbench.types import Passage
 NEAR = {"minilm": 0.40, "hash": 0.30}
 FAR = {"minilm": 0.20, "hash": 0.10}
 COVERED = 0.6
+SMALLEST = 1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
 LOOKED_AT = 5  # passages: what answers stands at the top, or the question is not answered
 
 
@@ -55,7 +56,7 @@ def coverage(request: Request, connection: Any, words: Words, passage: Passage) 
     whole: dict[int, float] = {}
     found: dict[int, float] = {}
     for term in words.terms:
-        weight = idf(term.df, term.passages)
+        weight = idf(term.df, max(term.passages, SMALLEST))
         whole[term.position] = max(whole.get(term.position, 0.0), weight)
         if term.term in held:
             found[term.position] = max(found.get(term.position, 0.0), weight)

@@ -1,0 +1,126 @@
+"""Why a passage is where it is, and where an expected document fell out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import cloned_database
+from workbench import Scope, Workbench
+from workbench.errors import InvalidInput, NotFound
+from workbench.retrieval import fate
+from workbench.settings import Settings
+
+COUNT = 70  # more than a leg brings
+
+
+@pytest.fixture(scope="module")
+def herd(
+    server_url: str, template_database: str, test_home: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workbench]:
+    """Seventy documents on sheep, each with one sheep more than the one before, one on goats, a long one on llamas."""
+    files = {f"n{number:02}.md": "sheep " * (number + 1) + "graze " + "hill " * 20 for number in range(COUNT)}
+    files |= {"goat.md": "A goat climbs.", "long.md": "# One\n\n" + "A llama hums. " * 150}
+    root = tmp_path_factory.mktemp("herd")
+    for name, text in files.items():
+        (root / name).write_text(text)
+    with cloned_database(server_url, template_database) as url:
+        settings = Settings(home=test_home, database_url=url, embedding_model="hash", _env_file=None)  # pyright: ignore
+        with Workbench.open(settings=settings) as workbench:
+            workbench.ingest(root, source="Herd")
+            yield workbench
+
+
+def document(wb: Workbench, title: str) -> str:
+    """The id of a document by its title."""
+    return next(item.id for item in wb.knowledge.documents() if item.title == title)
+
+
+def test_a_hit_is_taken_apart_into_legs_terms_and_words(herd: Workbench) -> None:
+    hit = herd.search("goat climbs", limit=1)[0]
+    why = herd.explain("goat climbs", hit.passage_id, limit=1)
+    assert (why.fate, why.rank, why.score) == (fate.FOUND, 1, pytest.approx(hit.score))
+    assert why.legs["vector"].rank == why.legs["keyword"].rank == 1
+    assert sum(leg.contribution or 0 for leg in why.legs.values()) == pytest.approx(hit.score)
+    assert {term.term for term in why.terms} == {"goat", "climb"}
+    assert sum(term.share for term in why.terms) == pytest.approx(1)
+    assert sum(term.score for term in why.terms) == pytest.approx(hit.attribution["keyword"].score)
+    assert why.elsewhere["keyword"] == why.elsewhere["hybrid"] == 1
+
+
+def test_each_word_of_the_question_points_at_its_like_in_the_passage(herd: Workbench) -> None:
+    hit = herd.search("goat climbs", limit=1)[0]
+    why = herd.explain("goat climbs", hit.passage_id, limit=1)
+    assert [(word.query_token, word.passage_token.lower()) for word in why.alignment] == [
+        ("goat", "goat"),
+        ("climbs", "climbs"),
+    ]
+    text = herd.knowledge.document(hit.document_id).text or ""
+    climbs = why.alignment[1]
+    assert climbs.similarity == pytest.approx(1) and text[climbs.start : climbs.end] == "climbs"
+    assert sum(word.weight for word in why.alignment) == pytest.approx(1)
+
+
+def test_terms_the_passage_lacks_are_named(herd: Workbench) -> None:
+    why = herd.explain("goat yodels", document_id=document(herd, "goat"), elsewhere=False)
+    assert why.missing_terms == ("yodel",)
+
+
+def test_a_document_outside_the_scope_is_said_to_be_outside(herd: Workbench) -> None:
+    scope = Scope(documents=(document(herd, "n01"),))
+    why = herd.explain("goat", document_id=document(herd, "goat"), scope=scope, elsewhere=False)
+    assert why.fate == fate.NOT_IN_SCOPE and why.rank is None
+
+
+def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) -> None:
+    why = herd.explain("sheep", document_id=document(herd, "goat"), limit=5, elsewhere=False)
+    assert why.fate == fate.NOT_RETRIEVED
+    rank = why.legs["vector"].rank or 0
+    assert rank > COUNT and "keyword" not in why.legs
+    assert f"number {rank} in scope" in why.reason and "first 50" in why.reason
+    short = herd.explain("sheep", document_id=document(herd, "goat"), strategy="vector", limit=5, elsewhere=False)
+    assert short.fate == fate.NOT_RETRIEVED and "vector returns the first 5" in short.reason
+
+
+def test_a_document_that_the_legs_brought_but_fusion_did_not_keep_is_said_so(herd: Workbench) -> None:
+    ranking = herd.search("sheep", "hybrid", 40)
+    lost = ranking[30].document_id
+    why = herd.explain("sheep", document_id=lost, strategy="hybrid", limit=5, elsewhere=False)
+    assert why.fate == fate.LOST_IN_FUSION and "number 31" in why.reason
+
+
+def test_a_document_that_rerank_did_not_lift_is_said_so(herd: Workbench) -> None:
+    ranking = herd.search("sheep", "rerank", 40)
+    why = herd.explain("sheep", document_id=ranking[30].document_id, limit=5, elsewhere=False)
+    assert why.fate == fate.LOST_IN_RERANK and "after rerank" in why.reason
+
+
+def test_a_passage_shown_within_another_is_said_to_be(herd: Workbench) -> None:
+    best = herd.search("llama", "window", 1)[0]
+    inner = next(p.node_id for p in herd.knowledge.passages(best.document_id) if p.node_id != best.passage_id)
+    why = herd.explain("llama", inner, strategy="window", limit=1, parameters={"neighbours": 10}, elsewhere=False)
+    assert why.fate == fate.SHOWN and "within number 1" in why.reason
+
+
+def test_a_document_that_an_index_does_not_hold_is_said_not_to_be_there(herd: Workbench) -> None:
+    herd.indexes.create("empty", chunker="sentence")
+    why = herd.explain("goat", document_id=document(herd, "goat"), index="empty")
+    assert (why.fate, why.passage_id) == (fate.NOT_INDEXED, None) and "build the index" in why.reason
+
+
+def test_what_cannot_be_explained_is_refused_with_a_sentence(herd: Workbench) -> None:
+    with pytest.raises(InvalidInput, match="either a passage_id or a document_id"):
+        herd.explain("goat")
+    with pytest.raises(NotFound, match="Passage not found: psg_x"):
+        herd.explain("goat", "psg_x")
+    with pytest.raises(NotFound, match="Document not found"):
+        herd.explain("goat", document_id="doc_x'\x00")
+
+
+def test_an_explanation_is_plain_json(herd: Workbench) -> None:
+    import json
+
+    why = herd.explain("goat climbs", document_id=document(herd, "goat"))
+    assert json.loads(json.dumps(why.to_dict()))["legs"]["vector"]["rank"] == 1

@@ -1,0 +1,101 @@
+"""What wins a comparison can be made the default of a scope, and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Scope, Workbench
+from workbench.errors import ConfigurationError, Conflict, InvalidInput, NotFound, ScopeError
+
+PROJECT, FOLDER = Scope(project="Alpha"), Scope(project="Alpha", folder="API")
+
+
+@pytest.fixture
+def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """A project with a folder and a source in it, and a global source."""
+    wb.projects.create("Alpha")
+    wb.projects.create_folder("Alpha", "API")
+    wb.ingest(folder({"a.md": "The login needs a token."}, "inside"), source="Inside", project="Alpha", folder="API")
+    wb.ingest(folder({"b.md": "A token opens the gate."}, "outside"), source="Outside")
+    return wb
+
+
+def serves(wb: Workbench, scope: Scope | None = None) -> str:
+    """The strategy a search uses that names none."""
+    return wb.search("token", scope=scope).strategy
+
+
+def test_the_most_specific_scope_wins(places: Workbench) -> None:
+    assert serves(places) == "rerank"
+    places.promotions.promote("vector")
+    places.promotions.promote("keyword", scope=PROJECT)
+    places.promotions.promote("hybrid", scope=FOLDER)
+    assert (serves(places), serves(places, PROJECT), serves(places, FOLDER)) == ("vector", "keyword", "hybrid")
+    assert serves(places, Scope(sources=("Outside",))) == "vector"
+    assert serves(places, Scope(sources=("Inside",))) == "hybrid"  # it lies in the folder
+    places.promotions.promote("mmr", scope=Scope(sources=("Inside",)))
+    assert serves(places, Scope(sources=("Inside",))) == "mmr"
+    assert places.search("token", "rerank", scope=FOLDER).strategy == "rerank"
+
+
+def test_parameters_and_index_come_along_and_can_be_overridden(places: Workbench) -> None:
+    places.indexes.create("second", chunker="sentence")
+    places.indexes.build("second")
+    places.promotions.promote("hybrid@second", parameters={"vector_weight": 0.0})
+    result = places.search("token")
+    assert result.index == "second"
+    assert all(hit.attribution["vector"].contribution == 0 for hit in result)
+    changed = places.search("token", parameters={"vector_weight": 1.0}, index="main")
+    assert changed.index == "main" and all(hit.attribution["vector"].contribution > 0 for hit in changed[:1])
+    assert places.query_engine().retrieve("token")[0].node.metadata["_legs"]["vector"].contribution == 0
+
+
+def test_versions_are_kept_and_undone_one_by_one(places: Workbench) -> None:
+    first = places.promotions.promote("vector", scope=PROJECT, note="won on the sample")
+    second = places.promotions.promote("keyword", scope=PROJECT)
+    assert (first.version, second.version) == (1, 2)
+    assert [(item.version, item.serves) for item in places.promotions.history(PROJECT)] == [(2, True), (1, False)]
+    assert places.promotions.undo(PROJECT).strategy == "vector"  # pyright: ignore[reportOptionalMemberAccess]
+    assert serves(places, PROJECT) == "vector"
+    assert places.promotions.undo(PROJECT) is None and serves(places, PROJECT) == "rerank"
+    with pytest.raises(Conflict, match="nothing to undo"):
+        places.promotions.undo(PROJECT)
+    assert places.promotions.promote("mmr", scope=PROJECT).version == 3
+    assert [item.note for item in places.promotions.history(PROJECT)] == ["", "", "won on the sample"]
+    assert [item.scope_title for item in places.promotions.current()] == ["Alpha"]
+
+
+def test_a_deleted_place_takes_its_promotions_along_and_a_dropped_index_is_forgotten(places: Workbench) -> None:
+    places.indexes.create("second", chunker="sentence")
+    places.indexes.build("second")
+    places.promotions.promote("keyword@second", scope=FOLDER)
+    places.indexes.delete("second")
+    assert (serves(places, FOLDER), places.search("token", scope=FOLDER).index) == ("keyword", "main")
+    places.projects.delete("Alpha")
+    assert places.promotions.current() == []
+
+
+def test_what_cannot_serve_is_not_promoted(places: Workbench) -> None:
+    with pytest.raises(InvalidInput, match="There is no strategy 'best'"):
+        places.promotions.promote("best")
+    with pytest.raises(InvalidInput, match="vector_weight cannot be 7"):
+        places.promotions.promote("hybrid", parameters={"vector_weight": 7})
+    with pytest.raises(NotFound, match="Index not found: none"):
+        places.promotions.promote("hybrid@none")
+    with pytest.raises(ConfigurationError, match="needs an LLM"):
+        places.promotions.promote("hyde")
+    places.indexes.create("half", chunker="sentence")
+    with pytest.raises(Conflict, match="finish building it"):
+        places.promotions.promote("hybrid", index="half")
+    assert places.promotions.history() == []
+
+
+@pytest.mark.parametrize(
+    "scope", [Scope(tags=("x",)), Scope(kind="global"), Scope(sources=("Inside", "Outside")), Scope(documents=("d",))]
+)
+def test_only_a_place_has_promotions(places: Workbench, scope: Scope) -> None:
+    with pytest.raises(ScopeError, match="everywhere, for a project, a folder or one source"):
+        places.promotions.promote("vector", scope=scope)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.types import Progress
     from workbench.workbench import Workbench
 
+RAGAS = ("free", "llm", "none")
 REGRESSED = 1  # the exit code where a strategy is significantly worse than the baseline
 
 
@@ -25,6 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only the first N questions")
     parser.add_argument("--index", metavar="NAME", help="cut and embed the corpus like this index")
     parser.add_argument("--baseline", metavar="FILE", help="exit 1 if a strategy is significantly worse than there")
+    parser.add_argument(
+        "--ragas",
+        choices=RAGAS,
+        default="free",
+        help="free (default): context metrics without an LLM, on the first questions; llm: with the configured LLM",
+    )
     parser.add_argument("--save", metavar="FILE", help="write the run as a baseline")
 
 
@@ -55,17 +62,30 @@ def evaluate(
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
     run = runner.run(wb, dataset, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
+    if arguments.ragas != "none":
+        run = _judged(wb, run, arguments.ragas, on_progress)
     pairs = all_pairs(metrics[0], {name: found.values[metrics[0]] for name, found in run.strategies.items()})
+    best = max(run.strategies, key=lambda name: run.strategies[name].means[metrics[0]])
     payload = report.to_json(run, [pair.to_dict() for pair in pairs])
     say(report.text(report.table(run)))
+    if arguments.ragas != "none":
+        say(report.text(report.ragas_table(run)))
     if pairs:
-        say(report.text(report.pair_table(pairs)))
+        say(report.text(report.pair_table([pair for pair in pairs if best in (pair.a, pair.b)])))
     if arguments.save:
         baseline.save(run, Path(arguments.save))
     code = 0
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
     return payload, code
+
+
+def _judged(wb: Workbench, run: EvalRun, how: str, on_progress: Callable[[Progress], None] | None) -> EvalRun:
+    from evals.endpoint import Endpoint
+    from evals.judging import judge_run, with_ragas
+
+    endpoint = Endpoint.from_settings(wb.settings) if how == "llm" else None
+    return with_ragas(run, judge_run(wb, run, endpoint=endpoint, on_progress=on_progress))
 
 
 def _gate(run: EvalRun, path: Path, payload: dict[str, Any], say: Callable[[str], None]) -> int:

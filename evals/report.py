@@ -67,6 +67,24 @@ def table(run: EvalRun) -> Table:
     return shown
 
 
+def ragas_table(run: EvalRun) -> Table:
+    """Return what ragas measured, each mean with the number of questions it is over."""
+    found = {name: strategy.extra.get("ragas", {}) for name, strategy in run.strategies.items()}
+    metrics = list(dict.fromkeys(metric for summaries in found.values() for metric in summaries))
+    shown = Table(title="ragas: mean (questions measured / not measured)", title_justify="left")
+    shown.add_column("strategy")
+    for metric in metrics:
+        shown.add_column(metric.replace("_", " "), justify="right")
+    for name, summaries in found.items():
+        shown.add_row(name, *(_ragas_cell(summaries[metric]) for metric in metrics))
+    return shown
+
+
+def _ragas_cell(summary: dict[str, Any]) -> str:
+    mean = "-" if summary["mean"] is None else f"{summary['mean']:.{DIGITS}f}"
+    return f"{mean} ({summary['measured']}/{summary['not_measured']})"
+
+
 def pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
     """Return a table with one row a comparison; ``significant`` says at the level of .05."""
     metric = differences[0].metric if differences else ""

@@ -26,7 +26,7 @@ def run(wb: Workbench, *words: str) -> tuple[dict[str, Any], int, str]:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     said: list[str] = []
-    payload, code = evaluate(wb, parser.parse_args(words), say=said.append)
+    payload, code = evaluate(wb, parser.parse_args([*words, "--ragas", "none"]), say=said.append)
     return payload, code, "\n".join(said)
 
 

@@ -1,0 +1,273 @@
+"""ragas: context metrics that need no LLM, and those that need a judge. The only module that imports ragas.
+
+What cannot be measured is None with a reason, and is counted; a mean is over what was measured and says how many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+from evals.endpoint import Endpoint
+from workbench.errors import InvalidInput, ModelError, choices
+from workbench.models.encoder import Encoder
+from workbench.types import Progress, Value
+
+FREE = ("id_context_precision", "id_context_recall", "text_context_precision", "text_context_recall")
+JUDGED = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "factual_correctness")
+NONSENSE = "The judge's answers had not the form that was asked for."
+UNDEFINED = "The score is not defined for this question (NaN)."
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question as ragas sees it; an empty field makes the metrics that need it unmeasurable."""
+
+    question_id: str
+    question: str
+    passages: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    reference_passages: tuple[str, ...] = ()
+    reference_documents: tuple[str, ...] = ()
+    answer: str = ""
+    reference_answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Value):
+    """One metric over all samples; ``values`` None where it could not be measured, ``reasons`` says why, how often."""
+
+    metric: str
+    values: Mapping[str, float | None]
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> int:
+        """How many questions have a value."""
+        return sum(value is not None for value in self.values.values())
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over what was measured; None where nothing was."""
+        known = [value for value in self.values.values() if value is not None]
+        return round(fmean(known), 6) if known else None
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is shown: the mean, over how many, how many not, and why."""
+        failed = len(self.values) - self.measured
+        return {"mean": self.mean, "measured": self.measured, "not_measured": failed, "reasons": dict(self.reasons)}
+
+
+def judge(
+    samples: Sequence[Sample],
+    metrics: Sequence[str] = FREE,
+    *,
+    encoder: Encoder | None = None,
+    endpoint: Endpoint | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Judged]:
+    """Measure samples by ragas; runs to its end whatever the judge does.
+
+    Raises:
+        InvalidInput: an unknown metric, or one that needs a judge or an encoder without one.
+    """
+    unknown = [name for name in metrics if name not in (*FREE, *JUDGED)]
+    if unknown:
+        raise InvalidInput(f"ragas has no metric {unknown[0]!r} here; use {choices((*FREE, *JUDGED))}.")
+    if endpoint is None and set(metrics) & set(JUDGED):
+        raise InvalidInput("These metrics need an LLM; set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL.")
+    if encoder is None and "answer_relevancy" in metrics:
+        raise InvalidInput("answer_relevancy needs an embedding model; pass the encoder.")
+    with ThreadPoolExecutor(1) as pool:  # its own loop, whether or not the caller (a notebook) runs one
+        return pool.submit(asyncio.run, _judge_all(samples, metrics, encoder, endpoint, on_progress)).result()
+
+
+async def answers(endpoint: Endpoint, samples: Sequence[Sample]) -> dict[str, str]:
+    """Return what the judge's model answers from each sample's passages; "" where it does not."""
+
+    async def one(sample: Sample) -> str:
+        passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
+        prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
+        try:
+            return (await endpoint.complete(prompt)).strip()
+        except ModelError:
+            return ""
+
+    found = await asyncio.gather(*(one(sample) for sample in samples))
+    return {sample.question_id: text for sample, text in zip(samples, found, strict=True)}
+
+
+async def _judge_all(
+    samples: Sequence[Sample],
+    metrics: Sequence[str],
+    encoder: Encoder | None,
+    endpoint: Endpoint | None,
+    on_progress: Callable[[Progress], None] | None,
+) -> dict[str, Judged]:
+    found: dict[str, Judged] = {}
+    for number, name in enumerate(metrics):
+        if on_progress is not None:
+            on_progress(Progress(number, len(metrics), name))
+        if name in FREE:
+            scorer = _scorer(name, None, None)
+            found[name] = _collected(name, samples, [await _score(scorer, name, sample) for sample in samples])
+            continue
+        assert endpoint is not None
+        async with endpoint:
+            scorer = _scorer(name, _judge_llm(endpoint), encoder)
+            results = await asyncio.gather(*(_score(scorer, name, sample) for sample in samples))
+        found[name] = _collected(name, samples, results)
+    return found
+
+
+async def _score(scorer: Any, name: str, sample: Sample) -> float | str:
+    """Return a value, or the reason why there is none."""
+    missing = _missing(name, sample)
+    if missing:
+        return missing
+    ragas = _ragas()
+    try:
+        value = float(await scorer.single_turn_ascore(_single_turn(ragas, sample)))
+    except ModelError as error:
+        return str(error)
+    except (ragas.RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return NONSENSE  # what ragas raises depends on how far the nonsense got
+    return UNDEFINED if math.isnan(value) else min(1.0, max(0.0, value))
+
+
+def _collected(name: str, samples: Sequence[Sample], results: Sequence[float | str]) -> Judged:
+    values = {
+        sample.question_id: None if isinstance(result, str) else result
+        for sample, result in zip(samples, results, strict=True)
+    }
+    return Judged(name, values, dict(Counter(result for result in results if isinstance(result, str))))
+
+
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "id_context_precision": ("documents", "reference_documents"),
+    "id_context_recall": ("documents", "reference_documents"),
+    "text_context_precision": ("passages", "reference_passages"),
+    "text_context_recall": ("passages", "reference_passages"),
+    "faithfulness": ("answer", "passages"),
+    "answer_relevancy": ("answer",),
+    "context_precision": ("passages", "reference_answer"),
+    "context_recall": ("passages", "reference_answer"),
+    "factual_correctness": ("answer", "reference_answer"),
+}
+_NAMES = {
+    "documents": "retrieved document",
+    "passages": "retrieved passage",
+    "reference_documents": "relevant document",
+    "reference_passages": "relevant passage",
+    "answer": "answer",
+    "reference_answer": "reference answer",
+}
+
+
+def _missing(name: str, sample: Sample) -> str:
+    lacking = [_NAMES[part] for part in _NEEDS[name] if not getattr(sample, part)]
+    return f"There is no {lacking[0]}." if lacking else ""
+
+
+def _single_turn(ragas: Any, sample: Sample) -> Any:
+    return ragas.SingleTurnSample(
+        user_input=sample.question,
+        retrieved_contexts=list(sample.passages),
+        reference_contexts=list(sample.reference_passages),
+        retrieved_context_ids=list(sample.documents),
+        reference_context_ids=list(sample.reference_documents),
+        response=sample.answer,
+        reference=sample.reference_answer,
+    )
+
+
+_CLASSES = {
+    "id_context_precision": "IDBasedContextPrecision",
+    "id_context_recall": "IDBasedContextRecall",
+    "text_context_precision": "NonLLMContextPrecisionWithReference",
+    "text_context_recall": "NonLLMContextRecall",
+    "faithfulness": "Faithfulness",
+    "answer_relevancy": "ResponseRelevancy",
+    "context_precision": "LLMContextPrecisionWithReference",
+    "context_recall": "LLMContextRecall",
+    "factual_correctness": "FactualCorrectness",
+}
+
+
+def _scorer(name: str, llm: Any, encoder: Encoder | None) -> Any:
+    _ragas()
+    needs = {} if name in FREE else {"llm": llm}
+    if name == "answer_relevancy":
+        needs["embeddings"] = _Embeddings(encoder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ragas deprecates its own classes for ones that want OpenAI's client
+        from ragas import metrics
+
+        return getattr(metrics, _CLASSES[name])(**needs)
+
+
+class _Embeddings:
+    """Our encoder as ragas asks for one."""
+
+    def __init__(self, encoder: Encoder | None) -> None:
+        self._encoder = encoder
+
+    def embed_query(self, text: str) -> list[float]:
+        assert self._encoder is not None
+        return self._encoder.encode_query(text).vector.tolist()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        assert self._encoder is not None
+        return self._encoder.encode(texts).vectors.tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ragas:
+    SingleTurnSample: Any
+    RagasOutputParserException: Any
+
+
+@cache
+def _ragas() -> _Ragas:
+    """Import ragas once, quietly, and without the usage reports it would send."""
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from ragas import SingleTurnSample
+        from ragas.exceptions import RagasOutputParserException
+    return _Ragas(SingleTurnSample, RagasOutputParserException)
+
+
+def _judge_llm(endpoint: Endpoint) -> Any:
+    """Return the endpoint as ragas' LLM; the endpoint retries, so ragas does not."""
+    _ragas()
+    from langchain_core.outputs import Generation, LLMResult
+    from ragas.llms import BaseRagasLLM
+    from ragas.run_config import RunConfig
+
+    class JudgeLlm(BaseRagasLLM):
+        """Answers by the endpoint, within its limits."""
+
+        def generate_text(self, prompt: Any, n: int = 1, *args: Any, **more: Any) -> Any:
+            raise NotImplementedError("ragas' metrics ask asynchronously")
+
+        async def agenerate_text(
+            self, prompt: Any, n: int = 1, temperature: float | None = 0.0, stop: Any = None, callbacks: Any = None
+        ) -> Any:
+            warmth = 0.0 if n == 1 else 0.3
+            texts = await asyncio.gather(*(endpoint.complete(prompt.to_string(), warmth) for _ in range(n)))
+            return LLMResult(generations=[[Generation(text=text) for text in texts]])
+
+        def is_finished(self, response: Any) -> bool:
+            return True
+
+    return JudgeLlm(run_config=RunConfig(max_retries=1, timeout=int(endpoint.limits.seconds)))

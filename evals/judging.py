@@ -1,0 +1,125 @@
+"""From a run to what ragas measures of it: samples with their texts, and answers where an LLM is configured."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from evals.corpus import IndexedCorpus
+from evals.dataset import Dataset, Judgment
+from evals.endpoint import Endpoint
+from evals.judges import FREE, JUDGED, Judged, Sample, answers, judge
+from evals.runner import EvalRun, StrategyRun
+from workbench.types import Progress
+from workbench.workbench import Workbench
+
+QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
+SHOWN = 5  # passages of each that count as its context
+MOST_REFERENCES = 20  # relevant passages a question is compared with, where whole documents were judged
+
+
+def judge_run(
+    wb: Workbench,
+    run: EvalRun,
+    *,
+    endpoint: Endpoint | None = None,
+    questions: int = QUESTIONS,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> dict[str, dict[str, Judged]]:
+    """Return strategy -> metric -> what ragas measured, on the first ``questions``; with an endpoint the LLM's too."""
+    texts = _Texts(wb, run.dataset, run.corpus)
+    found = {}
+    for name, strategy in run.strategies.items():
+        samples = [texts.sample(question_id, strategy) for question_id in list(strategy.answers)[:questions]]
+        if endpoint is not None:
+            samples = answered(endpoint, samples)
+        metrics = FREE if endpoint is None else (*FREE, *JUDGED)
+        encoder = wb.corpus.encoder_of(run.corpus.index)
+        found[name] = judge(samples, metrics, encoder=encoder, endpoint=endpoint, on_progress=on_progress)
+    return found
+
+
+def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, Judged]]) -> EvalRun:
+    """Return the run with ragas' summaries beside each strategy's metrics."""
+    strategies = {}
+    for name, strategy in run.strategies.items():
+        summaries = {metric: found.summary() for metric, found in judged.get(name, {}).items()}
+        strategies[name] = replace(strategy, extra={**strategy.extra, "ragas": summaries})
+    return replace(run, strategies=strategies)
+
+
+def answered(endpoint: Endpoint, samples: Sequence[Sample]) -> list[Sample]:
+    """Return the samples with the LLM's answers from their passages; without one where it gives none."""
+
+    async def ask() -> dict[str, str]:
+        async with endpoint:
+            return await answers(endpoint, samples)
+
+    with ThreadPoolExecutor(1) as pool:
+        given = pool.submit(asyncio.run, ask()).result()
+    return [replace(sample, answer=given[sample.question_id]) for sample in samples]
+
+
+def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> dict[str, Any]:
+    """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
+
+    A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
+    the agreement of two judges who say "relevant" as often but by chance (Cohen 1960); None where it is undefined.
+    """
+    first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
+    second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
+    both = [(first[place], second[place]) for place in first if place in second]
+    if not both:
+        return {"pairs": 0, "agreement": None, "kappa": None}
+    observed = sum(a == b for a, b in both) / len(both)
+    yes_a, yes_b = (sum(verdicts) / len(both) for verdicts in zip(*both, strict=True))
+    expected = yes_a * yes_b + (1 - yes_a) * (1 - yes_b)
+    kappa = None if expected == 1 else round((observed - expected) / (1 - expected), 6)
+    return {"pairs": len(both), "agreement": round(observed, 6), "kappa": kappa}
+
+
+class _Texts:
+    """Texts of passages and documents by the names that judgments use, each document read once."""
+
+    def __init__(self, wb: Workbench, dataset: Dataset, corpus: IndexedCorpus) -> None:
+        self._wb, self._dataset, self._corpus = wb, dataset, corpus
+        self._ids = {key: document_id for document_id, key in corpus.keys.items()}
+        self._questions = {question.id: question for question in dataset.questions}
+        self._texts: dict[str, str] = {}
+
+    def sample(self, question_id: str, run: StrategyRun) -> Sample:
+        """Return one question as ragas sees it."""
+        question, hits = self._questions[question_id], run.answers[question_id].passages[:SHOWN]
+        relevant = [key for key, grade in self._dataset.qrels[question_id].items() if grade > 0]
+        return Sample(
+            question_id=question_id,
+            question=question.text,
+            passages=tuple(self.text(hit.document)[hit.start : hit.end] for hit in hits),
+            documents=tuple(dict.fromkeys(hit.document for hit in hits)),
+            reference_passages=tuple(self._references(question_id, relevant)),
+            reference_documents=tuple(relevant),
+            reference_answer=question.reference_answer,
+        )
+
+    def text(self, key: str) -> str:
+        """Return a document's text; "" where it is gone."""
+        if key not in self._texts:
+            document_id = self._ids.get(key, key)
+            there = document_id in self._corpus.keys or not self._corpus.keys
+            self._texts[key] = (self._wb.knowledge.document(document_id).text or "") if there else ""
+        return self._texts[key]
+
+    def _references(self, question_id: str, relevant: Sequence[str]) -> list[str]:
+        spans = self._dataset.spans.get(question_id, ())
+        if spans:
+            return [self.text(span.document)[span.start : span.end] for span in spans]
+        found = []
+        for key in relevant:
+            document_id = self._ids.get(key, key)
+            if document_id in self._corpus.keys or not self._corpus.keys:
+                passages = self._wb.knowledge.passages(document_id, index=self._corpus.index.name)
+                found += [passage.text for passage in passages]
+        return found[:MOST_REFERENCES]

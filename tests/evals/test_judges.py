@@ -1,0 +1,178 @@
+"""ragas: what needs no judge, a judge that works, and judges that time out, talk nonsense, refuse or cost too much."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evals import report, runner
+from evals.corpus import index_corpus
+from evals.dataset import Judgment
+from evals.datasets import load_dataset
+from evals.endpoint import Endpoint, Limits
+from evals.judges import FREE, JUDGED, NONSENSE, Judged, Sample, judge
+from evals.judging import agreement, judge_run, with_ragas
+from tests.evals.conftest import WriteDataset
+from workbench import Workbench
+from workbench.errors import InvalidInput
+from workbench.models.hashing import HashEncoder
+
+GOOD = Sample(
+    "good",
+    "Why do cats purr?",
+    ("Cats purr when they are content.", "Dogs bark at strangers."),
+    ("cats", "dogs"),
+    ("Cats purr when they are content.",),
+    ("cats",),
+    "Cats purr when they are content.",
+    "Cats purr when they are content.",
+)
+BAD = Sample(
+    "bad",
+    "Who makes honey?",
+    ("Fish swim in schools and breathe through gills.",),
+    ("fish",),
+    ("Bees gather nectar.", "Hives hold honey."),
+    ("bees",),
+    "Wasps build paper nests everywhere.",
+    "Bees gather nectar and make honey.",
+)
+UNANSWERED = Sample("unanswered", "Is there anything?", documents=("cats",), reference_documents=("cats",))
+
+StartJudge = Callable[..., Endpoint]
+
+
+@pytest.fixture
+def start_judge() -> Iterator[StartJudge]:
+    """Start a judge's server in a process of its own: ``start_judge("nonsense", calls=5)``."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(mode: str, **limits: float) -> Endpoint:
+        module = [sys.executable, "-m", "tests.evals.judge_server", mode]
+        process = subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+        started.append(process)
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        return Endpoint(f"http://127.0.0.1:{port}/v1", "small", limits=Limits(**limits))  # pyright: ignore
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def scores(found: dict[str, Judged], question_id: str) -> dict[str, float | None]:
+    return {name: judged.values[question_id] for name, judged in found.items()}
+
+
+def test_without_a_judge_context_is_measured_by_documents_and_by_texts() -> None:
+    found = judge([GOOD, BAD], FREE)
+    assert scores(found, "good") == {
+        "id_context_precision": 0.5,
+        "id_context_recall": 1.0,
+        "text_context_precision": pytest.approx(1.0),
+        "text_context_recall": 1.0,
+    }
+    assert set(scores(found, "bad").values()) == {0.0}
+
+
+def test_what_cannot_be_measured_is_counted_and_never_averaged_away() -> None:
+    found = judge([GOOD, UNANSWERED], FREE)
+    assert found["text_context_recall"].summary() == {
+        "mean": 1.0,
+        "measured": 1,
+        "not_measured": 1,
+        "reasons": {"There is no retrieved passage.": 1},
+    }
+    assert found["id_context_recall"].summary()["measured"] == 2
+
+
+def test_a_judge_that_works_tells_a_good_answer_from_a_bad_one(start_judge: StartJudge) -> None:
+    endpoint = start_judge("good")
+    found = judge([GOOD, BAD], JUDGED, encoder=HashEncoder(), endpoint=endpoint)
+    good, bad = scores(found, "good"), scores(found, "bad")
+    assert all(judged.measured == 2 for judged in found.values())
+    assert all((good[name] or 0) > 0.9 for name in JUDGED if name != "answer_relevancy")
+    assert [bad[name] for name in ("faithfulness", "context_precision", "context_recall", "factual_correctness")] == [
+        0
+    ] * 4
+    assert (good["answer_relevancy"] or 0) > (bad["answer_relevancy"] or 0)
+    assert endpoint.spent.calls > 10 and endpoint.spent.tokens > 1000
+
+
+def test_a_judge_that_is_busy_at_first_is_asked_again(start_judge: StartJudge) -> None:
+    found = judge([GOOD], ["context_precision"], endpoint=start_judge("shaky"))
+    assert found["context_precision"].mean == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "limits", "reason"),
+    [
+        ("silent", {"timeout": 0.2, "retries": 0}, "The judge did not answer within 0.2 s."),
+        ("silent", {"seconds": 0.3}, "The time limit of 0.3 s was reached."),
+        ("nonsense", {}, NONSENSE),
+        ("busy", {"retries": 1}, "The judge refused (429)."),
+        ("broken", {}, "The judge sent something that is no chat message."),
+    ],
+)
+def test_a_judge_that_fails_ends_the_run_with_what_could_not_be_measured_and_why(
+    start_judge: StartJudge, mode: str, limits: dict[str, float], reason: str
+) -> None:
+    found = judge([GOOD, BAD], ["context_recall", "id_context_recall"], endpoint=start_judge(mode, **limits))
+    assert found["context_recall"].summary() == {"mean": None, "measured": 0, "not_measured": 2, "reasons": {reason: 2}}
+    assert found["id_context_recall"].measured == 2
+
+
+def test_a_judge_that_costs_too_much_is_left_and_what_it_said_before_stays(start_judge: StartJudge) -> None:
+    endpoint = start_judge("good", calls=3, at_once=1)
+    found = judge([GOOD, BAD], ["context_recall", "context_precision"], endpoint=endpoint)
+    assert found["context_recall"].measured == 2
+    assert found["context_precision"].reasons == {"The limit of 3 calls was reached.": 2}
+    assert endpoint.spent.calls == 3
+    tokens = start_judge("good", tokens=10, at_once=1)
+    reasons = judge([GOOD, BAD], ["context_recall"], endpoint=tokens)["context_recall"].reasons
+    assert reasons == {"The limit of 10 tokens was reached.": 1}
+
+
+def test_a_judge_that_is_not_there_is_named(start_judge: StartJudge) -> None:
+    nobody = Endpoint("http://127.0.0.1:9/v1", "small", limits=Limits(retries=0))
+    assert judge([GOOD], ["context_recall"], endpoint=nobody)["context_recall"].reasons == {
+        "The judge cannot be reached.": 1
+    }
+
+
+def test_metrics_that_cannot_be_measured_at_all_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="need an LLM"):
+        judge([GOOD], ["faithfulness"])
+    with pytest.raises(InvalidInput, match="use 'id_context_precision'"):
+        judge([GOOD], ["beauty"])
+
+
+def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteDataset, start_judge: StartJudge) -> None:
+    root = beir()
+    rows = [json.loads(line) for line in (root / "queries.jsonl").read_text().splitlines()]
+    answered = [row | {"reference_answer": "Cats purr when they are content."} for row in rows]
+    (root / "queries.jsonl").write_text("\n".join(json.dumps(row) for row in answered))
+    dataset = load_dataset(root).only(["q1", "q2"])
+    run = runner.run(wb, dataset, index_corpus(wb, dataset), ["keyword"])
+    free = judge_run(wb, run)["keyword"]
+    assert free["id_context_recall"].values["q1"] == free["text_context_recall"].values["q1"] == 1.0
+    judged = with_ragas(run, judge_run(wb, run, endpoint=start_judge("good")))
+    ragas = report.to_json(judged)["strategies"]["keyword"]["ragas"]
+    assert ragas["faithfulness"]["measured"] == 2
+    assert ragas["context_recall"]["mean"] == 0.5
+    assert "0.5000 (2/0)" in report.text(report.ragas_table(judged))
+
+
+def test_agreement_is_cohens_kappa_over_what_both_judged() -> None:
+    # 2 of 4 alike; each says "relevant" half the time, so .5 is expected by chance: kappa (.5 - .5) / (1 - .5) = 0
+    human = [Judgment("q", name, grade) for name, grade in zip("abcde", (2, 1, 0, 0, 2), strict=True)]
+    llm = [Judgment("q", name, grade) for name, grade in zip("abcdx", (2, 0, 1, 0, 2), strict=True)]
+    assert agreement(human, llm) == {"pairs": 4, "agreement": 0.5, "kappa": 0.0}
+    assert agreement(human, human)["kappa"] == 1.0
+    assert agreement(human, []) == {"pairs": 0, "agreement": None, "kappa": None}

@@ -18,12 +18,18 @@ K1 = 1.5  # term frequency saturates at k1 + 1 times the first occurrence
 B = 0.75  # 0: length does not matter, 1: it counts in full
 
 
-def idf(df: int, passages: int) -> float:
-    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0.
-
-    Where other languages share the term, ``df`` may be the larger: then it is as common as can be.
-    """
+def idf(df: float, passages: int) -> float:
+    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0."""
     return math.log(1 + (max(passages, df) - df + 0.5) / (df + 0.5))
+
+
+def rarity(term: QueryTerm, passages: int) -> float:
+    """Return the idf of a term in an index of ``passages`` passages, its frequency taken within its languages.
+
+    A stop word of English that only a few passages in another language keep is in all of *those*: it counts as if it
+    were in all, not as the rarest of words.
+    """
+    return idf(term.df * passages / max(1, term.passages), passages)
 
 
 def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
@@ -31,7 +37,7 @@ def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: fl
     known = [term for term in terms if term.id is not None]
     return TermWeights(
         ids=tuple(term.id for term in known if term.id is not None),
-        weights=tuple(idf(term.df, term.passages) * (k1 + 1) for term in known),
+        weights=tuple(rarity(term, totals.passages) * (k1 + 1) for term in known),
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
     )

@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
 from workbench.models.encoder import FloatArray
-from workbench.retrieval.bm25 import idf
+from workbench.retrieval.bm25 import rarity
 from workbench.retrieval.fusion import min_max
 from workbench.retrieval.keyword import Words, read_words
 from workbench.retrieval.late_interaction import beyond_chance, max_sim
@@ -80,7 +80,9 @@ def token_weights(query: str, spans: Sequence[tuple[int, int]], words: Words) ->
     """
     by_position: dict[int, float] = {}
     for term in words.terms:  # one word may be a term in several languages
-        by_position[term.position] = max(by_position.get(term.position, 0.0), idf(term.df, term.passages) ** 0.5)
+        by_position[term.position] = max(
+            by_position.get(term.position, 0.0), rarity(term, words.totals.passages) ** 0.5
+        )
     starts = {
         place: by_position.get(position, 0.0)
         for position, match in enumerate(_WORD.finditer(query), start=1)

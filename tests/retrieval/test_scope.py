@@ -1,0 +1,106 @@
+"""Scopes: names become ids, unknown ones are errors, and nothing outside ever answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from workbench import Scope, Workbench
+from workbench.errors import ScopeError
+from workbench.retrieval.strategies import STRATEGIES
+
+SAME = "The login endpoint answers with a token."
+HOSTILE = ["' OR '1'='1", 'a"b', "100%", "%s", "a\x00b", "src_'; DROP TABLE sources; --", "\\", "🐈"]
+
+
+@pytest.fixture
+def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """The same words in a global source, in two projects and in a folder."""
+    for title in ("One", "Two"):
+        project = wb.projects.create(title)
+        wb.projects.create_folder(project.id, "API")
+    wb.ingest(folder({"g.md": SAME}, "g"), source="Global", tags=["python", "rest"])
+    wb.ingest(folder({"p.md": SAME}, "p"), source="First", project="One", folder="API", tags=["python"])
+    wb.ingest(folder({"q.md": SAME}, "q"), source="Second", project="Two")
+    return wb
+
+
+def found(wb: Workbench, scope: Scope, strategy: str = "rerank") -> set[str | None]:
+    return {hit.path for hit in wb.search("login endpoint", scope=scope, strategy=strategy)}
+
+
+@pytest.mark.parametrize("strategy", [name for name, row in STRATEGIES.items() if not row.needs and name != "scoped"])
+def test_a_project_sees_itself_and_a_search_of_all_with_a_project_never_another(
+    places: Workbench, strategy: str
+) -> None:
+    assert found(places, Scope(kind="project", project="One"), strategy) == {"p.md"}
+    assert found(places, Scope(project="One"), strategy) == {"p.md", "g.md"}
+    assert found(places, Scope(kind="global"), strategy) == {"g.md"}
+
+
+def test_folder_tag_and_source_narrow(places: Workbench) -> None:
+    assert found(places, Scope(project="One", kind="project", folder="API")) == {"p.md"}
+    assert found(places, Scope(tags=("python",))) == {"p.md", "g.md"}
+    assert found(places, Scope(sources=("Second",))) == {"q.md"}
+    assert found(places, Scope(sources=())) == set()
+
+
+def test_of_two_equal_passages_the_projects_own_comes_first(places: Workbench) -> None:
+    hits = places.search("login endpoint", scope=Scope(project="One"), strategy="hybrid")
+    assert [hit.path for hit in hits] == ["p.md", "g.md"]
+
+
+def test_among_equals_more_wanted_tags_come_first(places: Workbench) -> None:
+    hits = places.search("login endpoint", scope=Scope(tags=("python", "rest")), strategy="vector")
+    assert hits[0].path == "g.md"
+
+
+def test_an_unknown_tag_finds_nothing_and_suggests_the_nearest(places: Workbench) -> None:
+    result = places.search("login endpoint", scope=Scope(tags=("pyton",)))
+    assert len(result) == 0
+    assert "'python'" in result.scope.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("scope", "sentence"),
+    [
+        (Scope(project="Three"), "Valid projects: "),
+        (Scope(project="One", folder="UI"), "Folders of this project: 'API'"),
+        (Scope(sources=("Nowhere",)), "Source not found: Nowhere"),
+        (Scope(kind="project"), "needs a project"),
+        (Scope(folder="API"), "name the project too"),
+        (Scope(kind="global", project="One"), "cannot have a project"),
+        (Scope(since=date(2026, 2, 1), until=date(2026, 1, 1)), "ends"),
+    ],
+)
+def test_what_does_not_exist_or_contradicts_itself_is_one_sentence(
+    places: Workbench, scope: Scope, sentence: str
+) -> None:
+    with pytest.raises(ScopeError, match=sentence):
+        places.search("login", scope=scope)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_hostile_values_neither_leak_nor_fail(places: Workbench, value: str) -> None:
+    assert found(places, Scope(tags=(value,))) == set()
+    assert found(places, Scope(document_types=(value,))) == set()
+    assert found(places, Scope(documents=(value,)), "llamaindex-hybrid") == set()
+    with pytest.raises(ScopeError):
+        places.search("login", scope=Scope(project=value))
+    with pytest.raises(ScopeError):
+        places.search("login", scope=Scope(sources=(value,)))
+
+
+def test_a_scope_of_one_percent_returns_all_that_were_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:
+    many = {f"m{i}.txt": f"The login endpoint number {i} answers quickly." for i in range(990)}
+    few = {f"f{i}.txt": f"Notes of day {i}: something about gardens and a login." for i in range(10)}
+    wb.ingest(folder(many, "many"), source="Many")
+    wb.ingest(folder(few, "few"), source="Few")
+    for strategy in ("vector", "hybrid", "rerank"):
+        result = wb.search("login endpoint", scope=Scope(sources=("Few",)), strategy=strategy, limit=10)
+        assert {hit.path[0] for hit in result} == {"f"}
+        assert len(result) == 10
+        assert not result.under_filled

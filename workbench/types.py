@@ -293,7 +293,10 @@ class Passage(Value):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Value, Sequence["Passage"]):
-    """The passages that one strategy found for one query, best first; behaves as a sequence of them."""
+    """The passages that one strategy found for one query, best first; behaves as a sequence of them.
+
+    ``corrections`` are words of the query that the index does not know, with the known words tried for each.
+    """
 
     query: str
     strategy: str
@@ -303,6 +306,7 @@ class SearchResult(Value, Sequence["Passage"]):
     timings_ms: Mapping[str, float]
     results: tuple[Passage, ...]
     index: str = ""
+    corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.results)
@@ -323,6 +327,11 @@ class SearchResult(Value, Sequence["Passage"]):
         from workbench.display import result_html
 
         return result_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        from workbench.display import result_text
+
+        printer.text(result_text(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +358,11 @@ class Comparison(Value):
         from workbench.display import comparison_html
 
         return comparison_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        from workbench.display import comparison_text
+
+        printer.text(comparison_text(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,6 +407,11 @@ class IngestReport(Value):
         from workbench.display import report_html
 
         return report_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        from workbench.display import report_text
+
+        printer.text(report_text(self))
 
 
 @dataclass(frozen=True, slots=True)

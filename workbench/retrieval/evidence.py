@@ -11,9 +11,11 @@ judged by its words alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from workbench.marking import FUNCTION_WORDS
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.keyword import Words, read_words
 from workbench.retrieval.request import Request
@@ -26,11 +28,14 @@ NEAR = {"minilm": 0.40, "hash": 0.30}
 FAR = {"minilm": 0.20, "hash": 0.10}
 COVERED = 0.6
 SMALLEST = 1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
+_WORD = re.compile(r"[^\W_]+")
 LOOKED_AT = 5  # passages: what answers stands at the top, or the question is not answered
 
 
-def is_evidence(cosine: float, coverage: float, model: str) -> bool:
-    """Tell whether a passage of that cosine and coverage is about the question."""
+def is_evidence(cosine: float | None, coverage: float, model: str) -> bool:
+    """Tell whether a passage of that cosine (None: not known) and coverage is about the question."""
+    if cosine is None:
+        return coverage >= COVERED
     return cosine >= NEAR.get(model, 2.0) or (coverage >= COVERED and cosine >= FAR.get(model, -1.0))
 
 
@@ -39,15 +44,21 @@ def has_evidence(request: Request, connection: Any, query: str, passages: Sequen
     words = read_words(request, connection, query)
     model = request.store.index.embedding_model
     return any(
-        is_evidence(passage.similarity, coverage(request, connection, words, passage), model)
+        is_evidence(_cosine(passage), coverage(request, connection, query, words, passage), model)
         for passage in passages[:LOOKED_AT]
     )
 
 
-def coverage(request: Request, connection: Any, words: Words, passage: Passage) -> float:
+def _cosine(passage: Passage) -> float | None:
+    leg = passage.attribution.get("vector")
+    return leg.score if leg else None
+
+
+def coverage(request: Request, connection: Any, query: str, words: Words, passage: Passage) -> float:
     """Return the share of the question's idf whose words stand in the passage, 0..1; 0 for a question without words.
 
-    A word that several languages stem differently counts once, by its rarest form.
+    A word that several languages stem differently counts once, by its rarest form; English function words, which are
+    words to the other languages of an index, do not count.
     """
     key = request.store.internal_id(connection, passage.passage_id)
     if key is None:
@@ -55,7 +66,10 @@ def coverage(request: Request, connection: Any, words: Words, passage: Passage) 
     held = {term for term, _, _ in request.store.term_shares(connection, words.weights, key)}
     whole: dict[int, float] = {}
     found: dict[int, float] = {}
+    typed = _WORD.findall(query.lower())
     for term in words.terms:
+        if 0 < term.position <= len(typed) and typed[term.position - 1] in FUNCTION_WORDS:
+            continue
         weight = idf(term.df, max(term.passages, SMALLEST))
         whole[term.position] = max(whole.get(term.position, 0.0), weight)
         if term.term in held:

@@ -42,6 +42,11 @@ class Strategy(Value):
         return any(parameter.name == known.VECTOR_WEIGHT.name for parameter in self.parameters)
 
     @property
+    def uses_words(self) -> bool:
+        """True for strategies that look the question's words up in the lexicon."""
+        return self.has_keyword_leg or self.name == "keyword"
+
+    @property
     def needs(self) -> str:
         """What must be configured before it can be used, as a sentence; "" where nothing is."""
         if self.needs_llm:

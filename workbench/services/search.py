@@ -214,9 +214,11 @@ class SearchService:
         """Serve one request; the keyword leg alone, and a note, where the index's model fails."""
         from llama_index.core.schema import QueryBundle
 
+        from workbench.retrieval.corrections import correct
         from workbench.retrieval.nodes import to_passages
 
         began = time.perf_counter()
+        corrections = correct(request, query) if strategy_named(strategy).uses_words else {}
         try:
             nodes = build_engine(strategy, request).retrieve(QueryBundle(query))
         except ModelError:  # the embedding model's: the stages catch those of theirs
@@ -236,6 +238,7 @@ class SearchService:
             timings_ms=timings,
             results=found,
             index=request.store.index.name,
+            corrections=corrections,
         )
 
 

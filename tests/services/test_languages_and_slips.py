@@ -1,0 +1,94 @@
+"""Words: each document's language has its own, misspelt ones are tried as known ones, and what fails is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from psycopg import sql
+
+from workbench import Workbench
+from workbench.errors import ModelError
+
+GERMAN = {
+    "haus.md": "# Häuser\n\nDie alten Häuser der Stadt wurden im Winter von den Handwerkern sorgfältig saniert.",
+    "wald.md": "# Der Wald\n\nIm Wald wachsen viele Bäume, und die Vögel singen dort am frühen Morgen ihre Lieder.",
+}
+JAPANESE = {
+    "tokyo.md": "# 東京\n\n東京は日本の首都であり、世界最大級の都市圏を形成している。",
+    "sushi.md": "# 寿司\n\n寿司は酢飯と魚介類を組み合わせた日本料理である。",
+}
+ENGLISH = {"harbour.md": "# Harbours\n\nThe harbour master keeps the lighthouse burning through the night."}
+
+
+@pytest.fixture
+def polyglot(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Three languages in one source."""
+    wb.ingest(folder(GERMAN | JAPANESE | ENGLISH), source="Polyglot")
+    return wb
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("Haus sanieren", "Häuser"),  # another form of both words
+        ("singende Vögel im Wald", "Der Wald"),
+        ("日本の首都", "東京"),
+        ("寿司", "寿司"),
+        ("酢飯", "寿司"),
+        ("burns at night", "Harbours"),
+    ],
+)
+def test_each_language_is_searched_by_its_own_words(polyglot: Workbench, query: str, title: str) -> None:
+    result = polyglot.search(query, "keyword", 2)
+    assert result[0].document_title == title
+    assert result[0].attribution["keyword"].rank == 1
+
+
+def test_documents_are_kept_with_the_language_they_are_written_in(polyglot: Workbench) -> None:
+    languages = {
+        polyglot.corpus.documents.record(document.id)["title"]: polyglot.corpus.documents.record(document.id)[
+            "language"
+        ]
+        for document in polyglot.knowledge.documents()
+    }
+    assert (languages["Häuser"], languages["東京"], languages["Harbours"]) == ("german", "cjk", "english")
+
+
+@pytest.mark.parametrize("strategy", ["keyword", "hybrid", "rerank", "mmr"])
+def test_a_misspelt_word_is_tried_as_the_known_one_and_marked(polyglot: Workbench, strategy: str) -> None:
+    result = polyglot.search("lighthuose", strategy, 1)
+    assert result[0].document_title == "Harbours"
+    assert result[0].attribution["keyword"].score > 0
+    assert list(result.corrections) == ["lighthuose"] and result.corrections["lighthuose"][0].startswith("lighthous")
+
+
+def test_known_words_and_words_like_none_are_left_alone(polyglot: Workbench) -> None:
+    assert polyglot.search("lighthouse").corrections == {}
+    assert polyglot.search("xqzvw").corrections == {}
+    assert polyglot.search("lighthuose", "vector").corrections == {}
+
+
+@pytest.fixture
+def without_model(polyglot: Workbench) -> Workbench:
+    """The same corpus with an index that was built with a model which is not installed here."""
+    polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'ollama:gone'"))
+    return polyglot
+
+
+def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_said(without_model: Workbench) -> None:
+    result = without_model.search("lighthouse at night", "rerank", 2)
+    assert result[0].document_title == "Harbours"
+    assert "the keyword leg served alone" in " ".join(result.degraded)
+    assert "was built with the model 'ollama:gone'" in " ".join(result.degraded)
+    assert "vector" not in result[0].attribution
+    assert without_model.search("lighthouse", "keyword", 1)[0].document_title == "Harbours"
+    assert without_model.ask("What keeps the lighthouse burning?").kind == "extracts"
+
+
+def test_a_strategy_that_is_meaning_alone_says_which_model_is_missing(without_model: Workbench) -> None:
+    with pytest.raises(ModelError, match=r"index 'main' was built with the model 'ollama:gone', which cannot be used"):
+        without_model.search("lighthouse", "vector")
+    with pytest.raises(ModelError, match="ollama:gone"):
+        without_model.search_service.search("lighthouse", strategy="keyword", min_similarity=0.5)

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from mcp_app.arguments import Argument
 from mcp_app.boundary import Answer
+from mcp_app.guard import LARGEST_BODY, too_large
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE
 from mcp_app.tools.scoped.searches import search
@@ -58,8 +59,12 @@ def add_routes(app: Any, server: WorkbenchServer) -> None:
         return _tagged(request, answer)
 
     async def query(request: Request) -> Response:
+        body = await _body(request)
+        if body is None:
+            refused = QUERY.family.failure(too_large(LARGEST_BODY), "Ask with a shorter query", {})
+            return _response(Answer(refused, failed=True, status=413))
         try:
-            given = json.loads(await request.body() or b"{}")
+            given = json.loads(body or b"{}")
         except (ValueError, RecursionError):
             given = None
         if not isinstance(given, dict):
@@ -80,6 +85,16 @@ def add_routes(app: Any, server: WorkbenchServer) -> None:
             Route("/api/openapi.json", openapi),
         ]
     )
+
+
+async def _body(request: Request) -> bytes | None:
+    """Return the body, or None as soon as it is too large: a chunked one does not say its length."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            return None
+    return bytes(body)
 
 
 def _response(answer: Answer, headers: Mapping[str, str] | None = None) -> Response:

@@ -68,6 +68,7 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
+        listening.listen(512)  # before it is announced, so that whoever connects at once is kept waiting, not refused
     except OSError as error:
         raise ConfigurationError(
             f"Cannot listen on {host}:{port} ({error.strerror}); choose another with --host or --port."

@@ -35,7 +35,8 @@ CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
     "manage_crawl_job": ({"action": REQUIRED, "job_id": "", **LIST}, (False, False, True, True)),
     "rag_get_available_sources": ({"scope": None, "project_id": ""}, (True, False, True, False)),
     "rag_search_knowledge_base": (
-        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "match_count": 5, "return_mode": "pages"},
+        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "match_count": 5,
+         "return_mode": "pages"},
         (True, False, True, False),
     ),
     "rag_search_project_knowledge": (

@@ -1,0 +1,50 @@
+"""Real server processes on the test's database: over stdio, and over HTTP on a free loopback port."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mcp.client.stdio import StdioServerParameters
+
+from workbench.settings import Settings
+
+TOKEN = "a-token-for-tests"
+
+
+def environment(settings: Settings, **more: str) -> dict[str, str]:
+    """The environment in which a server process opens the test's workbench."""
+    assert settings.database_url is not None
+    own = {
+        "WORKBENCH_HOME": str(settings.home),
+        "WORKBENCH_DATABASE_URL": settings.database_url.get_secret_value(),
+        "WORKBENCH_EMBEDDING_MODEL": settings.embedding_model,
+        "WORKBENCH_FILE_ROOTS": settings.file_roots,
+    }
+    return {**os.environ, **own, **more}
+
+
+def over_stdio(settings: Settings, *options: str) -> StdioServerParameters:
+    """What the SDK's client needs to start the server itself."""
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "mcp_app", *options], env=environment(settings), cwd=Path.cwd()
+    )
+
+
+@contextmanager
+def over_http(settings: Settings, *options: str, **more: str) -> Iterator[str]:
+    """Run a server on a free port; yields its base URL and ends the process by its id."""
+    command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *options]
+    process = subprocess.Popen(command, env=environment(settings, **more), stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        assert line.startswith("Serving MCP at http"), line + process.stderr.read()
+        yield line.removeprefix("Serving MCP at ").strip().removesuffix("/mcp")
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)

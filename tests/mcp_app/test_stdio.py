@@ -1,0 +1,88 @@
+"""The server as a client starts it: a process that speaks over stdin and stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.mcp_app.agent import MODES
+from tests.mcp_app.processes import environment, over_stdio
+from workbench import Workbench
+from workbench.settings import Settings
+
+HEAVY = ("llama_index", "psycopg", "numpy", "onnxruntime", "streamlit", "crawl4ai", "pandas", "workbench.workbench")
+
+
+@pytest.mark.parametrize("mode", ["auto", *MODES])
+def test_a_client_starts_the_server_searches_and_leaves(wb: Workbench, mode: str) -> None:
+    wb.documents.create(text="Some words on stdio.", title="T")
+
+    async def script() -> Any:
+        async with Client(over_stdio(wb.settings), mode=mode) as client:
+            tools = await client.list_tools()
+            found = await client.call_tool("search_knowledge_base", {"query": "words"})
+            return tools, found
+
+    tools, found = asyncio.run(script())
+    assert "search_knowledge_base" in {tool.name for tool in tools.tools}
+    assert json.loads(found.content[0].text)["results"][0]["document_title"] == "T"
+
+
+def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
+    code = (
+        "import json, sys; from mcp_app.engine import Engine; from mcp_app.serving import create_server;"
+        "create_server(Engine(lambda: None)); print(json.dumps(sorted(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout)
+    assert "mcp.server" in loaded
+    assert [name for name in loaded if name in HEAVY or name.split(".")[0] in HEAVY] == []
+
+
+def test_the_first_call_waits_for_the_engine_instead_of_failing(make_settings: Callable[..., Settings]) -> None:
+    async def script() -> Any:
+        async with Client(over_stdio(make_settings()), mode="legacy") as client:
+            calls = [client.call_tool("manage_source", {"action": "list"}) for _ in range(3)]
+            return await asyncio.gather(*calls)
+
+    assert [json.loads(answer.content[0].text)["success"] for answer in asyncio.run(script())] == [True] * 3
+
+
+def test_a_database_that_cannot_be_reached_is_a_sentence_and_not_the_end(
+    make_settings: Callable[..., Settings],
+) -> None:
+    settings = make_settings(database_url="postgresql://nobody@127.0.0.1:1/none")
+
+    async def script() -> Any:
+        async with Client(over_stdio(settings)) as client:
+            return [await client.call_tool("manage_source", {"action": "list"}) for _ in range(2)]
+
+    for answer in asyncio.run(script()):
+        assert answer.is_error
+        assert "cannot be reached" in json.loads(answer.content[0].text)["error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--toolsets", "nope"], "There is no toolset 'nope'"),
+        (["--transport", "pigeon"], "There is no transport 'pigeon'"),
+        (["--transport", "http", "--host", "0.0.0.0", "--port", "0"], "set WORKBENCH_MCP_TOKEN first"),
+    ],
+)
+def test_a_wrong_start_is_refused_with_one_sentence(
+    make_settings: Callable[..., Settings], options: list[str], sentence: str
+) -> None:
+    command = [sys.executable, "-m", "mcp_app", *options]
+    done = subprocess.run(command, env=environment(make_settings()), capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""

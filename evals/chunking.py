@@ -127,9 +127,10 @@ def relevant_ranges(dataset: Dataset, question_id: str) -> list[Range]:
 
 def cl100k_spans(text: str) -> list[tuple[int, int]]:
     """Return the characters of every cl100k token; a character that several tokens share belongs to the first."""
-    tokens, encoding = [], _cl100k()
-    tokens = encoding.encode_ordinary(text)
-    starts = encoding.decode_with_offsets(tokens)[1] if tokens else []
+    if not text:
+        return []
+    encoding = _cl100k()
+    starts = encoding.decode_with_offsets(encoding.encode_ordinary(text))[1]
     return [(start, end) for start, end in zip(starts, [*starts[1:], len(text)], strict=True) if end > start]
 
 

@@ -13,7 +13,8 @@ from workbench.types import Progress, Value
 
 LEAST_DEPTH, MOST_DEPTH = 1, 3
 MOST_NODES = 300  # what one picture can show and a person can read
-WIDEST = 500  # documents of one step that are followed further
+WIDEST = 150  # documents of one step that are followed further: more than any answer can show
+ENOUGH = 50  # citations of one document in one direction, after which they are not followed further
 MENTION_CONFIDENCE = 0.6  # a title written out in words, without a link
 BATCH = 200
 
@@ -105,6 +106,9 @@ class CitationService:
     def of(self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True) -> dict[str, Cited]:
         """Return what given documents cite and what cites them, ``depth`` (1..3) steps outward, each edge once.
 
+        Nearest first; from a document with 50 citations or more in a direction no further step is taken, and
+        titles mentioned in words count for the first step only.
+
         Raises:
             InvalidInput: a depth outside 1..3.
         """
@@ -177,8 +181,10 @@ class CitationService:
         frontier = {key: [key] for key in document_ids}
         for step in range(1, depth + 1):
             level = list(dict.fromkeys(end for ends in frontier.values() for end in ends))[:WIDEST]
+            if not level:
+                break
             by_end: dict[str, list[StoredCitation]] = {}
-            for edge in self._edges(level, forward=forward, mentions=mentions):
+            for edge in self._edges(level, forward=forward, mentions=mentions and step == 1):
                 by_end.setdefault(edge.document_id if forward else edge.to_document, []).append(edge)
             for start, ends in frontier.items():
                 fresh: list[str] = []
@@ -188,7 +194,7 @@ class CitationService:
                     if other not in seen[start]:
                         seen[start].add(other)
                         fresh.append(other)
-                frontier[start] = fresh
+                frontier[start] = fresh if len(found[start]) < ENOUGH else []
         return found
 
     def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[StoredCitation]:

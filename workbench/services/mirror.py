@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,22 +97,25 @@ class FolderMirror:
 
 def stamps_of(folder: Path) -> Stamps:
     """Return what the file system says of every file below a folder; hidden files and folders do not count."""
-    return dict(_stamps(folder, ""))
-
-
-def _stamps(folder: Path | str, prefix: str) -> Iterable[tuple[str, tuple[int, int, int, int]]]:
-    try:
-        entries = list(os.scandir(folder))
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
+    stamps: Stamps = {}
+    waiting = [(str(folder), "")]
+    while waiting:
+        place, prefix = waiting.pop()
         try:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _stamps(entry.path, f"{prefix}{entry.name}/")
-            else:
-                status = entry.stat()
-                yield f"{prefix}{entry.name}", (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        except OSError:  # gone between the listing and now
+            entries = os.scandir(place)
+        except OSError:
             continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if name.startswith("."):
+                    continue
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((entry.path, f"{prefix}{name}/"))
+                        continue
+                    status = entry.stat()
+                except OSError:  # gone between the listing and now
+                    continue
+                stamps[prefix + name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return stamps

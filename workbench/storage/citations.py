@@ -13,7 +13,7 @@ from workbench.storage.database import Database, clean
 from workbench.storage.statements import statement
 
 READING = 1  # raise it when links are read differently: what was stored by an older reading is read again
-MOST_ROWS = 2_000  # edges of one step; a page that links to everything must not make a search slow
+MOST_ROWS = 1_000  # edges of one step; a page that links to everything must not make a search slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class Citations:
         return [row["id"] for row in rows]
 
     def leading_from(self, ids: Sequence[str]) -> list[StoredCitation]:
-        """Return what given documents cite by link, at most 2,000."""
+        """Return what given documents cite by link, at most 1,000."""
         return self._stored("citations_from", ids)
 
     def leading_to(self, ids: Sequence[str]) -> list[StoredCitation]:
-        """Return what cites given documents by link, at most 2,000."""
+        """Return what cites given documents by link, at most 1,000."""
         return self._stored("citations_to", ids)
 
     def mentioned_by(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:

@@ -1,0 +1,60 @@
+"""Guesses for misspelt words: pure functions over words, and the lexicon that an index keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Workbench
+from workbench.retrieval.spelling import Guess, guess, one_slip_away, slips_forgiven
+
+KNOWN = ("machine", "marine", "learn", "earn", "tree", "retriev", "x2000")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant", "distance"),
+    [("mahcine", "machine", 1), ("machin", "machine", 1), ("macchine", "machine", 1), ("nachine", "machine", 1),
+     ("retreive", "retriev", 2), ("lern", "learn", 1), ("tre", "tree", 1)],
+)  # fmt: skip
+def test_a_word_is_guessed_by_the_slips_between(typed: str, meant: str, distance: int) -> None:
+    assert guess([typed], KNOWN)[typed][0] == Guess(typed, meant, distance)
+
+
+def test_one_slip_is_forgiven_up_to_five_letters_two_above_and_none_in_codes() -> None:
+    assert [slips_forgiven(word) for word in ("ab", "abc", "abcde", "abcdef", "x2001", "2024")] == [0, 1, 1, 2, 0, 0]
+    assert guess(["ttee", "2001", "x2001", "ab", "machine"], ("table", "x2000", "abc", "machine")) == {}
+
+
+def test_the_same_first_letter_comes_first_among_equals_and_the_number_is_bounded() -> None:
+    found = guess(["earm"], ("farm", "earn", "ears", "warm"), limit=3)["earm"]
+    assert [one.meant for one in found] == ["earn", "ears", "farm"]
+
+
+def test_similarity_falls_with_the_slips_and_rises_with_the_length() -> None:
+    assert Guess("lern", "learn", 1).similarity == pytest.approx(1 - 1 / 5)
+    assert Guess("retreive", "retriev", 2).similarity == pytest.approx(1 - 2 / 8)
+
+
+def test_every_spelling_one_slip_away_is_enumerated_once() -> None:
+    found = one_slip_away("ab")
+    assert {"a", "b", "ba", "abb", "xab", "cb"} <= set(found)
+    assert len(found) == len(set(found)) == 2 + 1 + 2 * 25 + (3 * 26 - 2)
+
+
+def test_new_words_are_guessed_at_once_and_deleted_ones_no_longer(wb: Workbench, folder: Callable[..., Path]) -> None:
+    from workbench.retrieval.fuzzy import read_fuzzy_words
+
+    def guesses(query: str) -> set[str]:
+        request = wb.search_service.request("hybrid", wb.search_service.resolve(None), 5, None, None)
+        with request.store.reading() as connection:
+            return {one.meant for one in read_fuzzy_words(request, connection, query).guesses}
+
+    wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps."}), source="One")
+    assert guesses("aardvrak") == {"aardvark"}
+    wb.ingest(folder({"b.md": "# B\n\nThe pangolin sleeps."}, "more"), source="Two")
+    assert guesses("pangloin") == {"pangolin"}
+    wb.knowledge.delete_source("One")
+    assert guesses("aardvrak") == set()
+    assert guesses("the pangolin") == set()

@@ -1,0 +1,59 @@
+"""``workbench articles``: list, read and search the articles on disk."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_table, printable
+from workbench.cli.parser import Verbs, run_verb
+from workbench.types import ARTICLE_CATEGORIES
+
+if TYPE_CHECKING:
+    from workbench.services.articles import Article
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    listing = verbs.add("list", "List articles, Live and Experimental ones.", _list)
+    listing.add_argument("--category", choices=ARTICLE_CATEGORIES)
+    listing.add_argument("--limit", type=int, default=50, metavar="N")
+    verbs.add("show", "Print one article.", _show).add_argument("slug", metavar="SLUG")
+    search = verbs.add("search", "Find articles by title, tags and description, or by meaning.", _search)
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("--semantic", action="store_true", help="by meaning, through the query engine")
+    search.add_argument("--content", action="store_true", help="with the articles' text")
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        found = workbench.articles.list(arguments.category, arguments.limit)
+    return _print(out, found)
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        article = workbench.articles.get(arguments.slug)
+    text = f"{article.title}\n{article.description}\n\n{article.content}"
+    out.show(article, lambda console: console.print(printable(text), soft_wrap=True))
+    return 0
+
+
+def _search(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        articles = workbench.articles
+        find = articles.search_by_meaning if arguments.semantic else articles.search
+        found = find(arguments.query, content=arguments.content)
+    return _print(out, found)
+
+
+def _print(out: Out, found: list[Article]) -> int:
+    rows = [(one.slug, one.category, one.title, one.last_updated, one.status) for one in found]
+    columns = ("Slug", "Category", "Title", "Updated", "Status")
+    value = {"articles": found, "total": len(found)}
+    out.show(value, lambda console: print_table(console, columns, rows, "No article matches."))
+    return 0

@@ -1,0 +1,99 @@
+"""``workbench workspace``: embed conversations on disk, search them, see what is embedded."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.opening import opened, stoppable
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.parser import Run, Verbs, run_verb
+from workbench.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from workbench.services.workspaces import ConversationHit
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    embed = _verb(verbs, "embed", "Embed what is new or changed: the whole workspace, or one path in it.", _embed)
+    embed.add_argument("path", nargs="?", metavar="PATH", help="a conversation, a file in it, or a folder above some")
+    search = _verb(verbs, "search", "Find conversations.", _search)
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("--limit", type=int, default=10, metavar="N")
+    search.add_argument("--type", default="", metavar="TYPE", help="only this type, such as plan")
+    search.add_argument("--date", default="", metavar="YYYY-MM[-DD]", help="only this month or day")
+    similar = _verb(verbs, "similar", "Find the conversations that are like one.", _similar)
+    similar.add_argument("path", metavar="PATH")
+    similar.add_argument("--limit", type=int, default=10, metavar="N")
+    _verb(verbs, "status", "Show what is embedded.", _status)
+
+
+def _verb(verbs: Verbs, name: str, purpose: str, serve: Run) -> argparse.ArgumentParser:
+    verb = verbs.add(name, purpose, serve)
+    verb.add_argument("--workspace", default=".", metavar="FOLDER", help="default: the working directory")
+    return verb
+
+
+def _folder(arguments: argparse.Namespace) -> Path:
+    folder = Path(arguments.workspace).expanduser().resolve()
+    if not folder.is_dir():
+        raise InvalidInput(f"There is no folder {arguments.workspace!r}; name one that holds conversations.")
+    return folder
+
+
+def _embed(arguments: argparse.Namespace, out: Out) -> int:
+    folder = _folder(arguments)
+    path = (folder / arguments.path).resolve() if arguments.path else None
+    if path is not None and not path.is_relative_to(folder):
+        raise InvalidInput(f"{arguments.path!r} lies outside the workspace; name its workspace by --workspace.")
+    with opened() as workbench, stoppable(out) as should_stop, out.progress("Embed") as show:
+        report = workbench.workspaces.embed(folder, path, show, should_stop)
+    for failure in report.failures:
+        out.message(f"{failure.path}: {failure.error}")
+    sentence = f"{report.embedded:,} embedded, {report.skipped:,} unchanged, {report.removed:,} removed."
+    out.show(report, lambda console: console.print(sentence))
+    return 1 if report.failures and not (report.embedded or report.skipped) else 0
+
+
+def _search(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        found = workbench.workspaces.search(
+            _folder(arguments),
+            arguments.query,
+            limit=arguments.limit,
+            conversation_type=arguments.type,
+            date_range=arguments.date,
+        )
+    return _print(out, found)
+
+
+def _similar(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        found = workbench.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
+    return _print(out, found)
+
+
+def _status(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        status = workbench.workspaces.status(_folder(arguments))
+    shown = {
+        "conversations": status.num_documents,
+        "passages": status.total_chunks,
+        "database": status.db_path,
+        "last": [f"{path} ({at[:16]})" for path, at in status.recent[:3]],
+    }
+    out.show(status, lambda console: print_fields(console, shown))
+    return 0
+
+
+def _print(out: Out, found: list[ConversationHit]) -> int:
+    rows = [(one.conversation, one.score, one.title, one.date or "") for one in found]
+    empty = "Nothing was found; 'workbench workspace embed' brings conversations in."
+    value = {"results": found, "total": len(found)}
+    out.show(value, lambda console: print_table(console, ("Conversation", "Score", "Title", "Date"), rows, empty))
+    return 0

@@ -91,6 +91,8 @@ class Engine:
 
         try:
             self._workbench = Workbench.open(**self._arguments)
+            if self._workbench.settings.run_worker:
+                self._workbench.work()
         except WorkbenchError as error:
             self._error = error
         finally:

@@ -1,0 +1,18 @@
+"""Where the app under test listens."""
+
+import socket
+
+from urllib3 import PoolManager, Retry
+
+
+def free_port() -> int:
+    """A port nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_up(address: str) -> None:
+    """Wait for the server's own health check; urllib retries are the only waiting a port that is not open allows."""
+    patient = Retry(total=None, connect=60, read=60, backoff_factor=0.2, backoff_max=1)
+    assert PoolManager(retries=patient).request("GET", f"{address}/_stcore/health").status == 200

@@ -1,0 +1,149 @@
+"""The app as people meet it: the real command as a process, a real Chromium, a fresh database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from browser_server import free_port, wait_until_up
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from psycopg import conninfo, sql
+
+from workbench import Workbench
+from workbench.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+ARTIFACTS = ROOT / "artifacts"
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # nothing but loopback is ever looked up
+)
+PATIENT = 30_000  # ms
+FIRST = 200_000  # ms: the first search of a process imports the framework, which a busy machine does slowly
+
+PASSAGES = {
+    "gauge.md": "# Tide gauge\n\nThe tide gauge records the level of the sea every six minutes.\n\n"
+    "## Calibrating\n\nCalibrate the float of the gauge once a month against the staff.\n",
+    "well.md": "# Stilling well\n\nA stilling well keeps waves from the record; the gauge stands in it.\n",
+    "bread.md": "# Bread\n\nKnead the dough, let it rise, and bake it in a hot oven.\n",
+    "script.md": "# Gauge <script>alert(1)</script>\n\nA gauge <img src=x onerror=\"document.title='x'\"> & <b>.\n",
+}
+
+
+@pytest.fixture(scope="session")
+def browser_database(server_url: str, template_database: str) -> Iterator[str]:
+    """One database for the browser's tests; they keep out of each other's way by names."""
+    name = "browser_" + template_database
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        connection.execute(clone.format(sql.Identifier(name), sql.Identifier(template_database)))
+    yield conninfo.make_conninfo(server_url, dbname=name)
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def filled(browser_database: str, test_home: Path) -> Iterator[Workbench]:
+    """The workbench on that database, with a few documents in it."""
+    settings = Settings(home=test_home, database_url=browser_database, embedding_model="hash", _env_file=None)  # pyright: ignore
+    with Workbench.open(settings=settings) as workbench, tempfile.TemporaryDirectory() as folder:
+        for name, text in PASSAGES.items():
+            (Path(folder) / name).write_text(text)
+        workbench.ingest(folder, source="Harbour", tags=["sea"], on_progress=lambda progress: None)
+        yield workbench
+
+
+@pytest.fixture(scope="session")
+def serve(test_home: Path) -> Iterator[Callable[[str], str]]:
+    """Start the app on a database and return its address; every process is ended by its id."""
+    started: list[subprocess.Popen] = []
+
+    def start(database_url: str) -> str:
+        port = free_port()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")} | {
+            "WORKBENCH_HOME": str(test_home),
+            "WORKBENCH_DATABASE_URL": database_url,
+            "WORKBENCH_EMBEDDING_MODEL": "hash",
+            "PYTHONPATH": str(ROOT),
+        }
+        code = f"import sys; from workbench.app.serve import serve; sys.exit(serve({port}))"
+        started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=test_home))
+        return f"http://127.0.0.1:{port}"
+
+    yield start
+    for process in started:
+        process.terminate()
+    for process in started:
+        assert process.wait(20) in (0, -15, 143)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests."""
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert executable, "No Chromium here: 'apt-get install chromium' (make test does it), or put one into PATH."
+    with sync_playwright() as playwright:
+        yield _launched(playwright, executable)
+
+
+def _launched(playwright: Playwright, executable: str) -> Browser:
+    return playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+
+
+@pytest.fixture(scope="session")
+def app(serve: Callable[[str], str], filled: Workbench, browser_database: str, chromium: Browser) -> str:
+    """The address of the app on the filled database, once it has answered its first question."""
+    address = serve(browser_database)
+    wait_until_up(address)
+    page = chromium.new_page()
+    page.goto(f"{address}/?q=gauge", timeout=FIRST)
+    page.locator(".card").first.wait_for(timeout=FIRST)
+    page.close()
+    return address
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    """A fresh visitor at 1440 pixels; a script error fails the test, and the last view is kept."""
+    expect.set_options(timeout=PATIENT)
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    visitor = context.new_page()
+    visitor.set_default_timeout(PATIENT)
+    errors: list[str] = []
+    visitor.on("pageerror", lambda error: errors.append(str(error)))
+    yield visitor
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def goto(page: Page, app: str) -> Callable[[str], Page]:
+    """Visit a page of the app."""
+
+    def go(path: str) -> Page:
+        page.goto(app + path)
+        expect(page.locator(".st-key-scopebar")).to_be_visible()
+        return page
+
+    return go
+
+
+@pytest.fixture
+def keep(page: Page) -> Callable[[str], None]:
+    """Keep a picture of the page as an artefact of the run."""
+    ARTIFACTS.mkdir(exist_ok=True)
+    return lambda name: page.screenshot(path=ARTIFACTS / f"{name}.png") and None

@@ -1,0 +1,41 @@
+"""How the pages look and whether everyone can use them: kept as pictures, checked by axe."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+SEEN = {
+    "compare": ("/?q=tide gauge", ".card"),
+    "library": ("/library", "tbody .open"),
+    "system": ("/system", "dl.wb-facts"),
+}
+SIZES = {1440: 1000, 1024: 800, 390: 844}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_without_serious_findings_and_fits_every_width(goto, page, keep, scheme):
+    page.emulate_media(color_scheme=scheme)
+    for name, (path, landmark) in SEEN.items():
+        page.set_viewport_size({"width": 1440, "height": 1000})
+        goto(path)
+        expect(page.locator(landmark).first).to_be_visible()
+        found = Axe().run(page).response["violations"]
+        assert [
+            (one["id"], one["nodes"][0]["target"]) for one in found if one["impact"] in ("serious", "critical")
+        ] == []
+        for width, height in SIZES.items():
+            page.set_viewport_size({"width": width, "height": height})
+            expect(page.locator(landmark).first).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            keep(f"{name}-{width}-{scheme}")
+
+
+def test_the_fonts_and_everything_else_come_from_this_machine(goto, page, app):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    goto("/?q=tide gauge")
+    expect(page.locator(".card").first).to_be_visible()
+    page.evaluate("document.fonts.ready")
+    assert any("source-sans-3-latin-wght-normal.woff2" in url for url in asked)
+    assert [url for url in asked if not url.startswith((app, app.replace("http", "ws"), "data:", "blob:"))] == []

@@ -1,0 +1,99 @@
+"""Compare in a real browser: what one sees, clicks and types."""
+
+import re
+
+import pytest
+from browser_server import wait_until_up
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+QUESTION = "tide gauge"
+
+
+def test_enter_runs_the_question_and_four_columns_answer(goto, keep):
+    page = goto("/")
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_label("Question").press("Enter")
+    for name in ("Vector", "Keyword", "Hybrid", "Rerank"):
+        expect(page.get_by_role("heading", name=name)).to_be_visible()
+    expect(page.get_by_role("list", name="Keyword: 3 passages").locator("mark").first).to_be_visible()
+    expect(page).to_have_url(re.compile(r"q=tide(\+|%20)gauge"))
+    keep("compare-1440-light")
+
+
+def test_hovering_a_hit_lights_the_same_passage_everywhere(goto):
+    page = goto(f"/?q={QUESTION}&s=vector&s=keyword")
+    first = page.locator(".card").first
+    first.hover()
+    key = first.get_attribute("data-id")
+    expect(page.locator(f'.card.lit[data-id="{key}"]')).to_have_count(2)
+    expect(page.locator(f'.trail.lit[data-id="{key}"]')).to_have_count(1)
+    expect(page.locator(".caption")).to_contain_text("Keyword")
+
+
+def test_keys_alone_ask_move_explain_and_open(goto, keep):
+    page = goto(f"/?q={QUESTION}")
+    expect(page.locator(".card").first).to_be_visible()
+    page.locator("body").press("/")
+    expect(page.get_by_label("Question")).to_be_focused()
+    page.locator(".card .title").first.focus()
+    page.keyboard.press("ArrowDown")
+    focused = page.locator(".card:has(.title:focus)")
+    expect(focused.locator(".rank")).to_have_text("2")
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("list", name="Keyword: 3 passages").locator(".title:focus")).to_have_count(1)
+    page.keyboard.press("w")
+    expect(focused.locator(".legs")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("doc="))
+
+
+def test_a_hit_opens_its_document_at_the_passage(goto, keep):
+    page = goto("/?q=calibrate the float")
+    page.locator("ol.column").nth(1).locator(".title").first.click()
+    found = page.locator(".reader .found").first
+    expect(found).to_be_in_viewport()
+    expect(page.locator(".reader .found")).to_contain_text(["Calibrat"])
+    expect(page).to_have_url(re.compile(r"doc=doc_\w+&at=\d+-\d+"))
+    keep("reader-1440-light")
+
+
+def test_an_address_brings_back_the_opened_document(goto, filled):
+    document = next(one for one in filled.knowledge.documents() if one.path == "well.md")
+    page = goto(f"/?q={QUESTION}&doc={document.id}&at=0-15")
+    expect(page.get_by_role("dialog")).to_contain_text("Stilling well")
+    expect(page.locator(".reader .found").first).to_be_in_viewport()
+
+
+def test_whatever_a_passage_holds_is_text(goto):
+    page = goto("/?q=gauge script alert")
+    expect(page.locator(".card .title", has_text="<script>alert(1)</script>").first).to_be_visible()
+    expect(page.locator(".text", has_text="<img src=x").first).to_be_visible()
+    assert page.locator(".card img").count() == 0
+    assert page.title() != "x"
+
+
+def test_the_question_and_the_scope_are_there_again_after_another_page(goto):
+    page = goto(f"/?q={QUESTION}&tag=sea")
+    expect(page.locator(".card").first).to_be_visible()
+    page.get_by_role("link", name="System").click()
+    expect(page.get_by_role("heading", name="System")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/system\?tag=sea$"))
+    page.get_by_role("link", name="Compare").click()
+    expect(page.get_by_label("Question")).to_have_value(QUESTION)
+    expect(page.locator(".card").first).to_be_visible()
+    expect(page.locator(".st-key-scopebar")).to_contain_text("#sea")
+
+
+def test_a_database_that_is_down_is_one_sentence_with_a_way_out(page, serve, keep):
+    address = serve("postgresql://nobody@127.0.0.1:1/nothing")
+    wait_until_up(address)
+    page.goto(address)
+    expect(page.get_by_role("heading", name="The database does not answer")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("cannot be reached; start it or correct WORKBENCH_DATABASE_URL")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.get_by_text("Traceback")).to_have_count(0)
+    keep("database-down")

@@ -93,3 +93,14 @@ def test_odd_queries_are_searched_like_any_other(wb: Workbench, folder: Callable
     wb.ingest(folder(DOCS), source="Animals")
     for strategy in ("vector", "keyword", "hybrid", "rerank", "llamaindex-hybrid"):
         assert len(wb.search(query, strategy=strategy, limit=3)) <= 3
+
+
+def test_a_cutoff_leaves_out_what_scores_far_below_the_best(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(DOCS), source="Animals")
+    everything = wb.search("a dog guards the house", limit=3)
+    cut = wb.search("a dog guards the house", limit=3, parameters={"cutoff": 0.9})
+    assert [hit.passage_id for hit in cut] == [
+        hit.passage_id for hit in everything if hit.score >= 0.9 * everything[0].score
+    ]
+    assert len(cut) < len(everything)
+    assert not cut.under_filled

@@ -1,4 +1,5 @@
-"""The last stage of every strategy: a project's own sources first among equals, then as many as were asked for."""
+"""The last stage of every strategy: a project's own sources first among equals, then as many as were asked for, less
+what falls below the cutoff."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ EQUAL = 4  # scores that agree to this many decimals count as equally good
 
 
 class FinalOrder(BaseNodePostprocessor):
-    """Prefer the scope's preferred sources between equal scores and cut to the limit."""
+    """Prefer the scope's preferred sources between equal scores, cut to the limit and at the cutoff."""
 
     _request: Request = PrivateAttr()
 
@@ -38,4 +39,11 @@ class FinalOrder(BaseNodePostprocessor):
                     -(node.score or 0.0),
                 ),
             )
-        return nodes[: self._request.limit]
+        kept = nodes[: self._request.limit]
+        cutoff = float(self._request.parameters.get("cutoff", 0.0))
+        if cutoff and kept:
+            floor = cutoff * (kept[0].score or 0.0)
+            worthy = [node for node in kept if (node.score or 0.0) >= floor]
+            self._request.trace.cut = len(kept) - len(worthy)
+            return worthy
+        return kept

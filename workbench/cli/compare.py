@@ -26,7 +26,9 @@ SHOWN = 110  # characters of each passage
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("query", metavar="QUERY")
-    parser.add_argument("--strategies", default=COMPARED, metavar="A,B,C", help="which ones (%(default)s)")
+    parser.add_argument(
+        "--strategies", default=COMPARED, metavar="A,B,C", help="which ones, as NAME or NAME@INDEX (%(default)s)"
+    )
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages each (%(default)s)")
     parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
     add_parameters(parser)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.cli.output import printable
+from workbench.cli.why import print_why
 from workbench.display import heading
 from workbench.marking import excerpt, pieces
 
@@ -12,13 +14,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from workbench.retrieval.explain import Explanation
     from workbench.types import Passage, SearchResult
 
 SHOWN = 420  # characters of a passage: four lines of an ordinary terminal
 
 
-def print_result(console: Console, result: SearchResult, *, explain: bool = False) -> None:
-    """Print a search's passages, best first."""
+def print_result(
+    console: Console, result: SearchResult, *, explain: bool = False, why: Sequence[Explanation] = ()
+) -> None:
+    """Print a search's passages, best first, each with its legs and what explains it where that was asked for."""
     if not result.results:
         console.print("Nothing was found. Widen the scope, or see 'workbench sources list' for what there is.")
         return
@@ -26,6 +31,8 @@ def print_result(console: Console, result: SearchResult, *, explain: bool = Fals
         _print_passage(console, passage, result.query)
         if explain:
             _print_legs(console, passage)
+            for explained in [one for one in why if one.passage_id == passage.passage_id]:
+                print_why(console, explained)
         console.print()
     took = result.timings_ms.get("total", 0.0)
     fewer = ", fewer than asked" if result.under_filled else ""

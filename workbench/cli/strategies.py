@@ -1,4 +1,4 @@
-"""``workbench strategies``: the ways to retrieve, with their parameters."""
+"""``workbench strategies``: the ways to retrieve, with their parameters, and which of them serves where."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, run_verb
+from workbench.cli.promotions import add_promotions
 from workbench.types import Parameter
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs.add("list", "List all strategies.", _list)
     show = verbs.add("show", "Show one strategy and what can be set.", _show)
     show.add_argument("name", metavar="NAME")
+    add_promotions(verbs)
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
@@ -41,7 +43,10 @@ def _show(arguments: argparse.Namespace, out: Out) -> int:
     strategy = strategy_named(arguments.name)
 
     def human(console: Console) -> None:
-        print_fields(console, {"name": strategy.name, "title": strategy.title, "does": strategy.summary})
+        print_fields(
+            console,
+            {"name": strategy.name, "title": strategy.title, "does": strategy.summary, "needs": strategy.needs},
+        )
         rows = [(p.name, p.default, _valid(p), p.why) for p in strategy.parameters]
         print_table(console, ("Parameter", "Default", "Valid", "Why"), rows, "It has no parameters.")
 

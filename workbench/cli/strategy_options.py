@@ -8,7 +8,16 @@ from typing import Any
 
 from workbench.cli.parser import assignments
 from workbench.errors import InvalidInput, choices
-from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
+
+
+def add_strategy(parser: argparse.ArgumentParser) -> None:
+    """Add ``--strategy``; without it what is promoted for the scope serves, else the built-in default."""
+    parser.add_argument(
+        "--strategy",
+        metavar="S",
+        help=f"one of {', '.join(STRATEGIES)}, or S@INDEX (what is promoted there, else {DEFAULT_STRATEGY})",
+    )
 
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
@@ -22,19 +31,32 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parameters_of(strategy: str, given: Sequence[str]) -> dict[str, Any]:
-    """Return the given parameters of one strategy, in their types. Raises InvalidInput naming the valid ones."""
+def parameters_of(strategy: str | None, given: Sequence[str]) -> dict[str, Any]:
+    """Return the given parameters of one strategy, in their types, as they are where no strategy is named.
+
+    Raises:
+        InvalidInput: an unknown strategy, or a parameter it does not have; the message names the valid ones.
+    """
     named = assignments(given, "--set")
-    checked = check_parameters(strategy, named)
+    if strategy is None:  # what is promoted is known once the database is open, and checks them then
+        return dict(named)
+    checked = check_parameters(strategy_of(strategy), named)
     return {name: checked[name] for name in named}
 
 
 def names_of(text: str) -> list[str]:
-    """Return the strategies of ``a,b,c``. Raises InvalidInput naming the valid ones."""
+    """Return the strategies of ``a,b@index,c``. Raises InvalidInput naming the valid ones."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise InvalidInput(f"--strategies names none; use some of {choices(STRATEGIES, 20)}.")
-    return [strategy_named(name).name for name in names]
+    for name in names:
+        strategy_named(strategy_of(name))
+    return names
+
+
+def strategy_of(name: str) -> str:
+    """Return the strategy of ``strategy`` or ``strategy@index``."""
+    return name.partition("@")[0]
 
 
 def parameters_by_strategy(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -50,12 +72,12 @@ def parameters_by_strategy(names: Sequence[str], given: Sequence[str]) -> dict[s
             raise InvalidInput(f"--set {key!r} names a strategy that is not compared; use one of {choices(names)}.")
         owners = [strategy] if dot else [name for name in names if _has(name, parameter)]
         if not owners:
-            valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[name].parameters)
+            valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[strategy_of(name)].parameters)
             raise InvalidInput(f"None of the strategies has a parameter {parameter!r}; they have {choices(valid, 20)}.")
         for owner in owners:
-            found[owner][parameter] = check_parameters(owner, {parameter: value})[parameter]
+            found[owner][parameter] = check_parameters(strategy_of(owner), {parameter: value})[parameter]
     return found
 
 
 def _has(strategy: str, parameter: str) -> bool:
-    return any(declared.name == parameter for declared in STRATEGIES[strategy].parameters)
+    return any(declared.name == parameter for declared in STRATEGIES[strategy_of(strategy)].parameters)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import InvalidInput, ModelError, NotFound
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.services.corpus import Corpus
-from workbench.services.search import SearchService, check_query
+from workbench.services.search import SearchService, check_limit, check_query
 from workbench.types import Passage, Scope, SearchResult
 
 if TYPE_CHECKING:
@@ -47,22 +47,51 @@ class ExplainService:
             InvalidInput: neither or both of passage and document. NotFound: there is no such one.
             ModelError: the index's model cannot be used. Further what ``search`` raises.
         """
-        check_query(query)
         if (passage_id is None) == (document_id is None):
             raise InvalidInput("Explain one thing: name either a passage_id or a document_id.")
-        resolved = self._search.resolve(scope)
-        name, index, parameters = self._search.chosen(strategy, resolved, index, parameters)
-        request = self._search.request(name, resolved, limit, index, parameters)
-        request.trace.passed = {}
-        result = self._search.run(query, name, request)
+        name, request, result = self._watched(query, strategy, limit, scope, index, parameters)
         candidates = self._candidates(request, passage_id, document_id)
         if not candidates:
             return self._not_indexed(query, name, request, str(document_id))
         explained = self._explained(query, name, request, result, candidates)
-        if elsewhere and explained.passage_id:
-            ranks = self._elsewhere(query, name, explained, request.scope, request.store.index.name)
-            explained = replace(explained, elsewhere=ranks)
-        return explained
+        return self._beside(explained, self._others(query, name, request)) if elsewhere else explained
+
+    def explain_hits(
+        self,
+        query: str,
+        *,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        index: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> tuple[SearchResult, list[Explanation]]:
+        """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
+        name, request, result = self._watched(query, strategy, limit, scope, index, parameters)
+        others = self._others(query, name, request) if len(result) else {}
+        explained = []
+        for hit in result:
+            candidates = self._candidates(request, hit.passage_id, None)
+            explained.append(self._beside(self._explained(query, name, request, result, candidates), others))
+        return result, explained
+
+    def _watched(
+        self,
+        query: str,
+        strategy: str | None,
+        limit: int,
+        scope: Scope | None,
+        index: str | None,
+        parameters: Mapping[str, Any] | None,
+    ) -> tuple[str, Request, SearchResult]:
+        """Search with every step written down."""
+        check_query(query)
+        check_limit(limit)
+        resolved = self._search.resolve(scope)
+        name, index, parameters = self._search.chosen(strategy, resolved, index, parameters)
+        request = self._search.request(name, resolved, limit, index, parameters)
+        request.trace.passed = {}
+        return name, request, self._search.run(query, name, request)
 
     def _candidates(self, request: Request, passage_id: str | None, document_id: str | None) -> list[StoredPassage]:
         store = request.store
@@ -177,19 +206,25 @@ class ExplainService:
         way = fate.Way(strategy, request.trace.passed or {}, fused, request.limit, pool)
         return fate.fate_of(passage.id, way, legs)
 
-    def _elsewhere(
-        self, query: str, strategy: str, explained: Explanation, scope: Any, index: str
-    ) -> dict[str, int | None]:
-        ranks: dict[str, int | None] = {}
+    def _others(self, query: str, strategy: str, request: Request) -> dict[str, SearchResult]:
+        """Ask every other strategy that needs no further model, in the same scope and index."""
+        found = {}
         for name, other in STRATEGIES.items():
-            if name == strategy or other.needs or (other.needs_scope and scope.is_everything):
+            if name == strategy or other.needs or (other.needs_scope and request.scope.is_everything):
                 continue
             try:
-                found = self._search.search_within(query, scope, strategy=name, limit=ELSEWHERE, index=index)
+                found[name] = self._search.search_within(
+                    query, request.scope, strategy=name, limit=ELSEWHERE, index=request.store.index.name
+                )
             except ModelError:  # said once already, by the strategy that is explained
                 continue
-            ranks[name] = next((hit.rank for hit in found if _shows(hit, explained)), None)
-        return ranks
+        return found
+
+    def _beside(self, explained: Explanation, others: Mapping[str, SearchResult]) -> Explanation:
+        ranks = {
+            name: next((hit.rank for hit in result if _shows(hit, explained)), None) for name, result in others.items()
+        }
+        return replace(explained, elsewhere=ranks)
 
 
 def shows(hit: Passage, passage: StoredPassage) -> bool:

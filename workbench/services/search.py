@@ -74,8 +74,7 @@ class SearchService:
     ) -> SearchResult:
         """Search a scope whose names are resolved already. Raises what ``search`` raises."""
         check_query(query)
-        if not 1 <= limit <= MOST_RESULTS:
-            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
+        check_limit(limit)
         if not 0 <= min_similarity <= 1:
             raise InvalidInput(f"min_similarity cannot be {min_similarity}; use a number from 0 to 1.")
         name, index, parameters = self.chosen(strategy, scope, index, parameters)
@@ -99,6 +98,7 @@ class SearchService:
         is by document. A strategy that fails makes the comparison fail. Raises what ``search`` raises.
         """
         check_query(query)
+        check_limit(limit)
         names = list(dict.fromkeys(strategies))
         if not FEWEST_COMPARED <= len(names) <= MOST_COMPARED:
             raise InvalidInput(f"Compare from {FEWEST_COMPARED} to {MOST_COMPARED} strategies, not {len(names)}.")
@@ -233,7 +233,7 @@ class SearchService:
             query=query,
             strategy=strategy,
             scope=request.scope,
-            under_filled=len(found) < request.limit,
+            under_filled=len(found) + request.trace.cut < request.limit,
             degraded=tuple(request.trace.degraded),
             timings_ms=timings,
             results=found,
@@ -258,6 +258,12 @@ def promotion_keys(scope: ResolvedScope) -> list[str]:
     source = scope.source_ids[0] if scope.source_ids is not None and len(scope.source_ids) == 1 else None
     places = (("source", source), ("folder", scope.folder_id), ("project", scope.project_id))
     return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE]
+
+
+def check_limit(limit: int) -> None:
+    """Refuse a number of passages that cannot be found. Raises InvalidInput."""
+    if not 1 <= limit <= MOST_RESULTS:
+        raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
 
 
 def check_query(query: str) -> None:

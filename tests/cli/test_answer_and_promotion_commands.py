@@ -1,0 +1,76 @@
+"""``ask``, ``search --explain`` and ``--expect``, ``strategies promote``, ``compare`` of indexes: as people type them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Ran
+
+DOCS = {
+    "cats.md": "# Cats\n\nCats purr when they are content. A cat sleeps most of the day.",
+    "dogs.md": "# Dogs\n\nDogs bark at strangers. A dog guards the house.",
+}
+
+
+@pytest.fixture
+def animals(workbench: Callable[..., Ran], folder: Callable[..., Path]) -> Callable[..., Ran]:
+    """The command over two documents."""
+    assert workbench("ingest", str(folder(DOCS)), "--source", "Animals").code == 0
+    return workbench
+
+
+def test_ask_prints_the_answer_and_its_numbered_sources(animals: Callable[..., Ran]) -> None:
+    ran = animals("ask", "When do cats purr?")
+    assert ran.code == 0 and "Cats purr when they are content. [1]" in ran.out
+    assert "[1] Cats  cats.md" in ran.out
+    answer = json.loads(animals("ask", "When do cats purr?", "--json").out)
+    assert (answer["kind"], answer["citations"][0]["number"]) == ("extracts", 1)
+    assert "Nothing in the documents answers" in animals("ask", "Who won the football cup?").out
+
+
+def test_explain_says_why_in_words_and_in_json(animals: Callable[..., Ran]) -> None:
+    shown = animals("search", "cats purr", "--explain").out
+    assert "number 1 in scope" in shown and "purr x1" in shown and "keyword 1" in shown
+    value = json.loads(animals("search", "cats purr", "--explain", "--json").out)
+    assert [why["passage_id"] for why in value["explanations"]] == [hit["passage_id"] for hit in value["results"]]
+    assert value["explanations"][0]["terms"][0]["share"] > 0
+
+
+def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> None:
+    listed = json.loads(animals("documents", "list", "--json").out)["documents"]
+    dogs = next(document["id"] for document in listed if document["title"] == "Dogs")
+    value = json.loads(animals("search", "cats", "--strategy", "keyword", "--expect", dogs, "--json").out)
+    assert value["expected"]["fate"] == "not in the first of either leg"
+    assert (
+        "Dogs: not in the first of either leg"
+        in animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out
+    )
+    assert animals("search", "cats", "--expect", "doc_none").code == 2
+
+
+def test_a_misspelt_word_is_said_to_be_searched_as_another(animals: Callable[..., Ran]) -> None:
+    ran = animals("search", "stranegrs")
+    assert "No document has the word 'stranegrs'; searched for stranger too." in ran.err
+    assert json.loads(animals("search", "stranegrs", "--json").out)["corrections"] == {"stranegrs": ["stranger"]}
+
+
+def test_indexes_are_compared_like_strategies(animals: Callable[..., Ran]) -> None:
+    assert animals("indexes", "create", "small", "--chunker", "sentence").code == 0
+    ran = animals("compare", "cats", "--strategies", "hybrid,hybrid@main", "--set", "hybrid@main.fusion=rrf", "--json")
+    assert list(json.loads(ran.out)["strategies"]) == ["hybrid", "hybrid@main"]
+    assert "There is no strategy 'x'" in animals("compare", "cats", "--strategies", "x@main").err
+
+
+def test_a_promoted_strategy_serves_until_it_is_undone(animals: Callable[..., Ran]) -> None:
+    promoted = animals("strategies", "promote", "hybrid@main", "--set", "fusion=rrf", "--note", "won", "--json")
+    assert json.loads(promoted.out)["parameters"]["fusion"] == "rrf"
+    assert json.loads(animals("search", "cats", "--json").out)["strategy"] == "hybrid"
+    assert json.loads(animals("search", "cats", "--source", "Animals", "--json").out)["strategy"] == "hybrid"
+    assert "serves" in animals("strategies", "history").out
+    assert "rerank serves there now" in animals("strategies", "undo").out
+    assert json.loads(animals("search", "cats", "--json").out)["strategy"] == "rerank"
+    again = animals("strategies", "undo")
+    assert again.code == 1 and "nothing to undo" in again.err

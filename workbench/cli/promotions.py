@@ -1,0 +1,84 @@
+"""``workbench strategies promote | undo | history``: which strategy serves a scope when none is named."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_table
+from workbench.cli.parser import Verbs
+from workbench.cli.strategy_options import add_parameters, parameters_of
+from workbench.types import Scope
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workbench.types import Promotion
+
+
+def add_promotions(verbs: Verbs) -> None:
+    """Declare the verbs."""
+    promote = verbs.add("promote", "Let a strategy serve a scope from now on.", _promote)
+    promote.add_argument("name", metavar="NAME", help="a strategy, or STRATEGY@INDEX")
+    promote.add_argument("--index", metavar="INDEX", help="with this index in place of the default one")
+    promote.add_argument("--note", default="", metavar="TEXT", help="why, for whoever looks later")
+    add_parameters(promote)
+    _add_place(promote)
+    _add_place(verbs.add("undo", "Take a scope's newest promotion back.", _undo))
+    _add_place(verbs.add("history", "List what was promoted, newest first.", _history))
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--project", metavar="ID", help="for a project (everywhere where nothing is named)")
+    parser.add_argument("--folder", metavar="NAME", help="for a folder of that project")
+    parser.add_argument("--source", metavar="ID", help="for one source")
+
+
+def _place(arguments: argparse.Namespace) -> Scope:
+    sources = (arguments.source,) if arguments.source else None
+    return Scope(project=arguments.project, folder=arguments.folder, sources=sources)
+
+
+def _promote(arguments: argparse.Namespace, out: Out) -> int:
+    parameters = parameters_of(arguments.name, arguments.set)
+    with opened() as workbench:
+        promoted = workbench.promotions.promote(
+            arguments.name, scope=_place(arguments), parameters=parameters, index=arguments.index, note=arguments.note
+        )
+    out.show(promoted, lambda console: _table(console, [promoted]))
+    return 0
+
+
+def _undo(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        serving = workbench.promotions.undo(_place(arguments))
+        built_in = workbench.promotions.built_in
+    name = serving.strategy if serving else built_in
+    out.show({"serving": serving, "strategy": name}, lambda console: console.print(f"{name} serves there now."))
+    return 0
+
+
+def _history(arguments: argparse.Namespace, out: Out) -> int:
+    place = _place(arguments)
+    with opened() as workbench:
+        found = workbench.promotions.history(None if place == Scope() else place)
+    out.show({"promotions": found}, lambda console: _table(console, found))
+    return 0
+
+
+def _table(console: Console, promotions: Sequence[Promotion]) -> None:
+    rows = [
+        (
+            f"{item.scope_title or item.scope} {item.version}",
+            item.strategy,
+            item.index or "the default",
+            item.parameters,
+            "serves" if item.serves else ("undone" if item.undone_at else "replaced"),
+            item.note,
+        )
+        for item in promotions
+    ]
+    columns = ("Scope and version", "Strategy", "Index", "Parameters", "State", "Note")
+    print_table(console, columns, rows, "Nothing is promoted; the built-in default serves everywhere.")

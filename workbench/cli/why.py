@@ -1,0 +1,45 @@
+"""An explanation on a terminal: legs, words, the likes of the question's words, and the other strategies' ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.cli.output import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from workbench.retrieval.explain import Explanation
+
+INDENT = (0, 0, 0, 11)
+
+
+def print_why(console: Console, why: Explanation) -> None:
+    """Print what an explanation adds to a passage's own lines."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for label, text in _lines(why):
+        line = Text(f"{label:<10} ", style="dim")
+        line.append(printable(text), style="not dim")
+        console.print(Padding(line, INDENT))
+
+
+def _lines(why: Explanation) -> list[tuple[str, str]]:
+    legs = [
+        f"{name} {leg.score:.3f}" + (f" (number {leg.rank} in scope)" if leg.rank else "")
+        for name, leg in why.legs.items()
+    ]
+    terms = [f"{term.term} x{term.frequency} {term.share:.0%}" for term in why.terms]
+    likes = [
+        f"{word.query_token}~{word.passage_token} {word.similarity:.2f}" for word in why.alignment if word.weight > 0
+    ]
+    ranks = [f"{name} {rank if rank is not None else '-'}" for name, rank in why.elsewhere.items()]
+    lines = [
+        ("stands", ", ".join(legs)),
+        ("words", ", ".join(terms) or "none of the question's"),
+        ("lacks", ", ".join(why.missing_terms)),
+        ("alike", ", ".join(likes)),
+        ("elsewhere", ", ".join(ranks)),
+    ]
+    return [(label, text) for label, text in lines if text]

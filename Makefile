@@ -12,6 +12,7 @@ VENV ?= $(shell place="$(CURDIR)/.venv"; at="$(CURDIR)"; \
 			place="/var/lib/rag-workbench/venv-$$(printf %s "$(CURDIR)" | cksum | cut -d' ' -f1)"; break; }; \
 		at="$$(dirname "$$at")"; done; fi; echo "$$place")
 BIN := $(VENV)/bin
+RESOLVE := -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate $(ARGS)
 APP_READY := $(VENV)/.ready-app
 TEST_READY := $(VENV)/.ready-test
 
@@ -50,11 +51,12 @@ format: $(TEST_READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lock: $(VENV)/.created ## Resolve the dependencies anew into the two lock files
-	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --upgrade \
-		pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group dev \
-		-c requirements.lock pyproject.toml -o requirements-dev.lock
+docs: $(TEST_READY) ## Write the tables of README.md and .env.example from the code
+	$(BIN)/python tests/written_tables.py
+
+lock: $(VENV)/.created ## Write the lock files from pyproject.toml (ARGS=--upgrade for newer versions)
+	$(BIN)/uv pip compile $(RESOLVE) pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile $(RESOLVE) --group dev pyproject.toml -o requirements-dev.lock
 
 clean: ## Remove the environment (documents and models stay in WORKBENCH_HOME)
 	rm -rf $(VENV) artifacts dist

@@ -1,0 +1,49 @@
+"""Which words are marked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.marking import excerpt, matched_spans, pieces
+
+
+def words(query: str, text: str) -> list[str]:
+    """The marked pieces of a text."""
+    return [text[start:end] for start, end in matched_spans(query, text)]
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "marked"),
+    [
+        ("how is it measured?", "Measuring a rank, and its measurement", ["Measuring", "measurement"]),
+        ("the cat", "The cats and the dog", ["cats"]),
+        ("hnsw.ef_search", "SET hnsw.ef_search = 100", ["hnsw", "ef", "search"]),
+        ("東京タワー", "きのう東京タワーへ行った", ["東京タワー"]),
+        ("to be", "To be or not to be", ["To", "be", "to", "be"]),
+        ("E-1042", "error E-1042 again", ["E", "1042"]),
+        ("", "anything", []),
+    ],
+)  # fmt: skip
+def test_words_are_marked_by_their_stem(query: str, text: str, marked: list[str]) -> None:
+    assert words(query, text) == marked
+
+
+@given(st.text(), st.text())
+def test_pieces_joined_are_the_text(query: str, text: str) -> None:
+    assert "".join(piece for piece, _ in pieces(query, text)) == text
+
+
+@given(st.text(), st.text(max_size=400), st.integers(20, 100))
+def test_an_excerpt_is_about_as_long_as_asked(query: str, text: str, length: int) -> None:
+    assert len(excerpt(query, text, length)) <= length + len("… ") + len(" …")
+
+
+def test_an_excerpt_shows_where_the_words_stand_densest() -> None:
+    text = "cats once. " + "filler text " * 40 + "here cats meet other cats and cats " + "more filler " * 40
+    assert excerpt("cats", text, 80).count("cats") == 3
+
+
+def test_an_excerpt_leaves_opening_headings_out() -> None:
+    assert excerpt("cats", "# Animals\n\n## Cats\n\nCats purr.", 80) == "Cats purr."

@@ -1,0 +1,70 @@
+"""Settings: documented, checked, and silent about secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from written_tables import ROOT, env_example, variable
+
+from workbench.errors import ConfigurationError
+from workbench.settings import Settings, load_settings
+
+
+def test_env_example_lists_every_setting_with_its_default() -> None:
+    assert (ROOT / ".env.example").read_text(encoding="utf-8") == env_example(), "run: make docs"
+
+
+def test_the_example_as_it_stands_changes_nothing(tmp_path: Path) -> None:
+    taken = (ROOT / ".env.example").read_text(encoding="utf-8").replace("# WORKBENCH_", "WORKBENCH_")
+    (tmp_path / ".env").write_text(taken.replace("# SEARCH_DB_PATH", "SEARCH_DB_PATH"), encoding="utf-8")
+    assert Settings(_env_file=tmp_path / ".env") == Settings(_env_file=None)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_says_what_it_is_for(name: str) -> None:
+    description = Settings.model_fields[name].description
+    assert description is not None and description.endswith(".")
+
+
+def test_the_environment_wins_over_the_file_and_arguments_over_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".env").write_text("WORKBENCH_POOL_SIZE=3\nWORKBENCH_LLM_MODEL=from-file\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WORKBENCH_POOL_SIZE", "5")
+    assert (load_settings().pool_size, load_settings().llm_model) == (5, "from-file")
+    assert load_settings(pool_size=7).pool_size == 7
+
+
+def test_an_empty_variable_is_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", "")
+    assert load_settings().database_url is None
+
+
+@pytest.mark.parametrize(("name", "value"), [("pool_size", "many"), ("pool_size", "0"), ("llm_timeout", "-1")])
+def test_a_wrong_value_is_named_with_its_variable(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable(name), value)
+    with pytest.raises(ConfigurationError, match=f"{variable(name)} is not valid"):
+        load_settings()
+
+
+def test_the_search_database_may_lie_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEARCH_DB_PATH", "/somewhere/else")
+    assert load_settings().postgres_dir == Path("/somewhere/else")
+
+
+def test_secrets_do_not_show() -> None:
+    settings = Settings(database_url="postgresql://u:hidden@h/d", llm_api_key="hidden", mcp_token="hidden")  # pyright: ignore
+    assert "hidden" not in repr(settings) and "hidden" not in str(settings.model_dump())
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings().pool_size = 2

@@ -1,0 +1,77 @@
+"""The parts of the documentation that are written from the code; run as a script it writes them (``make docs``)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pydantic_core import PydanticUndefined
+
+from workbench.cli.table import COMMANDS
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return "SEARCH_DB_PATH" if name == "search_db_path" else f"WORKBENCH_{name.upper()}"
+
+
+def default(name: str) -> str:
+    """A setting's default as it would stand in .env; empty where there is none or the platform decides."""
+    value = Settings.model_fields[name].default
+    if value is None or value is PydanticUndefined:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def settings_table() -> str:
+    """README: every setting."""
+    rows = [
+        f"| `{variable(name)}` | {f'`{default(name)}`' if default(name) else ''} | {field.description} |"
+        for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join(["| Variable | Default | What it sets |", "|---|---|---|", *rows])
+
+
+def strategies_table() -> str:
+    """README: every strategy."""
+    rows = []
+    for strategy in STRATEGIES.values():
+        parameters = ", ".join(f"`{parameter.name}`" for parameter in strategy.parameters)
+        rows.append(f"| `{strategy.name}` | {strategy.summary} | {parameters} |")
+    return "\n".join(["| Strategy | What it does | Parameters |", "|---|---|---|", *rows])
+
+
+def commands_table() -> str:
+    """README: every command."""
+    rows = [f"| `workbench {name}` | {purpose} |" for name, (_, purpose) in COMMANDS.items()]
+    return "\n".join(["| Command | What it does |", "|---|---|", *rows])
+
+
+def env_example() -> str:
+    """The whole of .env.example."""
+    head = "# Every setting with its default; copy this file to .env and take the # away from what you change.\n"
+    blocks = [
+        f"# {field.description}\n# {variable(name)}={default(name)}\n" for name, field in Settings.model_fields.items()
+    ]
+    return "\n".join([head, *blocks])
+
+
+TABLES = {"settings": settings_table, "strategies": strategies_table, "commands": commands_table}
+
+
+def filled(text: str) -> str:
+    """A document with everything between ``<!-- NAME -->`` and ``<!-- /NAME -->`` written anew."""
+    for name, table in TABLES.items():
+        between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        text = between.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)
+    return text
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    (ROOT / ".env.example").write_text(env_example(), encoding="utf-8")

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 from evals.corpus import IndexedCorpus
-from evals.dataset import Dataset, Judgment
+from evals.dataset import Dataset
 from evals.endpoint import Endpoint
 from evals.judges import FREE, JUDGED, Judged, Sample, answers, judge
 from evals.runner import EvalRun, StrategyRun
@@ -30,7 +29,7 @@ def judge_run(
     on_progress: Callable[[Progress], None] | None = None,
 ) -> dict[str, dict[str, Judged]]:
     """Return strategy -> metric -> what ragas measured, on the first ``questions``; with an endpoint the LLM's too."""
-    texts = _Texts(wb, run.dataset, run.corpus)
+    texts = Texts(wb, run.dataset, run.corpus)
     found = {}
     for name, strategy in run.strategies.items():
         samples = [texts.sample(question_id, strategy) for question_id in list(strategy.answers)[:questions]]
@@ -63,25 +62,7 @@ def answered(endpoint: Endpoint, samples: Sequence[Sample]) -> list[Sample]:
     return [replace(sample, answer=given[sample.question_id]) for sample in samples]
 
 
-def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> dict[str, Any]:
-    """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
-
-    A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
-    the agreement of two judges who say "relevant" as often but by chance (Cohen 1960); None where it is undefined.
-    """
-    first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
-    second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
-    both = [(first[place], second[place]) for place in first if place in second]
-    if not both:
-        return {"pairs": 0, "agreement": None, "kappa": None}
-    observed = sum(a == b for a, b in both) / len(both)
-    yes_a, yes_b = (sum(verdicts) / len(both) for verdicts in zip(*both, strict=True))
-    expected = yes_a * yes_b + (1 - yes_a) * (1 - yes_b)
-    kappa = None if expected == 1 else round((observed - expected) / (1 - expected), 6)
-    return {"pairs": len(both), "agreement": round(observed, 6), "kappa": kappa}
-
-
-class _Texts:
+class Texts:
     """Texts of passages and documents by the names that judgments use, each document read once."""
 
     def __init__(self, wb: Workbench, dataset: Dataset, corpus: IndexedCorpus) -> None:

@@ -36,12 +36,17 @@ def sentences(text: str) -> list[str]:
 
 def reply(prompt: str) -> str:
     """Answer a question from its passages, or fill in the JSON form that ragas asks for."""
+    if prompt.endswith("Grade:"):
+        question, text = prompt.partition("Question: ")[2].split("\n\nText: ")
+        return "relevant" if supported(question, text) else "not"
     if "Now perform the same" not in prompt:
         passages, question = prompt.split("\n\nQuestion: ")
         best = max(sentences(passages), key=lambda one: len(words(one) & words(question)))
         return re.sub(r"^\[\d+\] ", "", best)
     given: dict[str, Any] = json.loads(prompt.rpartition("input: ")[2].rpartition("Output:")[0])
     schema = prompt.partition("JSON Schema:\n")[2][:2000]
+    if "passage" in given:
+        return json.dumps({"question": f"What of {given['passage'][:30]}?", "answer": given["passage"]})
     if "noncommittal" in schema:
         return json.dumps({"question": f"What about {given['response']}?", "noncommittal": 0})
     if "attributed" in schema:

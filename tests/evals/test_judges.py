@@ -16,7 +16,9 @@ from evals.dataset import Judgment
 from evals.datasets import load_dataset
 from evals.endpoint import Endpoint, Limits
 from evals.judges import FREE, JUDGED, NONSENSE, Judged, Sample, judge
-from evals.judging import agreement, judge_run, with_ragas
+from evals.judges.grading import agreement, grade
+from evals.judges.questions import PassageToAsk, write_questions
+from evals.judging import judge_run, with_ragas
 from tests.evals.conftest import WriteDataset
 from workbench import Workbench
 from workbench.errors import InvalidInput
@@ -176,3 +178,26 @@ def test_agreement_is_cohens_kappa_over_what_both_judged() -> None:
     assert agreement(human, llm) == {"pairs": 4, "agreement": 0.5, "kappa": 0.0}
     assert agreement(human, human)["kappa"] == 1.0
     assert agreement(human, []) == {"pairs": 0, "agreement": None, "kappa": None}
+
+
+def test_an_llm_grades_what_a_person_has_graded(start_judge: StartJudge) -> None:
+    human = [Judgment("q", "cats", 2), Judgment("q", "fish", 0)]
+    texts = {"cats": GOOD.passages[0], "fish": BAD.passages[0]}
+    questions = {"q": GOOD.question}
+    graded = grade(start_judge("good"), human, questions, lambda judgment: texts[judgment.document])
+    assert [judgment.grade for judgment in graded.judgments] == [2, 0]
+    assert agreement(human, graded.judgments)["kappa"] == 1.0
+    refused = grade(start_judge("nonsense"), human, questions, lambda judgment: texts[judgment.document])
+    assert (refused.judgments, refused.reasons) == ((), {NONSENSE: 2})
+
+
+def test_an_llm_writes_questions_and_what_it_could_not_write_is_counted(start_judge: StartJudge) -> None:
+    passages = [PassageToAsk("cats", GOOD.passages[0], 0, 32), PassageToAsk("fish", BAD.passages[0], 5, 52)]
+    written = write_questions(start_judge("good"), passages)
+    assert [question.origin for question in written.questions] == ["llm", "llm"]
+    assert [(judgment.document, judgment.start, judgment.end) for judgment in written.judgments] == [
+        ("cats", 0, 32),
+        ("fish", 5, 52),
+    ]
+    refused = write_questions(start_judge("nonsense"), passages)
+    assert (refused.questions, refused.reasons) == ((), {NONSENSE: 2})

@@ -1,4 +1,4 @@
-"""ragas: context metrics that need no LLM, and those that need a judge. The only module that imports ragas.
+"""ragas: context metrics that need no LLM, and those that need a judge.
 
 What cannot be measured is None with a reason, and is counted; a mean is over what was measured and says how many.
 """
@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from statistics import fmean
 from typing import Any
 
 from evals.endpoint import Endpoint
+from evals.judges.ragas_llm import judge_llm, ragas
 from workbench.errors import InvalidInput, ModelError, choices
 from workbench.models.encoder import Encoder
 from workbench.types import Progress, Value
@@ -123,7 +122,7 @@ async def _judge_all(
             continue
         assert endpoint is not None
         async with endpoint:
-            scorer = _scorer(name, _judge_llm(endpoint), encoder)
+            scorer = _scorer(name, judge_llm(endpoint), encoder)
             results = await asyncio.gather(*(_score(scorer, name, sample) for sample in samples))
         found[name] = _collected(name, samples, results)
     return found
@@ -134,12 +133,11 @@ async def _score(scorer: Any, name: str, sample: Sample) -> float | str:
     missing = _missing(name, sample)
     if missing:
         return missing
-    ragas = _ragas()
     try:
-        value = float(await scorer.single_turn_ascore(_single_turn(ragas, sample)))
+        value = float(await scorer.single_turn_ascore(_single_turn(sample)))
     except ModelError as error:
         return str(error)
-    except (ragas.RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
+    except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
         return NONSENSE  # what ragas raises depends on how far the nonsense got
     return UNDEFINED if math.isnan(value) else min(1.0, max(0.0, value))
 
@@ -178,8 +176,8 @@ def _missing(name: str, sample: Sample) -> str:
     return f"There is no {lacking[0]}." if lacking else ""
 
 
-def _single_turn(ragas: Any, sample: Sample) -> Any:
-    return ragas.SingleTurnSample(
+def _single_turn(sample: Sample) -> Any:
+    return ragas().SingleTurnSample(
         user_input=sample.question,
         retrieved_contexts=list(sample.passages),
         reference_contexts=list(sample.reference_passages),
@@ -204,7 +202,7 @@ _CLASSES = {
 
 
 def _scorer(name: str, llm: Any, encoder: Encoder | None) -> Any:
-    _ragas()
+    ragas()
     needs = {} if name in FREE else {"llm": llm}
     if name == "answer_relevancy":
         needs["embeddings"] = _Embeddings(encoder)
@@ -228,46 +226,3 @@ class _Embeddings:
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         assert self._encoder is not None
         return self._encoder.encode(texts).vectors.tolist()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ragas:
-    SingleTurnSample: Any
-    RagasOutputParserException: Any
-
-
-@cache
-def _ragas() -> _Ragas:
-    """Import ragas once, quietly, and without the usage reports it would send."""
-    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from ragas import SingleTurnSample
-        from ragas.exceptions import RagasOutputParserException
-    return _Ragas(SingleTurnSample, RagasOutputParserException)
-
-
-def _judge_llm(endpoint: Endpoint) -> Any:
-    """Return the endpoint as ragas' LLM; the endpoint retries, so ragas does not."""
-    _ragas()
-    from langchain_core.outputs import Generation, LLMResult
-    from ragas.llms import BaseRagasLLM
-    from ragas.run_config import RunConfig
-
-    class JudgeLlm(BaseRagasLLM):
-        """Answers by the endpoint, within its limits."""
-
-        def generate_text(self, prompt: Any, n: int = 1, *args: Any, **more: Any) -> Any:
-            raise NotImplementedError("ragas' metrics ask asynchronously")
-
-        async def agenerate_text(
-            self, prompt: Any, n: int = 1, temperature: float | None = 0.0, stop: Any = None, callbacks: Any = None
-        ) -> Any:
-            warmth = 0.0 if n == 1 else 0.3
-            texts = await asyncio.gather(*(endpoint.complete(prompt.to_string(), warmth) for _ in range(n)))
-            return LLMResult(generations=[[Generation(text=text) for text in texts]])
-
-        def is_finished(self, response: Any) -> bool:
-            return True
-
-    return JudgeLlm(run_config=RunConfig(max_retries=1, timeout=int(endpoint.limits.seconds)))

@@ -85,7 +85,7 @@ class Boundary:
         settings = workbench.settings
         if self._files is None:
             self._files = FileRoots(settings.file_roots)
-        call = Call(workbench, self._files, on_progress=reports.report)
+        call = Call(workbench, self._files, on_progress=reports.report, work_jobs=self.engine.work_jobs)
         seconds = settings.mcp_call_seconds if tool.read_only else settings.mcp_write_seconds
         limiter = self._limiter(tool, settings.pool_size)
         work = functools.partial(tool.run, call, **arguments)

@@ -26,6 +26,7 @@ class Call:
     files: FileRoots
     stop: threading.Event = field(default_factory=threading.Event)
     on_progress: Callable[[Progress], None] | None = None
+    work_jobs: Callable[[], None] = lambda: None  # lets this process take jobs, where one is about to be started
 
     def should_stop(self) -> bool:
         """Tell whether the caller has gone or the time is up."""

@@ -14,9 +14,11 @@ from workbench.settings import Settings
 
 
 @pytest.fixture
-def agent(wb: Workbench) -> Agent:
+def agent(wb: Workbench) -> Iterator[Agent]:
     """An agent on the whole server over a fresh workbench with the weightless model."""
-    return Agent(create_server(wb))
+    server = create_server(wb)
+    yield Agent(server)
+    server.engine.stop_working()
 
 
 @pytest.fixture

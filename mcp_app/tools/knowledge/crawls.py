@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_app.arguments import Argument, Refused
 from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import FAMILY, PAGE, PER_PAGE, page_of, source_named
 from workbench.errors import NotFound
 
+if TYPE_CHECKING:
+    from workbench.services.crawls import CrawlJob
+
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed")
 MOST_PAGES = 100
+SHOWN_FAILURES = 10
+_GOES_ON = ("resume", "retry_failed")
+_LEFT_OUT = ("options", "outcomes", "bytes", "updated_at")
+_STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification knows fewer than the queue
 _LIST_JOBS = "Use manage_crawl_job(action='list') to see the jobs"
 
 
@@ -30,11 +37,12 @@ def crawl_website(
         url,
         recursive=recursive,
         max_pages=min(max_pages, MOST_PAGES),
-        source_id=source_named(call, source_id).id if source_id else None,
+        source=source_named(call, source_id).id if source_id else None,
         title=title or None,
-        exclude_patterns=tuple(exclude_patterns),
+        exclude=tuple(exclude_patterns),
     )
-    shown = job.to_dict()
+    call.work_jobs()
+    shown = job_json(job)
     message = f"Crawl job started, use manage_crawl_job(action='get', job_id='{shown['id']}') to check progress"
     return {"success": True, "crawl_job": shown, "message": message}
 
@@ -47,16 +55,27 @@ def manage_crawl_job(call: Call, action: str, **arguments: Any) -> dict[str, Any
     crawls = call.workbench.crawls
     verbs = {"get": crawls.get, "cancel": crawls.cancel, "resume": crawls.resume, "retry_failed": crawls.retry_failed}
     try:
-        job = verbs[action](job_id).to_dict()
+        job = verbs[action](job_id)
     except NotFound:
         raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS) from None
-    return {"success": True, "crawl_job": job, "message": _state(job)}
+    if action in _GOES_ON:
+        call.work_jobs()
+    shown = job_json(job)
+    if job.pages_failed:
+        shown["failures"] = crawls.failures(job_id)[:SHOWN_FAILURES]
+    return {"success": True, "crawl_job": shown, "message": _state(shown)}
 
 
 def _list(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     size, skipped = page_of(given["page"], given["per_page"])
-    jobs = [job.to_dict() for job in call.workbench.crawls.list(limit=size, offset=skipped)]
+    jobs = [job_json(job) for job in call.workbench.crawls.list(limit=size, offset=skipped)]
     return {"success": True, "crawl_jobs": jobs, "count": len(jobs), "page": given["page"], "per_page": size}
+
+
+def job_json(job: CrawlJob) -> dict[str, Any]:
+    """Return a crawl as the specification shows it: running until it has ended; ``state`` says it exactly."""
+    shown = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
+    return shown | {"status": _STATUS.get(job.status, job.status), "state": job.status}
 
 
 def _state(job: dict[str, Any]) -> str:

@@ -1,0 +1,101 @@
+"""A website comes in through the tools: the specification's example on a site of this machine, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling.conftest import site  # noqa: F401 - the fixture
+from tests.crawling.site import TestSite, page
+from tests.mcp_app.agent import Agent
+from workbench import Workbench
+from workbench.settings import Settings
+
+TEXT = "Async context managers open a thing, hand it over and close it again, whatever happens in between. " * 4
+
+
+@pytest.fixture
+def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workbench]:
+    """A workbench that may crawl this machine."""
+    settings = make_settings(crawl_allow_hosts="127.0.0.1", file_roots=str(tmp_path))
+    with Workbench.open(settings=settings) as workbench:
+        yield workbench
+
+
+@pytest.fixture
+def docs(site: TestSite) -> str:  # noqa: F811
+    """A small documentation site with an archive that nobody wants."""
+    site.put(
+        {
+            "/3/": page("Docs", TEXT, ["/3/async", "/3/archives/old"]),
+            "/3/async": page("Async", TEXT + "Nested ones close in reverse."),
+            "/3/archives/old": page("Old", TEXT + "Nobody reads this."),
+        }
+    )
+    return f"{site.url}/3/"
+
+
+def finished(agent: Agent, wb: Workbench, job_id: str) -> dict[str, Any]:
+    """The job as the tool shows it once it is over."""
+    wb.jobs.wait(job_id, timeout=120)
+    return agent("manage_crawl_job", action="get", job_id=job_id)["crawl_job"]
+
+
+def test_example_2_documentation_crawling(agent: Agent, wb: Workbench, docs: str) -> None:
+    crawl = agent(
+        "crawl_website",
+        url=docs,
+        recursive=True,
+        max_pages=1000,
+        title="Python Official Docs",
+        exclude_patterns='["/archives/", "/download/"]',
+    )
+    job = crawl["crawl_job"]
+    assert (job["status"], job["recursive"], job["max_pages"]) == ("running", True, 100)
+    assert job["id"] in crawl["message"]
+    done = finished(agent, wb, job["id"])
+    assert (done["status"], done["pages_crawled"], done["pages_failed"], done["documents_created"]) == (
+        "completed", 2, 0, 2,
+    )  # fmt: skip
+    assert done["total_chunks"] >= 2
+    found = agent("search_knowledge_base", query="async context managers", search_type="hybrid", match_count=5)
+    assert {hit["metadata"]["url"] for hit in found["results"]} == {docs, f"{docs}async"}
+    source = agent("manage_source", action="get", source_id=job["source_id"])["source"]
+    assert (source["title"], source["source_type"]) == ("Python Official Docs", "crawl")
+
+
+def test_a_single_page_goes_into_an_existing_source(agent: Agent, wb: Workbench, docs: str) -> None:
+    source = agent("manage_source", action="create", title="Mine", source_type="crawl")["source"]["id"]
+    job = agent("crawl_website", url=f"{docs}async", source_id=source)["crawl_job"]
+    done = finished(agent, wb, job["id"])
+    assert (done["source_id"], done["documents_created"]) == (source, 1)
+    assert [item["id"] for item in agent("manage_crawl_job", action="list")["crawl_jobs"]] == [job["id"]]
+
+
+def test_a_page_that_fails_is_shown_with_its_reason(agent: Agent, wb: Workbench, site: TestSite) -> None:  # noqa: F811
+    site.put({"/": page("Home", TEXT, ["/gone"])})
+    job = agent("crawl_website", url=f"{site.url}/", recursive=True)["crawl_job"]
+    done = finished(agent, wb, job["id"])
+    assert (done["status"], done["state"]) == ("completed", "completed_with_errors")
+    assert [failure["url"] for failure in done["failures"]] == [f"{site.url}/gone"]
+
+
+@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/"])
+def test_a_private_address_is_refused_at_once(agent: Agent, url: str) -> None:
+    assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in str(agent.failure("crawl_website", url=url))
+
+
+def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_looked_up(agent: Agent, wb: Workbench) -> None:
+    job = agent("crawl_website", url="http://localhost:1/")["crawl_job"]
+    done = finished(agent, wb, job["id"])
+    assert (done["status"], done["documents_created"]) == ("failed", 0)
+    assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in done["error_message"]
+
+
+def test_an_unknown_job_is_named(agent: Agent) -> None:
+    for action in ("get", "cancel", "resume", "retry_failed"):
+        found = agent.failure("manage_crawl_job", action=action, job_id="job_x")
+        assert found["error"] == "Crawl job not found: job_x"

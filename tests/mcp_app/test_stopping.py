@@ -1,0 +1,85 @@
+"""A call that is cancelled or takes too long stops its work; one that is watched tells how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mcp_app.server import create_server
+from mcp_app.tool import Call, Tool
+from mcp_app.tools.knowledge.family import FAMILY
+from tests.mcp_app.agent import MODES, Agent
+from workbench import Workbench
+from workbench.settings import Settings
+
+
+class Endless:
+    """A tool's work that goes on until it is told to stop, as an ingest of a very long book would."""
+
+    def __init__(self) -> None:
+        self.began, self.ended = threading.Event(), threading.Event()
+        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, FAMILY)
+
+    def run(self, call: Call) -> dict[str, Any]:
+        self.began.set()
+        if call.stop.wait(60):
+            self.ended.set()
+        return {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_cancelled_call_stops_its_work(wb: Workbench, mode: str) -> None:
+    work = Endless()
+    server = create_server(wb)
+    server.tools["endless"] = work.tool
+
+    async def script(client: Any) -> bool:
+        call = asyncio.create_task(client.call_tool("endless", {}))
+        assert await asyncio.to_thread(work.began.wait, 60)
+        call.cancel()
+        return await asyncio.to_thread(work.ended.wait, 30)
+
+    assert Agent(server, mode).talk(script)
+
+
+def test_a_call_that_takes_too_long_is_stopped_with_a_sentence(make_settings: Callable[..., Settings]) -> None:
+    work = Endless()
+    with Workbench.open(settings=make_settings(mcp_call_seconds=0.05)) as workbench:
+        server = create_server(workbench)
+        server.tools["endless"] = work.tool
+        found = Agent(server).failure("endless")
+    assert found["error"] == "endless was stopped after 0.05 seconds"
+    assert work.ended.wait(30)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_that_asks_is_told_the_progress_of_an_upload(agent: Agent, mode: str) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        told.append((progress, message))
+
+    text = "\n\n".join(f"# Part {number}\n\n" + f"Words of part {number}. " * 30 for number in range(80))
+    arguments = {"action": "create", "content": text}
+    Agent(agent.server, mode).talk(
+        lambda client: client.call_tool("manage_document", arguments, progress_callback=hear)
+    )
+    steps = [step for step, _ in told]
+    assert len(steps) > 1
+    assert steps == sorted(set(steps))
+    assert any("passages embedded" in (message or "") for _, message in told)
+
+
+def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> None:
+    def broken(call: Call) -> Any:
+        raise ZeroDivisionError(str(call.workbench))
+
+    server = create_server(wb)
+    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY)
+    found = Agent(server).failure("broken")
+    assert found["error"] == "broken failed unexpectedly (ZeroDivisionError)"
+    assert "Traceback" not in str(found)

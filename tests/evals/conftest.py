@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from evals.endpoint import Endpoint, Limits
 
 TEXTS = {
     "cats": ("Cats", "Cats purr when they are content. A cat sleeps most of the day."),
@@ -50,3 +54,25 @@ def beir(folder: Callable[..., Path]) -> WriteDataset:
 def lines(rows: list[dict[str, Any]]) -> str:
     """Write rows as JSON lines."""
     return "\n".join(json.dumps(row) for row in rows)
+
+
+StartJudge = Callable[..., Endpoint]
+
+
+@pytest.fixture
+def start_judge() -> Iterator[StartJudge]:
+    """Start a judge's server in a process of its own: ``start_judge("nonsense", calls=5)``."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(mode: str, **limits: float) -> Endpoint:
+        module = [sys.executable, "-m", "tests.evals.judge_server", mode]
+        process = subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+        started.append(process)
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        return Endpoint(f"http://127.0.0.1:{port}/v1", "small", limits=Limits(**limits))  # pyright: ignore
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()

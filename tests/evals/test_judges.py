@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +15,7 @@ from evals.judges import FREE, JUDGED, NONSENSE, Judged, Sample, judge
 from evals.judges.grading import agreement, grade
 from evals.judges.questions import PassageToAsk, write_questions
 from evals.judging import judge_run, with_ragas
-from tests.evals.conftest import WriteDataset
+from tests.evals.conftest import StartJudge, WriteDataset
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.models.hashing import HashEncoder
@@ -45,27 +41,6 @@ BAD = Sample(
     "Bees gather nectar and make honey.",
 )
 UNANSWERED = Sample("unanswered", "Is there anything?", documents=("cats",), reference_documents=("cats",))
-
-StartJudge = Callable[..., Endpoint]
-
-
-@pytest.fixture
-def start_judge() -> Iterator[StartJudge]:
-    """Start a judge's server in a process of its own: ``start_judge("nonsense", calls=5)``."""
-    started: list[subprocess.Popen[str]] = []
-
-    def start(mode: str, **limits: float) -> Endpoint:
-        module = [sys.executable, "-m", "tests.evals.judge_server", mode]
-        process = subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
-        started.append(process)
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        return Endpoint(f"http://127.0.0.1:{port}/v1", "small", limits=Limits(**limits))  # pyright: ignore
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
 
 
 def scores(found: dict[str, Judged], question_id: str) -> dict[str, float | None]:

@@ -1,0 +1,57 @@
+"""Test sets filled with made questions, over a person's documents and over a corpus of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals import runner
+from evals.corpus import index_corpus
+from evals.datasets import load_dataset, sample_documents
+from evals.generate import add_synthetic, add_written
+from evals.store import DatasetStore
+from tests.evals.conftest import StartJudge, WriteDataset
+from workbench import Workbench
+from workbench.errors import InvalidInput
+
+LONG = " ".join(f"Herons stand still in shallow water, as note {n} says." for n in range(8))
+
+
+def test_rules_make_questions_over_a_persons_documents_that_can_be_run(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    files = {f"{item.key}.md": item.load() for item in sample_documents()[:4]}
+    wb.ingest(folder(files), source="Sample")
+    store = DatasetStore(wb)
+    key = store.create("Made").id
+    report = add_synthetic(wb, store, key, 12)
+    dataset = store.load(key)
+    assert (report.questions, len(dataset.answerable)) == (12, 12)
+    run = runner.run(wb, dataset, index_corpus(wb, dataset), ["keyword"]).strategies["keyword"]
+    assert run.means["recall@10"] > 0.9
+    assert add_synthetic(wb, store, key, 12).questions == 12  # the same ones, which take the place of the old ones
+    assert len(store.load(key).questions) == 12
+
+
+def test_an_llm_writes_questions_over_a_corpus_of_its_own(
+    wb: Workbench, beir: WriteDataset, start_judge: StartJudge
+) -> None:
+    store = DatasetStore(wb)
+    texts = {"herons": ("Herons", LONG), "short": ("Short", "Too short.")}
+    key = store.add(load_dataset(beir(texts, {"q1": ("Herons?", {"herons": 1})}))).id
+    assert add_written(wb, store, key, 3, start_judge("good")).questions == 1
+    written = [question for question in store.load(key).questions if question.origin == "llm"]
+    assert written[0].reference_answer.startswith("Herons stand still")
+    refused = add_written(wb, store, key, 3, start_judge("nonsense"))
+    assert refused.questions == 0 and refused.problems[0].startswith("1 passages got no question")
+
+
+def test_without_documents_nothing_can_be_made(wb: Workbench, start_judge: StartJudge) -> None:
+    store = DatasetStore(wb)
+    key = store.create("Empty").id
+    with pytest.raises(InvalidInput, match="bring some in first"):
+        add_synthetic(wb, store, key, 3)
+    with pytest.raises(InvalidInput, match="at least 1"):
+        add_written(wb, store, key, 0, start_judge("good"))

@@ -124,6 +124,25 @@ def report_html(report: IngestReport) -> str:
     return _page("Documents", head, table, ())
 
 
+def result_text(result: SearchResult) -> str:
+    """Return the passages as a console shows them, one a line; times and ids are left to the HTML and the frame."""
+    lines = [f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" for hit in result]
+    count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
+    return "\n".join([f"{count} by {result.strategy} for {result.query!r}", *lines])
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """Return the strategies' results as a console shows them, one after the other."""
+    return "\n\n".join(result_text(result) for result in comparison.strategies.values())
+
+
+def report_text(report: IngestReport) -> str:
+    """Return what an ingest changed, and what could not be read, as a console shows it."""
+    counts = f"{report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged"
+    lines = [f"{item.path}: {item.error}" for item in report.failures]
+    return "\n".join([f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages", *lines])
+
+
 def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
     """Return a chart of ranks by strategy, best on top, with a line through every place of the same passage."""
     import altair as alt

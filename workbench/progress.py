@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,7 +17,9 @@ def progress_bar(title: str, instead: OnProgress | None = None) -> Iterator[OnPr
     if instead is not None:
         yield instead
         return
-    from tqdm.auto import tqdm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which the bar can do without
+        from tqdm.auto import tqdm
 
     with tqdm(total=0, desc=title, unit="doc", leave=False) as bar:
 

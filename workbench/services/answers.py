@@ -66,6 +66,9 @@ class Answer(Value):
         sources = "\n".join(f"{c.number}. {c.document_title}" for c in self.citations)
         return f"{self.text}\n\n{sources}"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self._repr_markdown_())
+
 
 class AnswerStream:
     """An answer as it comes: iterate over its pieces once, then ``answer()``; it reads on by itself if need be."""

@@ -16,6 +16,7 @@ from workbench.app.sample_questions import sample_questions
 from workbench.app.scope_bar import current_index, current_scope
 from workbench.app.states import board_skeleton, failed, message
 from workbench.app.strategy_bar import chosen_limit, chosen_parameters, strategy_bar
+from workbench.app.why import why_panel
 from workbench.app.work import WORKS
 from workbench.errors import WorkbenchError
 from workbench.types import Comparison
@@ -74,6 +75,7 @@ def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...]) -
         return
     if asked.settled.is_set():
         _board(asked.answer)
+        why_panel(workbench, asked.answer, {"limit": limit, "scope": scope, "index": index, "parameters": parameters})
     else:
         _slow(asked, len(strategies))
 

@@ -13,7 +13,7 @@ from workbench.errors import ConfigurationError
 
 
 def default_home() -> Path:
-    """The platform's user data folder; for root ``/var/lib``, because the embedded server opens its parents to others."""
+    """The platform's user data folder; for root ``/var/lib``, as the embedded server opens its parents to others."""
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         return Path("/var/lib/rag-workbench")
     return Path(platformdirs.user_data_dir("rag-workbench", appauthor=False))
@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     )
     crawl_browser_url: str = Field(
         "", description="CDP address of a running Chromium for pages that need JavaScript; empty means one of our own."
+    )
+    run_worker: bool = Field(
+        True, description="Run jobs inside the app and the MCP server; 'workbench worker' runs them anywhere."
     )
     articles_dir: Path | None = Field(
         None, description="Folder of articles for the articles tools; empty means the sample's."

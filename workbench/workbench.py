@@ -31,6 +31,7 @@ from workbench.settings import Settings, load_settings
 from workbench.types import Comparison, IngestReport, Progress, Scope, SearchResult
 
 if TYPE_CHECKING:
+    from workbench.jobs import WorkerHandle
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
@@ -49,6 +50,7 @@ class Workbench:
     def __init__(self, settings: Settings, corpus: Corpus, *, embedded: bool) -> None:
         """Use ``Workbench.open``."""
         self.settings = settings
+        self._worker: WorkerHandle | None = None
         self.corpus = corpus
         self.search_service = SearchService(corpus)
         self.knowledge = KnowledgeService(corpus)
@@ -127,8 +129,23 @@ class Workbench:
         corpus = Corpus(database, reader, load, chosen.embedding_model, load_llm, load_cross_encoder)
         return cls(chosen, corpus, embedded=given is None)
 
+    def work(self) -> WorkerHandle:
+        """Run jobs in this process until the workbench is closed; a second call returns the same worker.
+
+        Raises:
+            StorageError: the queue cannot be reached.
+        """
+        from workbench.jobs import start_worker
+
+        if self._worker is None or not self._worker.is_alive:
+            self._worker = start_worker(self)
+        return self._worker
+
     def close(self) -> None:
-        """Give back every connection."""
+        """Give running jobs back to the queue, and every connection."""
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
         self.corpus.close()
 
     def __enter__(self) -> Self:

@@ -13,6 +13,7 @@ from workbench.crawling.egress import Guard
 from workbench.crawling.fetched import USER_AGENT, Fetched, FetchFailed
 from workbench.crawling.framework import AsyncPlaywrightCrawlerStrategy, BrowserConfig, CrawlerRunConfig
 from workbench.crawling.proxy import GuardingProxy
+from workbench.crawling.urls import canonical
 from workbench.errors import CrawlRefused
 
 SETTLE = 3_000  # milliseconds a page may go on fetching after it has loaded
@@ -62,17 +63,18 @@ class Browser:
         except (RuntimeError, ConnectionError, OSError) as error:
             reason = " ".join(str(error).split())[:160]
             raise FetchFailed(f"The browser could not load it ({reason}).", retry=True) from error
-        if url in self.proxy.refused:
-            raise CrawlRefused(f"{url} leads to an address that may not be fetched.")
+        final = str(answer.redirected_url or url).split("#")[0]
+        if {url, final} & set(self.proxy.refused):
+            raise CrawlRefused(f"It leads to {final}, which may not be fetched.")
+        seconds = time.perf_counter() - began
+        if canonical(final) != url:  # it sent the browser on: the frontier decides about where to
+            return Fetched(url, 302, {"location": final}, b"", seconds, rendered=True)
         body = answer.html.encode("utf-8", "replace")
         if len(body) > self._max_bytes:
             raise FetchFailed(f"It is larger than {self._max_bytes / 1e6:g} MB.", retry=False)
         headers = {str(key).lower(): str(value) for key, value in (answer.response_headers or {}).items()}
         headers |= {"content-type": "text/html; charset=utf-8"}
-        seconds = time.perf_counter() - began
-        return Fetched(
-            str(answer.redirected_url or url), answer.status_code or 200, headers, body, seconds, rendered=True
-        )
+        return Fetched(url, answer.status_code or 200, headers, body, seconds, rendered=True)
 
     async def close(self) -> None:
         """End the browser."""

@@ -102,7 +102,10 @@ def _guarded(fetched: Fetched) -> Page:
 def _from_html(fetched: Fetched) -> Page:
     match = CHARSET.search(fetched.body[:4096])
     declared = fetched.charset or (match.group(1).decode("ascii", "ignore") if match else None)
-    root = parsed(decode(fetched.body, fetched.url, declared))
+    body = fetched.body
+    if 0 < body.count(0) < len(body) / 10:
+        body = body.replace(b"\0", b"")  # a stray NUL, which browsers pass over; UTF-16 has many more
+    root = parsed(decode(body, fetched.url, declared))
     if root is None:
         return Page("page.md", b"")
     base = urljoin(fetched.url, next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""))

@@ -30,6 +30,12 @@ class Turnstile:
             self._next = time.monotonic() + self._interval
             yield
 
+    def slow_down(self, interval: float) -> None:
+        """Let one request through at a time, ``interval`` seconds apart at least: the host's robots.txt asks for it."""
+        if interval > self._interval:
+            self._interval = interval
+            self._room = asyncio.Semaphore(1)
+
     def pause(self, seconds: float) -> None:
         """Let nothing through for a while: the host asked for it."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
@@ -44,12 +50,13 @@ class Manners:
         self._hosts: dict[str, Turnstile] = {}
 
     def of(self, host: str, crawl_delay: float = 0.0) -> Turnstile:
-        """Return a host's turnstile; its robots.txt's delay counts when it is first asked for."""
+        """Return a host's turnstile, slowed down where its robots.txt asks for a delay."""
         if host not in self._hosts:
             ours = self._is_ours(host)
             interval = 1 / self._rate if self._rate else (0.0 if ours else POLITE_INTERVAL)
             concurrency = self._concurrency if ours else min(self._concurrency, POLITE_CONCURRENCY)
-            self._hosts[host] = Turnstile(1 if crawl_delay else concurrency, max(interval, crawl_delay))
+            self._hosts[host] = Turnstile(concurrency, interval)
+        self._hosts[host].slow_down(crawl_delay)
         return self._hosts[host]
 
 

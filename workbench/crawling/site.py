@@ -60,6 +60,8 @@ class Site:
         page = await asyncio.to_thread(extract, fetched)
         if page.needs_script and self._options.browser == "auto" and not fetched.rendered:
             rendered = await self._rendered_if_possible(url)
+            if rendered is not None and not 200 <= rendered.status < 300:
+                return rendered, None
             if rendered is not None:
                 better = await asyncio.to_thread(extract, rendered)
                 if len(better.body) > len(page.body):
@@ -149,8 +151,9 @@ class Site:
         try:
             return await self._rendered(url)
         except CrawlRefused as error:
-            if self._browser is not None and not self._browser.is_running:
-                self.browser_trouble = str(error)
+            if self._browser is None or self._browser.is_running:
+                raise
+            self.browser_trouble = str(error)
         except FetchFailed:
             pass
         return None

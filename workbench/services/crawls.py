@@ -12,15 +12,13 @@ from workbench.crawling.options import CrawlOptions
 from workbench.crawling.urls import canonical
 from workbench.errors import Conflict, CrawlRefused, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
+from workbench.services.crawl_jobs import OUTCOMES, CrawlJob, counts_of, described
 from workbench.services.jobs import JobService
 from workbench.services.knowledge import KnowledgeService, check_title
 from workbench.storage.crawls import CrawlPage, Crawls
 from workbench.storage.jobs import Job
 from workbench.types import Source
 
-OUTCOMES = (
-    "added", "changed", "unchanged", "duplicate", "redirected", "removed", "failed", "forbidden", "left_out",
-)  # fmt: skip
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "recrawl")
 
 
@@ -53,7 +51,7 @@ class CrawlService:
         folder: str | None = None,
         tags: Sequence[str] = (),
         **options: Any,
-    ) -> dict[str, Any]:
+    ) -> CrawlJob:
         """Start a crawl and return it (``CrawlService.get``); ``options`` are those of ``CrawlOptions``.
 
         Without a source it goes into the one of its host, made when there is none.
@@ -66,7 +64,7 @@ class CrawlService:
         target = self._source(address, source, title, project, folder, tags)
         return self._enqueue(address, target, checked)
 
-    def recrawl(self, job_id: str, **changes: Any) -> dict[str, Any]:
+    def recrawl(self, job_id: str, **changes: Any) -> CrawlJob:
         """Crawl the same again as a new job: what did not change costs a question each. ``changes`` to its options."""
         plan = self.table.plan(job_id)
         options = CrawlOptions.read(dict(plan.options) | changes)
@@ -103,11 +101,13 @@ class CrawlService:
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
-    def get(self, job_id: str) -> dict[str, Any]:
+    def get(self, job_id: str) -> CrawlJob:
         """Return a crawl with its counts. Raises NotFound."""
         return self._described(self._crawl_job(job_id))
 
-    def list(self, *, source: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0) -> Any:
+    def list(
+        self, *, source: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
+    ) -> Sequence[CrawlJob]:
         """Return crawls with their counts, newest first."""
         jobs = self._jobs.list(kind="crawl", source=source, status=status, limit=limit, offset=offset)
         return [self._described(job) for job in jobs]
@@ -127,17 +127,17 @@ class CrawlService:
 
     # --- steering ---------------------------------------------------------------------------------------------------
 
-    def cancel(self, job_id: str) -> dict[str, Any]:
+    def cancel(self, job_id: str) -> CrawlJob:
         """Stop a crawl; what it stored stays. Raises NotFound or Conflict."""
         self._crawl_job(job_id)
         return self._described(self._jobs.cancel(job_id))
 
-    def resume(self, job_id: str) -> dict[str, Any]:
+    def resume(self, job_id: str) -> CrawlJob:
         """Let a stopped or failed crawl go on from where it was. Raises NotFound or Conflict."""
         self._crawl_job(job_id)
         return self._described(self._jobs.resume(job_id))
 
-    def retry_failed(self, job_id: str) -> dict[str, Any]:
+    def retry_failed(self, job_id: str) -> CrawlJob:
         """Fetch the failed pages of a finished crawl again, and nothing else. Raises NotFound or Conflict."""
         job = self._crawl_job(job_id)
         if not job.is_finished:
@@ -201,7 +201,7 @@ class CrawlService:
         return Guard(self._allow_hosts)
 
     def _ended(self, job_id: str) -> tuple[str, dict[str, Any], str]:
-        counts = self.counts(job_id)
+        counts = counts_of(self.table.counts(job_id))
         if not counts["pages_crawled"] and not counts["outcomes"]["removed"]:
             bad = [page for page in self.table.pages(job_id) if page.outcome in ("failed", "forbidden")]
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page leads nowhere."
@@ -210,43 +210,10 @@ class CrawlService:
         report = ", ".join(f"{number} {name}" for name, number in counts["report"].items() if number)
         return status, counts, f"{counts['pages_crawled']} pages crawled: {report or 'nothing new'}."
 
-    # --- telling ----------------------------------------------------------------------------------------------------
+    # --- the ground -------------------------------------------------------------------------------------------------
 
-    def counts(self, job_id: str) -> dict[str, Any]:
-        """Return the counts of a crawl's pages, by the names the tools use, and the report of differences."""
-        rows = self.table.counts(job_id)
-        outcomes = {name: sum(row.n for row in rows if row.outcome == name) for name in OUTCOMES}
-        waiting = sum(row.n for row in rows if row.state == "fetched")
-        crawled = waiting + sum(outcomes[name] for name in ("added", "changed", "unchanged", "duplicate"))
-        return {
-            "pages_crawled": crawled,
-            "pages_failed": outcomes["failed"],
-            "pages_pending": sum(row.n for row in rows if row.state == "queued"),
-            "pages_found": sum(row.n for row in rows),
-            "documents_created": outcomes["added"],
-            "total_chunks": sum(row.passages for row in rows),
-            "bytes": sum(row.bytes for row in rows),
-            "outcomes": outcomes,
-            "report": {name: outcomes[name] for name in ("added", "changed", "unchanged", "removed", "failed")},
-        }
-
-    def _described(self, job: Job) -> dict[str, Any]:
-        plan = self.table.plan(job.id)
-        described = {
-            "id": job.id,
-            "source_id": plan.source_id,
-            "url": plan.url,
-            "status": job.status,
-            "recursive": plan.options["recursive"],
-            "max_pages": plan.options["max_pages"],
-            "exclude_patterns": list(plan.options.get("exclude", ())),
-            **self.counts(job.id),
-            "message": job.message,
-            "error_message": job.error,
-            "options": dict(plan.options),
-        }
-        moments = ("created_at", "started_at", "completed_at", "updated_at")
-        return described | {name: _iso(getattr(job, name)) for name in moments}
+    def _described(self, job: Job) -> CrawlJob:
+        return described(job, self.table.plan(job.id), self.table.counts(job.id))
 
     def _crawl_job(self, job_id: str) -> Job:
         job = self._jobs.get(job_id)
@@ -254,9 +221,7 @@ class CrawlService:
             raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
         return job
 
-    # --- the ground -------------------------------------------------------------------------------------------------
-
-    def _enqueue(self, url: str, source: Source, options: CrawlOptions) -> dict[str, Any]:
+    def _enqueue(self, url: str, source: Source, options: CrawlOptions) -> CrawlJob:
         with self._jobs.table.transaction() as connection:
             values = {"url": url, "options": options.to_dict()}
             job_id = self._jobs.table.create(connection, "crawl", f"Crawl {url}", values, source_id=source.id)
@@ -292,7 +257,3 @@ def _in_new_loop(start: Callable[[], Any]) -> Any:
     """Run a coroutine in a loop of its own, also where the caller's thread runs one (a notebook)."""
     with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
         return pool.submit(lambda: asyncio.run(start())).result()
-
-
-def _iso(moment: Any) -> str | None:
-    return moment.isoformat() if moment else None

@@ -163,6 +163,7 @@ class Crawls:
         values |= {"links": Jsonb(values["links"]), "metadata": Jsonb(values["metadata"])}
         with self._database.transaction() as connection:
             connection.execute(statement("page_fetched"), values)
+            connection.execute(statement("job_got_on"), {"id": job_id})
             if log:
                 level = "error" if answer.outcome == "failed" else "info"
                 line = clean({"job_id": job_id, "level": level, "message": log})
@@ -207,6 +208,7 @@ class Crawls:
         """Note that a page's document is written, in the transaction that writes it."""
         values = {"job_id": job_id, "position": position, "document_id": document_id, "index": index}
         connection.execute(statement("page_stored"), values)
+        connection.execute(statement("job_got_on"), {"id": job_id})
 
     def unchanged(self, job_id: str, position: int) -> None:
         """Note that the document there is holds the same text."""

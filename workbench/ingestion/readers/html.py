@@ -26,6 +26,7 @@ UNREAD_TAGS = frozenset(
     )
 )  # fmt: skip
 UNREAD_ROLES = frozenset(("navigation", "banner", "contentinfo", "search", "complementary"))
+HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "noscript", "template"))
 MAIN = (".//main", ".//*[@role='main']", ".//article")
 MAIN_SHARE = 0.3  # a <main> with less of the page's text than this is not where the text is
 MAX_DEPTH = 200  # elements nested deeper than this would overflow the converter's recursion
@@ -65,7 +66,26 @@ def parsed(source: str) -> Any:
     from lxml import html
 
     source = XML_DECLARATION.sub("", source).replace("\0", "")
-    return html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True)) if source.strip() else None
+    if not source.strip():
+        return None
+    root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+    _take_out_of_head(root)
+    return root
+
+
+def _take_out_of_head(root: Any) -> None:
+    """Move what is no head's business into the body: the parser leaves <main> there where nobody wrote <body>."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
+    head = root.find("head")
+    strays = (
+        [] if head is None else [child for child in head if child.tag not in HEAD_TAGS and isinstance(child.tag, str)]
+    )
+    if strays:
+        body = root.find("body")
+        body = etree.SubElement(root, "body") if body is None else body
+        for place, stray in enumerate(strays):
+            body.insert(place, stray)
 
 
 def markdown_of(element: Any) -> str:

@@ -24,6 +24,9 @@ WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 UPDATE jobs SET attempts = CASE WHEN done IS DISTINCT FROM %(done)s THEN 1 ELSE attempts END, done = %(done)s, total = %(total)s,
     message = %(message)s, updated_at = now() WHERE id = %(id)s
 
+-- job_got_on: a step is done that will not have to be done again: whatever killed workers before, it was not this
+UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
+
 -- job_finish: how it ended
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
     cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s

@@ -1,0 +1,159 @@
+"""No connection goes anywhere it may not: addresses come from a resolver of the tests, and no socket is ever made."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from tests.crawling.site import TestSite, outcomes, page, reason, redirect
+from workbench import Workbench
+from workbench.crawling.egress import Guard, is_public, literal
+from workbench.crawling.fetched import FetchFailed
+from workbench.crawling.http import GuardedHTTPStrategy
+from workbench.errors import CrawlRefused, InvalidInput
+
+PRIVATE = [
+    "127.0.0.1", "10.0.0.1", "172.16.5.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+    "255.255.255.255", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::7f00:1",
+    "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001:0:4136:e378:8000:63bf:80ff:fffe",
+]  # fmt: skip
+WRITTEN = [
+    "http://127.0.0.1/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data", "http://[::1]/",
+    "http://2130706433/", "http://0x7f000001/", "http://0177.0.0.1/", "http://127.1/", "http://[::ffff:127.0.0.1]/",
+    "http://[::ffff:a00:1]/", "http://１２７.０.０.１/", "http://127.0.0.1./", "http://user@127.0.0.1/",
+]  # fmt: skip
+
+
+class Sockets:
+    """Stands where sockets are made: notes the address and makes none."""
+
+    def __init__(self) -> None:
+        self.asked_for: list[str] = []
+
+    def __call__(self, address: Any) -> socket.socket:
+        self.asked_for.append(address[4][0])
+        raise OSError("no socket is made in this test")
+
+
+def answers(*sequence: Iterable[str]) -> Callable[[str], Iterable[str]]:
+    """A resolver that gives one answer after another."""
+    waiting = list(sequence)
+    return lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+
+def fetch(guard: Guard, url: str, sockets: Sockets) -> None:
+    """Ask for a page with a fetcher whose sockets are watched."""
+
+    async def ask() -> None:
+        async with GuardedHTTPStrategy(guard, timeout=5, max_bytes=1000, socket_factory=sockets) as strategy:
+            await strategy.fetch(url)
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_name_that_leads_into_a_private_network_is_refused_before_any_socket(address: str) -> None:
+    sockets = Sockets()
+    with pytest.raises(CrawlRefused, match="not on the public internet"):
+        fetch(Guard(resolve=answers([address])), "http://innocent.test/", sockets)
+    with pytest.raises(CrawlRefused):
+        fetch(Guard(resolve=answers(["93.184.215.14", address])), "http://innocent.test/", sockets)
+    assert sockets.asked_for == []
+
+
+@pytest.mark.parametrize("url", WRITTEN)
+def test_a_private_address_is_refused_however_it_is_written(url: str) -> None:
+    sockets = Sockets()
+    with pytest.raises(CrawlRefused):
+        fetch(Guard(resolve=answers(["93.184.215.14"])), url, sockets)
+    assert sockets.asked_for == []
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc/passwd", "ftp://h/", "gopher://h/", "http:///x", "javascript:1", "raw:<p>"]
+)
+def test_only_the_web_is_fetched(url: str) -> None:
+    with pytest.raises(CrawlRefused):
+        Guard().check(url)
+
+
+def test_the_approved_address_is_the_one_connected_to_and_a_changed_answer_is_refused() -> None:
+    sockets = Sockets()
+    guard = Guard(resolve=answers(["93.184.215.14"], ["127.0.0.1"]))
+    with pytest.raises(FetchFailed):
+        fetch(guard, "http://changing.test/", sockets)  # reaches the step that makes the socket, which makes none
+    with pytest.raises(CrawlRefused, match=r"127\.0\.0\.1"):
+        fetch(guard, "http://changing.test/", sockets)
+    assert sockets.asked_for == ["93.184.215.14"]
+
+
+def test_a_host_the_owner_named_may_be_private_and_no_other_name_for_it() -> None:
+    guard = Guard(["127.0.0.1", "intranet.test", "localhost:8080"], resolve=answers(["10.1.2.3"]))
+    assert guard.addresses("127.0.0.1") == ("127.0.0.1",)
+    assert guard.addresses("INTRANET.test.") == ("10.1.2.3",)
+    assert guard.addresses("localhost", 8080) == ("10.1.2.3",)
+    for host, port in (("localhost", 80), ("evil.intranet.test", 80), ("2130706433", 80)):
+        with pytest.raises(CrawlRefused):
+            guard.addresses(host, port)
+
+
+def test_public_addresses_are_public() -> None:
+    assert all(is_public(address) for text in ("8.8.8.8", "2606:4700::1111") if (address := literal(text)))
+    assert literal("example.test") is None
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["http://10.0.0.1/", "http://169.254.169.254/", "http://[::1]/", "http://2130706433/", "http://127.0.0.2/"],
+)
+def test_a_redirect_to_a_private_address_is_refused(
+    wb: Workbench, site: TestSite, crawl: Callable[..., Any], target: str
+) -> None:
+    site.put({"/": redirect(target)})
+    crawled = crawl(f"{site.url}/")
+    assert crawled["status"] == "failed"
+    assert [p.outcome for p in wb.crawls.pages(crawled["id"])] == ["redirected", "forbidden"]
+    assert "not on the public internet" in crawled["error_message"]
+
+
+def test_links_and_sitemaps_to_private_addresses_are_never_asked(
+    wb: Workbench, site: TestSite, crawl: Callable[..., Any]
+) -> None:
+    site.put({
+        "/": page("Start", links=[f"http://127.0.0.2:{site.port}/x", f"//localhost:{site.port}/y", "/a"]),
+        "/a": page("A"), "/robots.txt": f"Sitemap: http://127.0.0.3:{site.port}/s.xml",
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/", within="domain")
+    assert outcomes(wb, crawled) == {"": "added", "a": "added"}
+    assert not {"/x", "/y", "/s.xml"} & set(site.hits())
+
+
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1/", "http://[::1]:80/", "http://localhost./", "https://169.254.169.254/"]
+)
+def test_a_crawl_does_not_begin_at_a_private_address(wb: Workbench, crawl: Callable[..., Any], url: str) -> None:
+    if "localhost" in url:
+        crawled = crawl(url, retries=0)
+        assert crawled["status"] == "failed"
+        assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in crawled["error_message"]
+    else:
+        with pytest.raises(CrawlRefused, match="WORKBENCH_CRAWL_ALLOW_HOSTS"):
+            wb.crawls.start(url)
+
+
+@pytest.mark.parametrize("url", ["", "ftp://h/", "file:///etc/passwd", "http://", "javascript:1", "http://a b/"])
+def test_no_web_address_is_refused_with_a_sentence(wb: Workbench, url: str) -> None:
+    with pytest.raises(InvalidInput, match="Invalid URL"):
+        wb.crawls.start(url)
+
+
+def test_the_reason_reaches_the_report(wb: Workbench, site: TestSite, crawl: Callable[..., Any]) -> None:
+    site.put(
+        {"/": page("Start", links=["/out"]), "/out": redirect(f"http://127.0.0.1:{site.port}/in"), "/in": page("In")}
+    )
+    crawled = crawl(f"{site.url}/")
+    assert reason(wb, crawled, "/out") == f"to {site.url}/in"

@@ -1,0 +1,101 @@
+"""A worker may die at any moment: what it leaves is gone on with, and the corpus comes out the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling.site import QUICK, TestSite, page, redirect
+from workbench import Workbench
+
+PAGES, KILLS = 200, 10
+PATIENCE = 240  # seconds; only a failure takes that long
+
+
+@pytest.fixture
+def hatch(database_url: str, test_home: Path) -> Iterator[Callable[[], int]]:
+    """Start worker processes; returns the id of each."""
+    settings = {"HOME": test_home, "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
+    environment = os.environ | {f"WORKBENCH_{name}": str(value) for name, value in settings.items()}
+    environment |= {"WORKBENCH_CRAWL_ALLOW_HOSTS": "127.0.0.1", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, str(Path(__file__).with_name("worker_nest.py"))]
+    hatched = []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as nest:
+        assert nest.stdin is not None and nest.stdout is not None
+
+        def one() -> int:
+            nest.stdin.write(b"\n")
+            nest.stdin.flush()
+            hatched.append(int(nest.stdout.readline()))
+            return hatched[-1]
+
+        yield one
+        os.kill(hatched[-1], signal.SIGKILL)
+        nest.stdin.close()
+
+
+def make_site(site: TestSite) -> None:
+    """Two hundred pages with copies, moved pages, dead links and a page that holds a dozen others."""
+    pages: dict[str, Any] = {}
+    for n in range(PAGES):
+        links = [f"/p{2 * n + 1}", f"/p{2 * n + 2}", f"/p{n * 7 % PAGES}", "/gone" if n % 50 == 3 else "/p0"]
+        pages[f"/p{n}"] = page(f"Page {n}", links=[link for link in links if link[2:].isdigit() or link == "/gone"])
+    pages["/p150"], pages["/p77"] = pages["/p10"], redirect("/p5")
+    site.put({path: content for path, content in pages.items() if int(path[2:]) < PAGES})
+
+
+def corpus(wb: Workbench, source_id: str) -> dict[str, Any]:
+    """Everything a source's documents consist of, by address."""
+    found = {}
+    for listed in wb.knowledge.documents(source_id=source_id):
+        whole = wb.knowledge.document(listed.id)
+        told = ("start", "end", "ordinal", "kind", "context", "language", "heading_path")
+        stored = wb.knowledge.passages(listed.id)
+        passages = [(passage.text, [passage.metadata.get(name) for name in told]) for passage in stored]
+        found[listed.url] = (whole.title, whole.text, whole.content_hash, passages)
+    return found
+
+
+def told(wb: Workbench, job_id: str) -> list[tuple[Any, ...]]:
+    """What the crawl says of every page, in order."""
+    return [(p.position, p.url, p.parent, p.depth, p.outcome, p.reason) for p in wb.crawls.pages(job_id)]
+
+
+def steps(wb: Workbench, job_id: str) -> int:
+    """How far a crawl is: pages fetched and pages settled, together."""
+    rows = wb.crawls.table.counts(job_id)
+    return sum(row.n * (1 if row.state == "fetched" else 2) for row in rows if row.state != "queued")
+
+
+def test_ten_kills_at_random_moments_leave_no_trace(
+    wb: Workbench, site: TestSite, crawl: Callable[..., Any], hatch: Callable[[], int]
+) -> None:
+    make_site(site)
+    calm = crawl(f"{site.url}/p0", within="host", title="Calm", max_pages=PAGES)
+    hits = site.hits()
+    options = QUICK | {"browser": "never", "within": "host", "max_pages": PAGES}
+    job = wb.crawls.start(f"{site.url}/p0", title="Killed", **options).id
+    moments = sorted(random.sample(range(3, 2 * PAGES - 20), KILLS))
+    for moment in moments:
+        worker = hatch()
+        until = time.monotonic() + PATIENCE
+        while steps(wb, job) < moment:
+            assert time.monotonic() < until
+        os.kill(worker, signal.SIGKILL)
+        assert wb.jobs.get(job).status == "running"
+    hatch()
+    survived = wb.jobs.wait(job, timeout=PATIENCE)
+    assert survived.status == calm["status"] == "completed_with_errors"
+    assert told(wb, job) == told(wb, calm["id"])
+    assert corpus(wb, survived.source_id or "") == corpus(wb, calm["source_id"])
+    twice = [path for path, count in site.hits().items() if count > 2 * hits.get(path, 0) and path.startswith("/p")]
+    assert len(twice) <= KILLS * 8, f"killed at {moments}: only what was under way may be fetched again"

@@ -1,0 +1,136 @@
+"""robots.txt, sitemaps, llms.txt: what a site says to crawlers, and that it is heard."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.crawling.site import TestSite, outcomes, page, reason, reply
+from workbench import Workbench
+from workbench.crawling.fetched import AGENT_TOKEN, USER_AGENT
+from workbench.crawling.robots import parse
+
+Crawl = Callable[..., dict[str, Any]]
+PLAIN = {"Content-Type": "text/plain"}
+
+
+def test_robots_rules_are_obeyed_and_told(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    rules = "User-agent: *\nDisallow: /private/\nDisallow: /*.cgi$\nAllow: /private/open\n"
+    site.put({
+        "/robots.txt": reply(rules, headers=PLAIN), "/": page("Start", links=["/private/a", "/private/open", "/x.cgi"]),
+        "/private/open": page("Open"), "/private/a": page("Secret"),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    assert outcomes(wb, crawled) == {
+        "": "added",
+        "private/a": "forbidden",
+        "private/open": "added",
+        "x.cgi": "forbidden",
+    }
+    assert reason(wb, crawled, "/private/a") == "robots.txt forbids /private/"
+    assert site.hits("/private/a") == 0
+    assert site.asked_with("/")["User-Agent"] == USER_AGENT
+
+
+def test_a_site_that_forbids_everything_is_left_alone(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/robots.txt": reply("User-agent: *\nDisallow: /", headers=PLAIN), "/": page("Start")})
+    crawled = crawl(f"{site.url}/")
+    assert crawled["status"] == "failed"
+    assert "robots.txt forbids /" in crawled["error_message"]
+    assert site.hits("/") == 0
+
+
+def test_a_robots_file_that_cannot_be_read_forbids_and_a_missing_one_does_not(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    site.put({"/robots.txt": reply("", 500), "/": page("Start")})
+    assert "robots.txt could not be read" in crawl(f"{site.url}/", retries=0)["error_message"]
+    site.put({"/robots.txt": reply("", 404)})
+    assert crawl(f"{site.url}/")["documents_created"] == 1
+
+
+def test_a_crawl_delay_is_kept(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({
+        "/robots.txt": reply("User-agent: *\nCrawl-delay: 0.4", headers=PLAIN),
+        "/": page("Start", links=["/a", "/b"]), "/a": page("A"), "/b": page("B"),
+    })  # fmt: skip
+    crawl(f"{site.url}/", sitemaps=False)
+    moments = sorted(site.times("/") + site.times("/a") + site.times("/b"))
+    assert all(later - earlier >= 0.35 for earlier, later in itertools.pairwise(moments))
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "allowed"),
+    [
+        ("user-agent: *\ndisallow: /", "/a", False),
+        ("user-agent: ragworkbench\ndisallow:\n\nuser-agent: *\ndisallow: /", "/a", True),
+        ("user-agent: other\ndisallow: /", "/a", True),
+        ("user-agent: *\ndisallow: /a\nallow: /a/b", "/a/b/c", True),
+        ("user-agent: *\ndisallow: /a\nallow: /a", "/a", True),
+        ("user-agent: *\ndisallow: /*?sort=", "/list?sort=up", False),
+        ("user-agent: *\ndisallow: /end$", "/ending", True),
+        ("user-agent: *\ndisallow: /%7Euser", "/~user", False),
+        ("user-agent: a\nuser-agent: *\ndisallow: /x # no\n", "/x", False),
+        ("no sense at all\n: : :\ndisallow: /early", "/early", True),
+    ],
+)
+def test_robots_rules_by_the_letter(rules: str, path: str, allowed: bool) -> None:
+    refusal = parse(rules, AGENT_TOKEN).refuses(f"http://example.test{path}")
+    assert (refusal is None) is allowed
+
+
+def test_a_sitemap_index_leads_to_pages_that_nothing_links_to(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    index = f"<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>{site.url}/one.xml.gz</loc></sitemap></sitemapindex>"
+    one = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>{site.url}/orphan</loc><lastmod>2026-01-02</lastmod></url><url><loc>http://elsewhere.test/x</loc></url></urlset>"
+    site.put({
+        "/robots.txt": reply(f"Sitemap: {site.url}/index.xml", headers=PLAIN), "/": page("Start"),
+        "/index.xml": reply(index, headers={"Content-Type": "text/xml"}), "/one.xml.gz": gzip.compress(one.encode()),
+        "/orphan": page("Orphan"),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    assert outcomes(wb, crawled) == {"": "added", "orphan": "added"}
+    assert next(p.via for p in wb.crawls.pages(crawled["id"]) if p.url.endswith("/orphan")) == "sitemap"
+
+
+def test_llms_txt_is_used_and_markdown_is_read(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    markdown = {"Content-Type": "text/markdown"}
+    site.put({
+        "/": page("Start"), "/llms.txt": reply("# Site\n\n- [Guide](/guide.md): how\n", headers=PLAIN),
+        "/guide.md": reply("---\ntitle: The Guide\n---\n# Guide\n\nStep on. See [more](/more.md).", headers=markdown),
+        "/more.md": reply("# More\n\nThere is more to say about steps.", headers=markdown),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    assert outcomes(wb, crawled) == {"": "added", "guide.md": "added", "more.md": "added", "llms-full.txt": "failed"}
+    assert {document.title for document in wb.knowledge.documents()} >= {"The Guide", "More"}
+
+
+def test_pages_may_ask_not_to_be_indexed_or_followed(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({
+        "/": page("Start", links=["/noindex", "/nofollow"]),
+        "/noindex": page("No index", links=["/found"], head="<meta name=robots content='noindex'>"),
+        "/nofollow": reply(page("No follow", links=["/lost"]), headers={"X-Robots-Tag": "nofollow"}),
+        "/found": page("Found"), "/lost": page("Lost"),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    assert outcomes(wb, crawled) == {"": "added", "noindex": "forbidden", "nofollow": "added", "found": "added"}
+
+
+def test_patterns_and_scope_keep_pages_out(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    links = ["/docs/a", "/docs/archive/b", "/docs/c.html?print=1", "/blog/d", "/docs/logo.png"]
+    site.put({"/docs/": page("Docs", links=links)} | {link: page(link) for link in links})
+    crawled = crawl(f"{site.url}/docs/", exclude=["/archive/", "*print=*"])
+    assert outcomes(wb, crawled) == {
+        "docs/": "added", "docs/a": "added", "docs/archive/b": "forbidden", "docs/c.html?print=1": "forbidden",
+    }  # fmt: skip
+    assert reason(wb, crawled, "/docs/archive/b") == "excluded by the pattern '/archive/'"
+
+
+def test_one_page_is_one_page_when_not_recursive(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/a": page("A", links=["/b"]), "/b": page("B")})
+    crawled = crawl(f"{site.url}/a", recursive=False)
+    assert outcomes(wb, crawled) == {"a": "added"}
+    assert site.hits("/sitemap.xml") == 0

@@ -1,0 +1,175 @@
+"""What sites do to crawlers: each has its test, and none stops the job."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from tests.crawling.site import TestSite, outcomes, page, reason, redirect, reply
+from workbench import Workbench
+
+Crawl = Callable[..., dict[str, Any]]
+
+
+def test_redirects_are_followed_once_and_circles_end(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({
+        "/": page("Start", links=["/old", "/also-old", "/a", "/elsewhere"]),
+        "/old": redirect("/new"), "/also-old": redirect("/new", 302), "/new": page("New"),
+        "/a": redirect("/b"), "/b": redirect("/a"), "/elsewhere": redirect("http://127.0.0.1:9/x"),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    assert crawled["status"] == "completed"
+    assert outcomes(wb, crawled) == {
+        "": "added", "new": "added", "old": "redirected", "also-old": "redirected", "a": "redirected",
+        "b": "redirected", "elsewhere": "redirected",
+    }  # fmt: skip
+    assert site.hits("/new") == 1
+
+
+def test_a_chain_of_redirects_without_end_comes_to_its_limit(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/": page("Start", links=["/hop?1"]), "/hop?*": redirect("/hop?{next}")})
+    crawled = crawl(f"{site.url}/", max_pages=5)
+    assert crawled["status"] == "completed"
+    assert crawled["outcomes"]["added"] == 1
+    assert crawled["outcomes"]["redirected"] <= 10
+
+
+def test_a_start_page_that_moved_takes_the_crawl_along(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/": redirect("/en/"), "/en/": page("Home", links=["/en/a", "/de/b"]), "/en/a": page("A")})
+    crawled = crawl(f"{site.url}/", recursive=True)
+    assert outcomes(wb, crawled) == {"": "redirected", "en/": "added", "en/a": "added"}
+
+
+def test_missing_pages_are_told_and_the_rest_goes_on(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/": page("Start", links=["/missing", "/a"]), "/a": page("A"), "/forbidden": reply("", 403)})
+    crawled = crawl(f"{site.url}/")
+    assert (crawled["status"], crawled["pages_failed"], crawled["documents_created"]) == ("completed_with_errors", 1, 2)
+    assert wb.crawls.failures(crawled["id"]) == [{"url": f"{site.url}/missing", "reason": "It answered 404."}]
+
+
+def test_too_many_requests_is_waited_for(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    busy = reply("", 429, headers={"Retry-After": "1"})
+    site.put({"/": page("Start", links=["/busy"]), "/busy": [busy, reply(page("Busy"))]})
+    crawled = crawl(f"{site.url}/")
+    first, second = site.times("/busy")
+    assert (crawled["status"], crawled["documents_created"]) == ("completed", 2)
+    assert second - first >= 1  # the server's own clock: it was left alone for as long as it asked
+
+
+def test_a_host_that_asks_for_too_long_a_pause_is_believed(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/": page("Start", links=["/busy"]), "/busy": reply("", 503, headers={"Retry-After": "86400"})})
+    crawled = crawl(f"{site.url}/")
+    assert "asked to come back in 86400 s" in reason(wb, crawled, "/busy")
+    assert site.hits("/busy") == 1
+
+
+def test_an_error_that_passes_is_tried_again_and_one_that_stays_is_told(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    site.put({
+        "/": page("Start", links=["/flaky", "/broken"]),
+        "/flaky": [reply("", 500), reply("", 502), reply(page("Flaky"))], "/broken": reply("", 500),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/", retries=2)
+    assert outcomes(wb, crawled) == {"": "added", "flaky": "added", "broken": "failed"}
+    assert reason(wb, crawled, "/broken") == "It answered 500. (3 tries)"
+    assert (site.hits("/flaky"), site.hits("/broken")) == (3, 3)
+
+
+def test_slow_and_endless_answers_end(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({
+        "/": page("Start", links=["/slow", "/endless", "/a"]), "/a": page("A"),
+        "/slow": reply(page("Slow"), delay=3), "/endless": reply(drip=b"<p>and on "),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/", timeout=0.8, retries=0)
+    assert outcomes(wb, crawled) == {"": "added", "slow": "failed", "endless": "failed", "a": "added"}
+    assert reason(wb, crawled, "/endless") == "It did not answer whole within 0.8 s."
+
+
+def test_huge_pages_are_not_read_whole(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    bomb = zlib.compressobj(9, wbits=31)
+    zipped = bomb.compress(b"<p>" + b"a" * 5_000_000) + bomb.flush()
+    site.put({
+        "/": page("Start", links=["/huge", "/bomb", "/a"]), "/a": page("A"), "/huge": b"<p>" + b"x" * 300_000,
+        "/bomb": reply(zipped, headers={"Content-Encoding": "gzip"}),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/", max_bytes=200_000)
+    assert outcomes(wb, crawled) == {"": "added", "huge": "failed", "bomb": "failed", "a": "added"}
+    assert "larger than 0.2 MB" in reason(wb, crawled, "/bomb")
+    assert site.hits("/bomb") == 1
+
+
+def test_text_in_a_wrong_encoding_is_read_right(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    latin = page("Café", "Der Müller aß süße Äpfel und große Öhrchen, früher schöner als heute.").encode("latin-1")
+    site.put({
+        "/": page("Start", links=["/lying", "/utf16", "/unknown"]), "/lying": latin,
+        "/utf16": reply(page("Zażółć", "Gęślą jaźń").encode("utf-16"), headers={"Content-Type": "text/html"}),
+        "/unknown": reply(page("Plain", "ordinary words"), headers={"Content-Type": "text/html; charset=klingon"}),
+    })  # fmt: skip
+    crawl(f"{site.url}/")
+    titles = {document.title for document in wb.knowledge.documents()}
+    assert titles == {"Start", "Café", "Zażółć", "Plain"}
+
+
+def test_a_calendar_without_end_ends(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({
+        "/": page("Start", links=["/calendar?1", "/loop/"]),
+        "/calendar?*": page("Month {query}", links=["/calendar?{next}"]),
+        "/loop/": page("Loop 0", links=["loop/"]),
+    })  # fmt: skip
+    site.put({"/" + "loop/" * n: page(f"Loop {n}", links=["loop/"]) for n in range(1, 9)})
+    crawled = crawl(f"{site.url}/", max_pages=30, max_depth=10)
+    assert crawled["status"] == "completed"
+    assert crawled["outcomes"]["left_out"] == 2
+    assert reason(wb, crawled, "/calendar?11") == "deeper than 10 links"
+    assert "repeats in its path" in reason(wb, crawled, "loop/loop/loop/loop/")
+
+
+def test_max_pages_cuts_and_says_what_was_left_out(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    names = [f"/p{number}" for number in range(20)]
+    site.put({"/": page("Start", links=names)} | {name: page(f"Page {name}") for name in names})
+    crawled = crawl(f"{site.url}/", max_pages=8)
+    kept = [path for path, outcome in outcomes(wb, crawled).items() if outcome == "added"]
+    assert kept == ["", *[f"p{number}" for number in range(7)]]
+    assert crawled["outcomes"]["left_out"] == 13
+    assert reason(wb, crawled, "/p7") == "over the limit of 8 pages"
+
+
+def test_very_short_pages_are_not_lost(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/": "<html><body><p>Access denied. <a href='/b'>Yes</a></p></body></html>", "/b": "<p>42</p>"})
+    crawled = crawl(f"{site.url}/")
+    assert (crawled["status"], crawled["documents_created"]) == ("completed", 2)
+
+
+def test_broken_html_odd_links_and_unreadable_kinds_do_no_harm(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    links = [
+        "mailto:a@b",
+        "javascript:void(0)",
+        "http://[",
+        "//",
+        "?q=%",
+        "/%zz",
+        "/ü ö",
+        "/🙂",
+        "/a\\b",
+        "http://x:99999/",
+    ]
+    site.put({
+        "/": page("Start", links=[*links, "/zip", "/empty", "/broken.pdf"]),
+        "/zip": reply(b"PK\x03\x04...", headers={"Content-Type": "application/zip"}), "/empty": "",
+        "/broken.pdf": reply(b"%PDF-1.7 broken", headers={"Content-Type": "application/pdf"}),
+        "/%F0%9F%99%82": "<h1>\x00 Smile <b><table><p>" * 300,
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/")
+    found = outcomes(wb, crawled)
+    assert (found[""], found["%F0%9F%99%82"]) == ("added", "added")
+    assert (found["zip"], found["empty"], found["broken.pdf"]) == ("failed", "failed", "failed")
+    assert all(failure["reason"] for failure in wb.crawls.failures(crawled["id"]))
+
+
+def test_a_site_that_is_not_there_fails_with_a_sentence(wb: Workbench, crawl: Crawl) -> None:
+    crawled = crawl("http://127.0.0.1:9/", retries=0)
+    assert crawled["status"] == "failed"
+    assert "Nothing could be crawled" in crawled["error_message"]
+    assert "The connection failed" in crawled["error_message"]

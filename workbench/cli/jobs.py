@@ -1,0 +1,114 @@
+"""``workbench jobs``: watch long work, stop it, go on with it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli.opening import opened
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.parser import Verbs, run_verb
+
+if TYPE_CHECKING:
+    from workbench.storage.jobs import Job
+    from workbench.workbench import Workbench
+
+run = run_verb
+LOG_LINES = 20
+FAILED = ("failed", "cancelled")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    listing = verbs.add("list", "List jobs, newest first.", _list)
+    listing.add_argument("--kind", metavar="K", help="only crawl, ingest or index_build")
+    listing.add_argument("--status", metavar="S", help="only those in this state")
+    listing.add_argument("--limit", type=int, default=50, metavar="N", help="how many (%(default)s)")
+    show = verbs.add("show", "Show one job, its log, and what failed.", _show)
+    show.add_argument("id", metavar="ID")
+    show.add_argument("--log", type=int, default=LOG_LINES, metavar="N", help="lines of its log (%(default)s)")
+    for name, purpose, act in (
+        ("cancel", "Stop a job; what it has done stays.", _cancel),
+        ("resume", "Let a stopped or failed job go on from where it was.", _resume),
+        ("retry-failed", "Fetch the failed pages of a crawl again.", _retry_failed),
+        ("recrawl", "Crawl the same site again, as a new job.", _recrawl),
+    ):
+        verb = verbs.add(name, purpose, act)
+        verb.add_argument("id", metavar="ID")
+        if act is not _cancel:
+            verb.add_argument("--wait", action="store_true", help="work on it here until it has ended")
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        jobs = workbench.jobs.list(kind=arguments.kind, status=arguments.status, limit=arguments.limit)
+    rows = [(job.id, job.kind, job.status, job.done, job.total, job.title, _moment(job.created_at)) for job in jobs]
+    columns = ("Id", "Kind", "Status", "Done", "Of", "What", "Since")
+    value = {"jobs": [job.to_dict() for job in jobs], "total": len(jobs)}
+    out.show(value, lambda console: print_table(console, columns, rows, "There are no jobs."))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        job = workbench.jobs.get(arguments.id)
+        return _print(workbench, job, out, arguments.log)
+
+
+def _cancel(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        return _print(workbench, workbench.jobs.cancel(arguments.id), out)
+
+
+def _resume(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        workbench.jobs.resume(arguments.id)
+        return _going_on(workbench, arguments.id, arguments.wait, out)
+
+
+def _retry_failed(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        workbench.crawls.retry_failed(arguments.id)
+        return _going_on(workbench, arguments.id, arguments.wait, out)
+
+
+def _recrawl(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        crawl = workbench.crawls.recrawl(arguments.id)
+        return _going_on(workbench, crawl.id, arguments.wait, out)
+
+
+def _going_on(workbench: Workbench, job_id: str, wait: bool, out: Out) -> int:
+    if not wait:
+        return _print(workbench, workbench.jobs.get(job_id), out)
+    workbench.work()
+    with out.progress("Job") as show:
+        job = workbench.jobs.wait(job_id, on_progress=show)
+    _print(workbench, job, out)
+    return 1 if job.status in FAILED else 0
+
+
+def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> int:
+    log = workbench.jobs.log(job.id, limit=lines) if lines else []
+    value: dict[str, Any] = job.to_dict() | {"log": log}
+    failures: list[dict[str, Any]] = []
+    if job.kind == "crawl":
+        failures = workbench.crawls.failures(job.id)
+        value |= {"crawl": workbench.crawls.get(job.id), "failures": failures}
+
+    def human(console: Any) -> None:
+        shown = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
+        print_fields(console, {name: getattr(job, name) for name in shown} | {"since": _moment(job.created_at)})
+        if failures:
+            rows = [(failure["url"], failure["reason"]) for failure in failures]
+            print_table(console, ("Failed", "Why"), rows, "")
+        if log:
+            print_table(console, ("Log", ""), [(_moment(line.at), line.message) for line in log], "")
+
+    out.show(value, human)
+    return 0
+
+
+def _moment(moment: Any) -> str:
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else ""

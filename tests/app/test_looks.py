@@ -11,7 +11,7 @@ import workbench.app
 from workbench.app.looks import LOOKS, PALETTE, look
 from workbench.retrieval.strategies import STRATEGIES
 
-CONFIG = tomllib.loads((Path(workbench.app.__file__).parent / ".streamlit" / "config.toml").read_text())
+CONFIG = tomllib.loads((Path(workbench.app.__file__).parent / "frame" / ".streamlit" / "config.toml").read_text())
 THEMES = {"light": 0, "dark": 1}
 
 # Machado, Oliveira & Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),

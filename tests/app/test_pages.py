@@ -9,7 +9,7 @@ import workbench.app
 from workbench.app.engine import ENGINE, Engine
 from workbench.errors import StorageError
 
-MAIN = Path(workbench.app.__file__).parent / "main.py"
+MAIN = Path(workbench.app.__file__).parent / "frame" / "main.py"
 
 
 @pytest.fixture

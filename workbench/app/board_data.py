@@ -59,7 +59,7 @@ def _stages(result: SearchResult) -> list[dict[str, Any]]:
 def _hit(query: str, passage: Passage, name: str, ranks: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
     language = str(passage.metadata.get("language", "english"))
     headings = [str(heading) for heading in passage.metadata.get("heading_path", ())]
-    text = plain(passage.text, headings)
+    text = plain(passage.text, [passage.document_title, *headings])
     return {
         "id": passage.passage_id,
         "document": passage.document_id,

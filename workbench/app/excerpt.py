@@ -81,14 +81,14 @@ def excerpt(text: str, stems: frozenset[str], language: str = "english", length:
 
 
 def _best_start(text: str, stems: frozenset[str], language: str, length: int) -> int:
-    """Return where the cut begins: at the first sentence or word from which the visible lines hold most matches."""
+    """Return where the cut begins: at the start of the first matched sentence after which most matches are in sight."""
     visible = length // 2  # three lines of a narrow column
     hits = [word.start() for word in _WORD.finditer(text) if _stem(word[0].lower(), language) in stems]
     if not hits or hits[-1] < visible:
         return 0
-    starts = [0] + [match.end() for match in re.finditer(r"[.!?:;—·]\s", text)]
-    starts = [start for start in starts if start < len(text) - visible // 2] or [0]
-    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in hits), start))
+    sentences = [0, *(match.end() for match in re.finditer(r"[.!?:;—·]\s", text))]
+    starts = [max(start for start in sentences if start <= hit) for hit in hits]
+    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in hits), -start))
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Literal
 
 Hue = Literal["blue", "orange", "green", "violet", "yellow", "red", "gray"]
 
-# The theme's named hues (.streamlit/config.toml), for charts that need the number; (light, dark).
+# The theme's named hues (frame/.streamlit/config.toml), for charts that need the number; (light, dark).
 PALETTE: dict[str, tuple[str, str]] = {
     "blue": ("#0d4a88", "#5ba5f2"),
     "orange": ("#a64b06", "#ee9250"),

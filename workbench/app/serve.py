@@ -11,7 +11,7 @@ from typing import Any
 from workbench.app.engine import ENGINE
 from workbench.errors import ConfigurationError
 
-MAIN = Path(__file__).parent / "main.py"
+MAIN = Path(__file__).parent / "frame" / "main.py"
 
 
 def serve(

@@ -106,7 +106,7 @@ class Llm:
             temperature=0.0,
             timeout=self._timeout,
             max_retries=0,
-            openai_client=self._client,
+            openai_client=self._client,  # pyright: ignore[reportCallIssue] - only its __init__ names it
         )
 
     def close(self) -> None:

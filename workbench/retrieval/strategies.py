@@ -147,7 +147,7 @@ _TABLE = (
     Strategy(
         "feedback",
         "Feedback",
-        "Asks twice: the first passages' meaning and words join the question (Rocchio and RM3), then rerank.",
+        "Asks twice: the question moves towards the first passages (Rocchio; words by RM3), then rerank.",
         (*known.RERANK, known.FEEDBACK_PASSAGES, known.FEEDBACK_WEIGHT, known.TERMS, known.TERM_WEIGHT),
         _source("feedback", "FeedbackRetriever"),
         (_LATE,),

@@ -17,10 +17,10 @@ APP_READY := $(VENV)/.ready-app
 TEST_READY := $(VENV)/.ready-test
 
 .DEFAULT_GOAL := help
-.PHONY: help app mcp worker evals bench test check format lock chromium docs clean
+.PHONY: help app mcp worker evals bench test check conformance format lock chromium docs clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 app: $(APP_READY) ## Set everything up and serve the app at http://localhost:$(PORT) (PORT= for another)
 	@$(BIN)/workbench app --port $(PORT) $(ARGS)
@@ -47,6 +47,10 @@ check: $(TEST_READY) ## Check format, lint, types and imports
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
+conformance: $(TEST_READY) ## Hold the MCP server against the protocol's official suite (gets Node 22 from npm)
+	cd tests/conformance && npm install --no-fund --no-audit --no-package-lock --ignore-scripts
+	$(BIN)/python -m pytest tests/conformance
+
 format: $(TEST_READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -63,10 +67,12 @@ clean: ## Remove the environment (documents and models stay in WORKBENCH_HOME)
 
 # --- the environment ---------------------------------------------------------------------------------------------
 
+SUITS := -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1
+
 $(VENV)/.created:
-	@python=""; for try in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
-		if $$try -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1; then \
-			python=$$try; break; fi; done; \
+	@if $(BIN)/python $(SUITS); then exit 0; fi; \
+	python=""; for try in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
+		if $$try $(SUITS); then python=$$try; break; fi; done; \
 	if [ -z "$$python" ]; then \
 		echo "No Python 3.11, 3.12 or 3.13 was found; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; fi; \
 	mkdir -p "$(dir $(VENV))"; \

@@ -1,4 +1,4 @@
-"""Searches a second with 1, 4 and 16 callers at once: threads of one process, each asking one question after another."""
+"""Searches a second with 1, 4 and 16 callers at once: threads of one process, each asking question after question."""
 
 from __future__ import annotations
 

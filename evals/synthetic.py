@@ -17,7 +17,7 @@ from itertools import pairwise
 from evals.dataset import Judgment, Question
 from workbench.errors import InvalidInput
 from workbench.ingestion.chunking.blocks import Block, blocks_of, heading_text
-from workbench.ingestion.sentences import sentence_spans
+from workbench.sentences import sentence_spans
 from workbench.types import Document
 
 DEFINITION = re.compile(

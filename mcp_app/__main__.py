@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from workbench.errors import WorkbenchError
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
 
 
-def options(arguments: argparse.Namespace) -> dict[str, object]:
+def options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return what ``serve`` takes."""
     names = [name.strip() for name in arguments.toolsets.split(",") if name.strip()]
     return {

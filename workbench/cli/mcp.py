@@ -22,5 +22,5 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     from mcp_app.__main__ import options
     from mcp_app.serving import serve
 
-    serve(**options(arguments))  # pyright: ignore[reportArgumentType]
+    serve(**options(arguments))
     return 0

@@ -10,10 +10,13 @@ from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workbench.errors import Conflict, StorageError
+
+Query = sql.SQL | sql.Composed
 
 # Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
 # at these sizes and would let concurrent callers take each other's core; custom plans because the same statement
@@ -93,18 +96,18 @@ class Database:
         with translated(self.url), pool.connection() as connection:
             yield connection
 
-    def rows(self, query: sql.Composable, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, query: Query, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Run one statement in a transaction of its own and return its rows as dicts."""
         with self.reading() as connection:
             cursor = connection.execute(query, clean(parameters))
             return cursor.fetchall() if cursor.description else []
 
-    def row(self, query: sql.Composable, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> dict[str, Any] | None:
+    def row(self, query: Query, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> dict[str, Any] | None:
         """Run one statement and return its first row, or None."""
         found = self.rows(query, parameters)
         return found[0] if found else None
 
-    def autocommit(self, query: sql.Composable) -> None:
+    def autocommit(self, query: Query) -> None:
         """Run a statement that may not stand in a transaction (VACUUM)."""
         with translated(self.url), psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(query)
@@ -151,7 +154,7 @@ def check_reachable(url: str, timeout: float) -> None:
 
 def _is_conninfo(url: str) -> bool:
     try:
-        psycopg.conninfo.conninfo_to_dict(url)
+        conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         return False
     return True
@@ -160,7 +163,7 @@ def _is_conninfo(url: str) -> bool:
 def describe(url: str) -> str:
     """Return the URL's host, port and database for a message, never its password."""
     try:
-        known = psycopg.conninfo.conninfo_to_dict(url)
+        known = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         return "the configured URL"
     where = str(known.get("host") or "the local socket")

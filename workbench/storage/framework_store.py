@@ -17,12 +17,11 @@ HNSW = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": 40, "hnsw_di
 def framework_copy(database: Database, index: Index) -> PGVectorStore:
     """Copy an index's passages into the framework's own table and return its store, HNSW built at the end."""
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
     from sqlalchemy import create_engine
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    known: dict[str, Any] = {
-        key: value for key, value in psycopg.conninfo.conninfo_to_dict(database.url).items() if value is not None
-    }
+    known: dict[str, Any] = {key: value for key, value in conninfo_to_dict(database.url).items() if value is not None}
     known["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which a server refuses
     sync_engine = create_engine("postgresql+psycopg://", connect_args=known)
     async_engine = create_async_engine("postgresql+psycopg://", connect_args=known | {"cursor_factory": None})

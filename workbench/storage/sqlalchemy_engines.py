@@ -28,11 +28,11 @@ def dispose(url: str) -> None:
 
 
 def _create(url: str) -> tuple[Any, Any]:
-    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
     from sqlalchemy import create_engine
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    known = {key: value for key, value in psycopg.conninfo.conninfo_to_dict(url).items() if value is not None}
+    known = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
     known["options"] = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
     # keyword arguments instead of a rewritten URL: sockets, passwords and options pass unharmed
     sync_engine = create_engine("postgresql+psycopg://", connect_args=known, pool_size=4, pool_pre_ping=True)

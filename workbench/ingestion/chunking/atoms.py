@@ -9,7 +9,7 @@ from typing import Any
 from workbench.ingestion.chunking.blocks import ITEM, Block, lines_of
 from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import strip
-from workbench.ingestion.sentences import sentence_spans
+from workbench.sentences import sentence_spans
 
 
 @dataclass(frozen=True, slots=True)

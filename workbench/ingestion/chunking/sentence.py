@@ -7,7 +7,7 @@ from workbench.ingestion.chunking.job import Job
 from workbench.ingestion.chunking.packing import pack_full
 from workbench.ingestion.chunking.span import Piece
 from workbench.ingestion.chunking.structure import Section, sections_of
-from workbench.ingestion.sentences import sentence_spans
+from workbench.sentences import sentence_spans
 
 
 def sentence(job: Job) -> list[Piece]:

@@ -20,7 +20,7 @@ def main() -> int:
 
     parser = argparse.ArgumentParser(prog="python -m evals", description=__doc__)
     add_arguments(parser)
-    arguments = parser.parse_args(sys.argv[1:] or ["sample", "--baseline", str(BASELINE)])
+    arguments = parser.parse_args(sys.argv[1:] or ["sample", "--baseline", str(BASELINE), "--ragas", "none"])
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from evals.runner import EvalRun
 from evals.significance import Difference, compare
 from workbench.errors import InvalidInput, choices
 
-DIGITS = 6
+DIGITS = 9  # far below what counts as a difference
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def save(run: EvalRun, path: Path) -> None:
     payload = to_json(run) | {"questions": questions}
     for strategy in payload["strategies"].values():
         strategy.pop("latency_ms")  # another machine's times say nothing
+        strategy.pop("ragas", None)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_compact(payload), encoding="utf-8")

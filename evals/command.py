@@ -52,7 +52,7 @@ def evaluate(
     from evals.corpus import index_corpus
     from evals.datasets import load_dataset
     from evals.metrics import DEFAULT_METRICS, check_metrics
-    from evals.significance import all_pairs
+    from evals.significance import against_best
     from workbench.retrieval.strategies import strategy_named
 
     metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
@@ -64,14 +64,13 @@ def evaluate(
     run = runner.run(wb, dataset, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
     if arguments.ragas != "none":
         run = _judged(wb, run, arguments.ragas, on_progress)
-    pairs = all_pairs(metrics[0], {name: found.values[metrics[0]] for name, found in run.strategies.items()})
-    best = max(run.strategies, key=lambda name: run.strategies[name].means[metrics[0]])
+    pairs = against_best(metrics[0], {name: found.values[metrics[0]] for name, found in run.strategies.items()})
     payload = report.to_json(run, [pair.to_dict() for pair in pairs])
     say(report.text(report.table(run)))
     if arguments.ragas != "none":
         say(report.text(report.ragas_table(run)))
     if pairs:
-        say(report.text(report.pair_table([pair for pair in pairs if best in (pair.a, pair.b)])))
+        say(report.text(report.pair_table(pairs, title="Against the best")))
     if arguments.save:
         baseline.save(run, Path(arguments.save))
     code = 0

@@ -22,7 +22,7 @@ ROUNDS = 10_000  # random sign flips or resamples: a p-value of .05 is then know
 LEVEL = 0.05
 SEED = 20_070  # fixed, so that the same run gives the same figures
 BLOCK = 500  # rounds at a time, which bounds the memory at 500 x questions
-EQUAL = 1e-9  # differences below this are none
+EQUAL = 1e-6  # differences below this are none: saved values are rounded, and models differ in the last digits
 
 Alternative = Literal["two-sided", "less"]
 Floats = NDArray[np.float64]
@@ -125,6 +125,12 @@ def compare(
 def all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
     """Compare every two strategies (name -> question id -> value), corrected for the number of pairs."""
     return compare(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])
+
+
+def against_best(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
+    """Compare every strategy with the one of the highest mean, corrected for the number of the others."""
+    best = max(values, key=lambda name: sum(values[name].values()))
+    return compare(metric, [(name, values[name], best, values[best]) for name in values if name != best])
 
 
 def _paired(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:

@@ -44,6 +44,15 @@ def test_an_equal_strategy_passes(wb: Workbench, saved: tuple[str, str]) -> None
     assert [item["difference"] for item in payload["baseline"]] == [0.0, 0.0]
 
 
+def test_values_that_a_file_rounds_are_no_difference(wb: Workbench, beir: WriteDataset, tmp_path: Path) -> None:
+    halves = {f"q{n}": (f"Where is the {word}?", {word: 1, WORDS[n - 1]: 1}) for n, word in enumerate(WORDS)}
+    root, file = str(beir(TEXTS, halves)), str(tmp_path / "baseline.json")
+    run(wb, root, "--strategies", "keyword", "--save", file)
+    payload, code, _ = run(wb, root, "--strategies", "keyword", "--baseline", file)
+    assert 0 < payload["strategies"]["keyword"]["ndcg@10"] < 1
+    assert (code, payload["baseline"][0]["ties"]) == (0, 12)
+
+
 def test_a_worse_strategy_is_caught_and_named(wb: Workbench, saved: tuple[str, str]) -> None:
     """The fault is planted in the data a strategy reads: its postings are gone, so that keyword search is blind."""
     index = run(wb, saved[0], "--strategies", "keyword")[0]["index"]["name"]
@@ -94,3 +103,11 @@ def test_wrong_arguments_are_refused_before_anything_is_indexed(
     with pytest.raises(InvalidInput):
         run(wb, str(beir()), *words)
     assert wb.corpus.sources.list(source_type="dataset") == []
+
+
+def test_the_projects_own_baseline_holds_with_the_real_model(minilm_wb: Workbench) -> None:
+    words = ["sample", "--strategies", "keyword,hybrid,rerank", "--metrics", "ndcg@10", "--baseline", str(PROJECTS_OWN)]
+    payload, code, said = run(minilm_wb, *words)
+    assert code == 0, said
+    assert [item["a"] for item in payload["baseline"]] == ["keyword", "hybrid", "rerank"]
+    assert payload["strategies"]["rerank"]["ndcg@10"] > payload["strategies"]["keyword"]["ndcg@10"]

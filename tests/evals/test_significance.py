@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evals.significance import all_pairs, bootstrap_interval, compare, holm, randomisation_p
+from evals.significance import against_best, all_pairs, bootstrap_interval, compare, holm, randomisation_p
 from workbench.errors import InvalidInput
 
 STEPS = st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5])
@@ -68,3 +68,10 @@ def test_pairs_are_corrected_together_and_tell_wins_and_losses() -> None:
 def test_values_of_different_questions_are_not_paired() -> None:
     with pytest.raises(InvalidInput, match="same questions"):
         compare("ndcg@10", [("a", {"q1": 1.0}, "b", {"q2": 1.0})])
+
+
+def test_the_others_are_compared_with_the_best() -> None:
+    values = {name: {f"q{n}": value for n in range(20)} for name, value in (("low", 0.1), ("high", 0.9), ("mid", 0.5))}
+    found = against_best("ndcg@10", values)
+    assert [(item.a, item.b) for item in found] == [("low", "high"), ("mid", "high")]
+    assert all(item.significant and item.losses == 20 for item in found)

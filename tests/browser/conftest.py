@@ -78,6 +78,7 @@ def serve(test_home: Path) -> Iterator[Callable[[str], str]]:
             "WORKBENCH_HOME": str(test_home),
             "WORKBENCH_DATABASE_URL": database_url,
             "WORKBENCH_EMBEDDING_MODEL": "hash",
+            "WORKBENCH_CRAWL_ALLOW_HOSTS": "127.0.0.1",
             "PYTHONPATH": str(ROOT),
         }
         code = f"import sys; from workbench.app.serve import serve; sys.exit(serve({port}))"

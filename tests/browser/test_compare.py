@@ -5,6 +5,7 @@ import re
 import pytest
 from browser_server import wait_until_up
 from playwright.sync_api import expect
+from urllib3 import PoolManager
 
 pytestmark = pytest.mark.browser
 QUESTION = "tide gauge"
@@ -97,3 +98,9 @@ def test_a_database_that_is_down_is_one_sentence_with_a_way_out(page, serve, kee
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)
     keep("database-down")
+
+
+def test_a_request_under_a_foreign_name_is_refused(app):
+    pool = PoolManager()
+    statuses = {name: pool.request("GET", app, headers={"Host": name}).status for name in ("localhost", "evil.example")}
+    assert statuses == {"localhost": 200, "evil.example": 400}

@@ -11,6 +11,7 @@ from typing import Any
 from workbench.app.engine import ENGINE
 from workbench.errors import ConfigurationError
 
+LOOPBACK = ("127.0.0.1", "localhost")
 MAIN = Path(__file__).parent / "frame" / "main.py"
 
 
@@ -34,7 +35,7 @@ def serve(
 
     from workbench.app.originals import ROUTES
 
-    app = st.App(MAIN, routes=ROUTES)
+    app = st.App(MAIN, routes=ROUTES, middleware=_own_names_only(host))
     shown = "localhost" if host in ("127.0.0.1", "::1") else host
     print(f"RAG Workbench: http://{shown}:{port}  (Ctrl+C stops it)", file=sys.stderr, flush=True)
     sys.argv = [str(MAIN)]  # Streamlit takes the script it anchors its settings to from here
@@ -46,6 +47,14 @@ def serve(
     finally:
         ENGINE.close()
     return 0
+
+
+def _own_names_only(host: str) -> list[Any]:
+    """On loopback, refuse requests under other names: no page elsewhere may reach the app by rebinding its own."""
+    from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+    return [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))] if host in LOOPBACK else []
 
 
 _QUIET = {"browser.gatherUsageStats": False, "browser.serverAddress": "localhost", "logger.hideWelcomeMessage": True}

@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.jobs import WorkerHandle
     from workbench.workbench import Workbench
 
 
@@ -24,7 +23,6 @@ class Engine:
         self._opening = opening
         self._lock = threading.Lock()
         self._future: Future[Workbench] | None = None
-        self._worker: WorkerHandle | None = None
 
     @classmethod
     def of(cls, workbench: Workbench) -> Engine:
@@ -60,23 +58,13 @@ class Engine:
 
     def work_jobs(self) -> None:
         """Let this process take jobs from now on; what it leaves unfinished, another worker goes on with."""
-        from workbench.jobs import start_worker
-
         workbench = self.wait()
-        with self._lock:
-            if self._worker is None or not self._worker.is_alive:
-                self._worker = start_worker(workbench)
-
-    def stop_working(self) -> None:
-        """Give running jobs back to the queue."""
-        with self._lock:
-            worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.stop()
+        with self._lock:  # two calls at once must not start two workers
+            if workbench.settings.run_worker:
+                workbench.work()
 
     def close(self) -> None:
-        """Stop working, and close the workbench where one was opened."""
-        self.stop_working()
+        """Close the workbench, where one was opened."""
         with self._lock:
             future, self._future = self._future, None
         if future is not None and future.done() and future.exception() is None:

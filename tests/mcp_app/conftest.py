@@ -14,11 +14,9 @@ from workbench.settings import Settings
 
 
 @pytest.fixture
-def agent(wb: Workbench) -> Iterator[Agent]:
+def agent(wb: Workbench) -> Agent:
     """An agent on the whole server over a fresh workbench with the weightless model."""
-    server = create_server(wb)
-    yield Agent(server)
-    server.engine.stop_working()
+    return Agent(create_server(wb))
 
 
 @pytest.fixture

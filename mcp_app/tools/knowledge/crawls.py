@@ -10,7 +10,7 @@ from mcp_app.tools.knowledge.family import FAMILY, PAGE, PER_PAGE, page_of, sour
 from workbench.errors import NotFound
 
 if TYPE_CHECKING:
-    from workbench.services.crawls import CrawlJob
+    from workbench.services.crawl_jobs import CrawlJob
 
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed")
 MOST_PAGES = 100

@@ -157,7 +157,7 @@ def run_job(workbench: Any, job_id: str, worker: str, stopping: threading.Event)
             if running.worker_stops:
                 jobs.release(job_id)
                 raise WorkerStopped from None
-            _end(running, jobs, "cancelled", "Cancelled; what was done stays, and the job can be resumed.")
+            _end(running, jobs, "cancelled", "Stopped as asked; what was done stays, and it can be resumed.")
         except WorkbenchError as error:
             _end(running, jobs, "failed", str(error), error=str(error))
         except Exception as error:

@@ -1,0 +1,87 @@
+"""The Crawl page in a real browser: look, start, watch, cancel, resume, again."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.crawling.conftest import site  # noqa: F401 - the fixture
+from tests.crawling.site import page as html
+from tests.crawling.site import reply
+
+pytestmark = pytest.mark.browser
+SLOW = 60_000  # ms
+
+
+@pytest.fixture
+def docs(site) -> str:  # noqa: F811
+    """A site of forty pages, a dead link, and a rule that forbids a folder."""
+    names = [f"/guide/part{number // 10}/p{number}" for number in range(40)]
+    site.put({name: reply(html(f"Lesson {name[-3:]}"), headers={"ETag": f'"{name}"'}) for name in names})
+    site.put(
+        {
+            "/guide/": html("Guide", links=[*names, "/guide/dead", "/guide/private/x"]),
+            "/robots.txt": "User-agent: *\nCrawl-delay: 0.25\nDisallow: /guide/private/",
+        }
+    )
+    return f"{site.url}/guide/"
+
+
+def status(page):
+    """The line that says how the crawl is."""
+    return page.locator(".st-key-crawl_status p").first
+
+
+def test_a_crawl_is_looked_at_started_watched_cancelled_and_resumed(goto, keep, docs, filled):
+    page = goto("/crawl")
+    page.get_by_label("Start page").fill(docs)
+    page.get_by_label("Start page").press("Enter")
+    page.get_by_role("button", name="Look first").click()
+    expect(page.get_by_role("heading", name=re.compile("would fetch at least 42 pages"))).to_be_visible(timeout=SLOW)
+    page.get_by_role("tab", name="Not fetched (1)").click()
+    expect(page.get_by_role("row", name="/guide/private/x")).to_contain_text("robots.txt forbids /guide/private/")
+    keep("crawl-look-1440-light")
+    page.get_by_role("tab", name="Samples").click()
+
+    page.get_by_role("button", name="Start crawl").click()
+    expect(status(page)).to_contain_text("Running", timeout=SLOW)
+    expect(page.get_by_role("log")).to_contain_text("fetched", timeout=SLOW)
+    keep("crawl-running-1440-light")
+    page.get_by_role("button", name="Cancel").click()
+    expect(status(page)).to_contain_text("Cancelled")
+    keep("crawl-cancelled-1440-light")
+    [job] = filled.crawls.list()
+    assert 0 < job.pages_crawled < 41
+
+    page.goto("about:blank")  # closing the browser stops nothing, and the address leads back
+    page.goto(f"{docs_app(page, goto)}/crawl?job={job.id}")
+    page.get_by_role("button", name="Resume").click()
+    expect(status(page)).to_contain_text("Completed, with errors", timeout=SLOW)
+    tree = page.get_by_role("group", name="Pages of the site")
+    expect(tree.get_by_text("part3", exact=True)).to_be_visible()
+    expect(tree).to_contain_text("failed: It answered 404.")
+    expect(page.get_by_text("41 pages added · 1 page failed")).to_be_visible()
+    keep("crawl-done-1440-light")
+
+    page.get_by_role("button", name="Crawl again").click()
+    expect(page.get_by_text("41 pages unchanged · 1 page failed")).to_be_visible(timeout=SLOW)
+    page.get_by_role("tab", name="Pages").click()
+    page.get_by_label("Filter pages").fill("dead")
+    expect(page.get_by_role("row", name="/guide/dead")).to_contain_text("It answered 404.")
+    page.get_by_role("button", name="All crawls").click()
+    expect(page.get_by_role("table", name="Crawls").locator("tbody tr")).to_have_count(2)
+    expect(page.get_by_role("heading", name="What is different")).to_have_count(0)
+    keep("crawl-history-1440-light")
+
+
+def docs_app(page, goto):
+    """The address of the app."""
+    return re.match(r"http://[^/]+", goto("/crawl").url).group()
+
+
+def test_what_cannot_be_crawled_is_said_on_the_page(goto):
+    page = goto("/crawl")
+    page.get_by_label("Start page").fill("http://10.0.0.1/")
+    page.get_by_label("Start page").press("Enter")
+    page.get_by_role("button", name="Start crawl").click()
+    expect(page.get_by_role("alert")).to_contain_text("not on the public internet")

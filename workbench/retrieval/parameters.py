@@ -39,8 +39,9 @@ SHARE = Parameter(
 NEIGHBOURS = Parameter("neighbours", "int", 1, "Passages shown on either side of the one found.", 0, 10)
 LAMBDA = Parameter("lambda", "float", 0.7, "1 looks at relevance alone; less prefers what is new.", 0.0, 1.0)
 # nDCG@10 against rerank, 150 questions each of xquad_en, anthropic_docs, scifact train | scifact test: +.002, -.003,
-# +.004 | -.001; three passages at .3 without words: +.002, -.002, +.004 | -.005. More words help where documents say the
-# same in other words (at .1: +.013 on scifact train) and hurt where passages are much alike (-.010 on anthropic_docs).
+# +.004 | -.001; three passages at .3 without words: +.002, -.002, +.004 | -.005. More words help where documents say
+# the same in other words (at .1: +.013 on scifact train) and hurt where passages are much alike (-.010 on
+# anthropic_docs).
 FEEDBACK_PASSAGES = Parameter(
     "passages", "int", 5, "First passages taken to be relevant; more is safer and duller.", 1, 20
 )

@@ -30,6 +30,7 @@ class PageEntry:
 PAGES = (
     PageEntry("compare", "Compare"),
     PageEntry("library", "Library"),
+    PageEntry("crawl", "Crawl"),
     PageEntry("system", "System"),
 )
 

@@ -31,6 +31,7 @@ PAGES = (
     PageEntry("compare", "Compare"),
     PageEntry("library", "Library"),
     PageEntry("crawl", "Crawl"),
+    PageEntry("graph", "Graph"),
     PageEntry("system", "System"),
 )
 

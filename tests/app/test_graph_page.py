@@ -1,0 +1,113 @@
+"""The Graph page's logic and its archive search, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from workbench import Workbench
+from workbench.app.archive_view import citations_html, hit_html
+from workbench.app.engine import ENGINE
+from workbench.app.graph_chart import chart, chosen_node, spoken
+from workbench.services.archives import ArchiveHit, Highlight
+from workbench.services.citations import Citation, Edge, Graph, Node
+
+NOTES = {
+    "a.md": "# Alpha\n\nSee [beta](b.md) and [gone](gone.md).",
+    "b.md": "# Beta\n\nText of beta.",
+    "c.md": "# Lone\n\nText of nobody.",
+}
+ARCHIVES = {"research-archive/2025-01-01/okapi.md": "# The <b>okapi</b>\n\nThe okapi <script>alert(1)</script> eats."}
+
+
+def graph_page():
+    from workbench.app.pages.graph import page
+
+    page()
+
+
+@pytest.fixture
+def visit(make_settings, folder):
+    with Workbench.open(settings=make_settings(archives_dir=folder(ARCHIVES, "archives"))) as workbench:
+        workbench.ingest(folder(NOTES), source="Notes")
+        ENGINE.use(workbench)
+
+        def go(**address):
+            script = AppTest.from_function(graph_page, default_timeout=60)
+            for name, value in address.items():
+                script.query_params[name] = value
+            return script.run()
+
+        yield go
+
+
+def texts(app):
+    captions = [one.value for one in (*app.caption, *app.markdown)]
+    return " ".join([*captions, *(one.proto.body for one in app.get("html"))])
+
+
+def test_the_graph_says_how_many_documents_and_links_it_shows(visit):
+    app = visit()
+    assert not app.exception
+    assert "2 documents, 1 link" in texts(app)
+
+
+def test_a_question_shows_what_its_answers_cite(visit):
+    app = visit(about="text of nobody", source="Notes")
+    assert not app.exception
+    assert "Diamonds are the answers" in texts(app)
+
+
+def test_the_lists_count_links_and_name_what_is_broken(visit):
+    app = visit(view="links")
+    assert not app.exception
+    assert {one.label: one.value for one in app.metric} == {
+        "Links": "2", "Between documents": "1", "To the web": "0", "Broken": "1",
+    }  # fmt: skip
+
+
+def test_archive_search_understands_a_misspelt_word_and_shows_script_as_text(visit):
+    app = visit(view="archive", q="okpai")
+    assert not app.exception
+    shown = texts(app)
+    assert "searched for words like" in shown
+    assert "<mark>okapi</mark>" in shown
+    assert "&lt;script&gt;" in shown
+    assert "<script>" not in shown
+
+
+def test_archive_search_with_only_typed_words_finds_no_misspelt_one(visit):
+    assert "Nothing in the archives matches" in texts(visit(view="archive", q="okpai", exact="1"))
+
+
+NODES = (Node("d1", "One <i>", "s", "Source", 1, 0), Node("d2", "Two", "s", "Source", 0, 1))
+GRAPH = Graph(NODES, (Edge("d1", "d2", 1.0, 1, "See [two](2.md)."),))
+
+
+def test_the_picture_holds_a_dot_a_document_and_a_line_a_link():
+    (series,) = chart(GRAPH, "light", ["d1"])["series"]
+    assert [(dot["id"], dot["symbol"]) for dot in series["data"]] == [("d1", "diamond"), ("d2", "circle")]
+    assert [(line["source"], line["target"], line["value"]) for line in series["links"]] == [
+        ("d1", "d2", "See [two](2.md).")
+    ]
+    assert "2 documents and 1 links" in spoken(GRAPH)
+
+
+def test_only_a_selected_dot_opens_a_document():
+    def selected(kind, *places):
+        return {"selection": {"selected": [{"data_type": kind, "data_indices": list(places)}]}}
+
+    assert chosen_node(selected("node", 1), GRAPH) == NODES[1]
+    assert chosen_node(selected("edge", 0), GRAPH) is None
+    assert chosen_node(selected("node", 9), GRAPH) is None
+    assert chosen_node({}, GRAPH) is None
+
+
+def test_results_and_citations_are_escaped():
+    hit = ArchiveHit(
+        "d", "<b>", "a/<i>.md", "research", None, 1.0, (Highlight("content", ("&lt;x&gt; <mark>y</mark>",)),)
+    )
+    assert "<b>" not in hit_html(hit)
+    assert "a/&lt;i&gt;.md" in hit_html(hit)
+    one = Citation("d", "e", "u", "<script>", 1.0, "link", 2)
+    assert "&lt;script&gt;" in citations_html("Cites", (one,), {"e": "<T>"}, outward=True)

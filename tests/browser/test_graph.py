@@ -1,0 +1,62 @@
+"""The Graph page in a real browser: a picture one can point at and click into."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from workbench import Workbench
+
+pytestmark = pytest.mark.browser
+LABEL = '[data-testid*="Chart"] svg text'
+
+
+@pytest.fixture(scope="session")
+def linked(filled: Workbench) -> str:
+    """A source of three notes that cite one; returns its id."""
+    notes = {f"{n}.md": f"# Spoke {n}\n\nThe axle is told in [the hub](hub.md)." for n in range(3)}
+    hostile = "# Hub <img src=x onerror=\"document.title='x'\">\n\nHeld by all <script>document.title='x'</script>."
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (notes | {"hub.md": hostile}).items():
+            (Path(folder) / name).write_text(text)
+        return filled.ingest(folder, source="Wheel", on_progress=lambda progress: None).source_id
+
+
+def test_a_click_on_a_dot_opens_its_document_and_markup_stays_text(
+    goto: Callable[[str], Page], linked: str, keep: Callable[[str], None]
+) -> None:
+    page = goto(f"/graph?source={linked}")
+    label = page.locator(LABEL, has_text="Hub <img").first
+    expect(label).to_be_visible()
+    keep("graph")
+    box = label.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] - 12, box["y"] + box["height"] / 2)
+    expect(page.get_by_role("dialog")).to_contain_text("Held by all <script>")
+    assert "doc=" in page.url
+    assert page.title() != "x"
+
+
+def test_the_most_cited_document_opens_from_its_row(goto: Callable[[str], Page], linked: str) -> None:
+    page = goto(f"/graph?source={linked}&view=links")
+    page.get_by_role("button", name="Hub <img").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("Held by all")
+
+
+def test_three_hundred_documents_are_drawn_as_that_many_dots(
+    goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for n in range(300):
+            text = f"# Leaf {n}\n\nAbove it is [its branch]({n // 3}.md), beside it [the next]({(n + 1) % 300}.md)."
+            (Path(folder) / f"{n}.md").write_text(text)
+        tree = filled.ingest(folder, source="Tree", on_progress=lambda progress: None).source_id
+    page = goto(f"/graph?source={tree}")
+    expect(page.get_by_text("300 documents, ")).to_be_visible()
+    expect(page.locator(LABEL).first).to_be_visible()
+    keep("graph_300")
+    assert page.locator('[data-testid*="Chart"] svg path').count() > 600

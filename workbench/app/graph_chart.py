@@ -1,0 +1,121 @@
+"""The citation graph as an ECharts picture: documents as dots that grow with what cites them, links as lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.app.looks import PALETTE
+from workbench.services.citations import Graph, Node
+
+HUES = ("blue", "orange", "green", "violet", "yellow", "red")
+NAMED = 24  # dots that carry their title unasked; the rest say it under the pointer
+LONGEST_NAME = 30  # characters of a title in the picture
+LONGEST_HINT = 90
+INK = {"light": "#33302b", "dark": "#e9e5dc"}
+PAPER = {"light": "#fbfaf7", "dark": "#1b1a18"}
+
+
+def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the picture's options for the theme "light" or "dark"; ``chosen`` documents are drawn as diamonds."""
+    sources = list(dict.fromkeys(node.source_title for node in graph.nodes))
+    named = {node.id for node in sorted(graph.nodes, key=lambda node: -node.cited_by)[:NAMED]}
+    crowd = len(graph.nodes)
+    return {
+        "animation": False,
+        "tooltip": {"confine": True, "extraCssText": "max-width:380px;white-space:normal;overflow-wrap:anywhere"},
+        "legend": [
+            {"data": [_short(title, 40) for title in sources], "type": "scroll", "top": 0, "left": 0}
+        ] if len(sources) > 1 else [],
+        "series": [
+            {
+                "type": "graph",
+                "layout": "force",
+                "force": {
+                    "repulsion": 260 if crowd <= 60 else 130,
+                    "edgeLength": [40, 130] if crowd <= 60 else [20, 90],
+                    "gravity": 0.12,
+                    "friction": 0.35,
+                    "layoutAnimation": False,
+                },
+                "roam": True,
+                "zoom": _zoom(crowd),
+                "scaleLimit": {"min": 0.3, "max": 8},
+                "draggable": True,
+                "selectedMode": "single",
+                "categories": [
+                    {"name": _short(title, 40), "itemStyle": {"color": _hue(place, theme)}}
+                    for place, title in enumerate(sources)
+                ],
+                "data": [_dot(node, sources, named, chosen) for node in graph.nodes],
+                "links": _lines(graph),
+                "edgeSymbol": ["none", "arrow"],
+                "edgeSymbolSize": 6,
+                "lineStyle": {"color": INK[theme], "opacity": 0.22, "width": 1.2, "curveness": 0.08},
+                "label": {"position": "right", "fontSize": 12, "color": INK[theme], "textBorderColor": PAPER[theme],
+                          "textBorderWidth": 3},
+                "labelLayout": {"hideOverlap": True},
+                "emphasis": {"focus": "adjacency", "label": {"show": True}, "lineStyle": {"opacity": 0.9, "width": 2}},
+                "select": {"itemStyle": {"borderColor": INK[theme], "borderWidth": 3}, "label": {"show": True}},
+            }
+        ],
+    }  # fmt: skip
+
+
+def spoken(graph: Graph) -> str:
+    """Describe the picture for who cannot see it."""
+    most = sorted(graph.nodes, key=lambda node: -node.cited_by)[:3]
+    names = ", ".join(f"{node.title} ({node.cited_by})" for node in most if node.cited_by)
+    return (
+        f"Citation graph of {len(graph.nodes)} documents and {len(graph.edges)} links. Most cited: {names or 'none'}."
+    )
+
+
+def chosen_node(state: Mapping[str, Any] | None, graph: Graph) -> Node | None:
+    """Return the document whose dot is selected, or None; a selected line stands for none."""
+    for group in ((state or {}).get("selection") or {}).get("selected") or ():
+        if group["data_type"] == "edge":
+            continue
+        for place in group["data_indices"]:
+            if 0 <= place < len(graph.nodes):
+                return graph.nodes[place]
+    return None
+
+
+def _dot(node: Node, sources: Sequence[str], named: set[str], chosen: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "name": _short(node.title, LONGEST_HINT),
+        "value": f"cited by {node.cited_by}, cites {node.cites}",
+        "category": sources.index(node.source_title),
+        "symbol": "diamond" if node.id in chosen else "circle",
+        "symbolSize": round(9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0), 1),
+        "label": {"show": node.id in named, "formatter": _short(node.title, LONGEST_NAME).replace("{", "(")},
+    }
+
+
+def _lines(graph: Graph) -> list[dict[str, Any]]:
+    return [
+        {
+            "source": edge.source,
+            "target": edge.target,
+            "value": edge.context or "mentions it",
+            "lineStyle": {"type": "solid" if edge.confidence >= 0.9 else "dashed"},
+        }
+        for edge in graph.edges
+    ]
+
+
+def _zoom(crowd: int) -> float:
+    """Return how near the picture begins, so that few documents fill it and many fit in."""
+    return next(zoom for most, zoom in ((12, 1.7), (40, 1.1), (80, 0.8), (10**9, 0.5)) if crowd <= most)
+
+
+def _hue(place: int, theme: str) -> str:
+    light, dark = PALETTE[HUES[place % len(HUES)]]
+    return dark if theme == "dark" else light
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"

@@ -1,0 +1,43 @@
+"""The guide to evaluation is held to the code: its program runs, its options and metrics exist."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from evals.command import add_arguments
+from evals.metrics import FAMILIES
+from workbench.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+
+
+def test_the_guides_program_runs_as_it_stands(make_settings: Callable[..., Settings]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    settings = make_settings()
+    assert settings.database_url is not None
+    environment = os.environ | {
+        "WORKBENCH_HOME": str(settings.home),
+        "WORKBENCH_DATABASE_URL": settings.database_url.get_secret_value(),
+        "WORKBENCH_EMBEDDING_MODEL": "hash",
+    }
+    words = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    labels = {"keyword", "hybrid vector_weight=0.3", "hybrid vector_weight=0.7"}
+    assert {line.partition(" 0.")[0] for line in done.stdout.splitlines()[:3]} == labels
+
+
+def test_the_guides_commands_and_metrics_exist() -> None:
+    parser = argparse.ArgumentParser(prog="workbench eval")
+    add_arguments(parser)
+    commands = [line.split("#")[0].split()[2:] for line in re.findall(r"^workbench eval .*", GUIDE, re.MULTILINE)]
+    assert len(commands) == 5
+    assert all(parser.parse_args(words).dataset for words in commands)
+    assert set(re.findall(r"`([a-z]+)@K`", GUIDE)) == set(FAMILIES)

@@ -21,6 +21,9 @@ from workbench.errors import InvalidInput, ScopeError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 
+# The connection pool's threads draw from `random`; inside a strategy's draw hypothesis would take that for ours.
+pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
+
 ODD_TAGS = ("it's", "100%", "a,b", "日本", '"quoted"')
 WORDS = ["zebra", "violin", "harbour", "lantern", "orchard", "glacier", "compass", "meadow", "anvil", "ferry"]
 NAMES = [name for name, strategy in STRATEGIES.items() if not strategy.needs]

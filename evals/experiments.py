@@ -8,94 +8,24 @@ experiment that was stopped or killed goes on where it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from evals.corpus import IndexedCorpus, index_corpus, own_hash
 from evals.dataset import Dataset
 from evals.fingerprint import hash_of, strategy_hash
 from evals.metrics import DEFAULT_METRICS, check_metrics, depth
-from evals.runner import Answer, Hit, StrategyRun, ask, scored
+from evals.plan import Cell, CellResult, Experiment, experiment_from, matrix
+from evals.runner import Answer, Hit, ask, scored
 from evals.store import DatasetStore
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
 from workbench.retrieval.strategies import check_parameters
 from workbench.storage.experiments import ExperimentTables, RunTables
-from workbench.types import Progress, Value, plain
+from workbench.types import Progress, plain
 from workbench.workbench import Workbench
 
+__all__ = ["Cell", "CellResult", "Experiment", "Experiments", "matrix"]
 OnProgress = Callable[[Progress], None]
 STORED_AT_ONCE = 8  # answers a transaction: at most so many are asked again after a kill
-MOST_CELLS = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Cell(Value):
-    """One place of the matrix; ``index`` names the index whose cutting and model are used, None the default one."""
-
-    strategy: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    index: str | None = None
-
-    @property
-    def label(self) -> str:
-        """What people see: the strategy, the index, the parameters that were set."""
-        parts = [self.strategy, *([f"on {self.index}"] if self.index else [])]
-        return " ".join([*parts, *(f"{name}={value}" for name, value in self.parameters.items())])
-
-
-@dataclass(frozen=True, slots=True)
-class Experiment(Value):
-    """A stored experiment; ``status`` is running, done, stopped or failed."""
-
-    id: str
-    title: str
-    dataset_id: str
-    dataset_title: str
-    dataset_version: int
-    dataset_hash: str
-    corpus_hash: str
-    status: str
-    message: str
-    cells: tuple[Cell, ...]
-    metrics: tuple[str, ...]
-    limit_queries: int | None
-    created_at: Any = None
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """What is known of a cell: its run measured, or the reason why there is none."""
-
-    cell: Cell
-    run_id: str
-    status: str
-    run: StrategyRun | None
-    index_name: str
-    index_bytes: int = 0
-    error: str | None = None
-
-
-def matrix(
-    strategies: Sequence[str],
-    indexes: Sequence[str | None] = (None,),
-    parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
-) -> list[Cell]:
-    """Return every strategy with each of its parameter sets (default: its defaults) on every index.
-
-    Raises:
-        InvalidInput: an unknown strategy or parameter, nothing at all, or more than 500 cells.
-    """
-    cells = [
-        Cell(strategy, given, index)
-        for index in indexes
-        for strategy in strategies
-        for given in (parameters or {}).get(strategy, ({},))
-    ]
-    for cell in cells:
-        check_parameters(cell.strategy, cell.parameters)
-    if not 1 <= len(cells) <= MOST_CELLS:
-        raise InvalidInput(f"An experiment cannot have {len(cells)} runs; choose from 1 to {MOST_CELLS}.")
-    return cells
 
 
 class Experiments:
@@ -134,16 +64,16 @@ class Experiments:
         values = {"title": title.strip() or info.title, "dataset_id": info.id, "dataset_version": info.version}
         corpus_hash = chosen.corpus.hash if chosen.corpus else own_hash(self._wb)
         hashes = {"dataset_hash": chosen.questions_hash, "corpus_hash": corpus_hash}
-        return _experiment(self._experiments.create(values | hashes | {"plan": plan}))
+        return experiment_from(self._experiments.create(values | hashes | {"plan": plan}))
 
     def list(self, dataset: str | None = None) -> list[Experiment]:
         """Return experiments, newest first."""
         dataset_id = self.datasets.info(dataset).id if dataset else None
-        return [_experiment(row) for row in self._experiments.list(dataset_id)]
+        return [experiment_from(row) for row in self._experiments.list(dataset_id)]
 
     def get(self, experiment_id: str) -> Experiment:
         """Return one experiment. Raises NotFound."""
-        return _experiment(self._experiments.get(experiment_id))
+        return experiment_from(self._experiments.get(experiment_id))
 
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment; its runs stay for others."""
@@ -290,14 +220,3 @@ def _run_values(
 def _answer(row: Mapping[str, Any]) -> Answer:
     hits = tuple(Hit(**hit) for hit in row["passages"])
     return Answer(row["question_id"], tuple(row["documents"]), hits, row["latency_ms"], tuple(row["degraded"]))
-
-
-def _experiment(row: Mapping[str, Any]) -> Experiment:
-    plan = row["plan"]
-    named = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
-    return Experiment(
-        **named,
-        cells=tuple(Cell(**cell) for cell in plan["cells"]),
-        metrics=tuple(plan["metrics"]),
-        limit_queries=plan["limit_queries"],
-    )

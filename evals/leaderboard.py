@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals.experiments import CellResult, Experiment
+from evals.plan import CellResult, Experiment
 from evals.significance import Difference, bootstrap_interval, compare
 from workbench.errors import InvalidInput
 from workbench.types import Value

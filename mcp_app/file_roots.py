@@ -12,9 +12,13 @@ class FileRoots:
     """The allowed folders; relative paths are looked up in each, in order."""
 
     def __init__(self, roots: str = "") -> None:
-        """``roots`` are folders separated by ':' (';' on Windows); empty means the working directory."""
-        given = [Path(part).expanduser() for part in roots.split(os.pathsep) if part.strip()] or [Path.cwd()]
-        self.roots = tuple(root.resolve() for root in given)
+        """``roots`` are folders separated by ':' (';' on Windows); empty means the working directory.
+
+        Some clients start their servers in the root of the file system; that alone never opens the whole machine.
+        """
+        given = [Path(part).expanduser() for part in roots.split(os.pathsep) if part.strip()]
+        default = [] if Path.cwd() == Path(Path.cwd().anchor) else [Path.cwd()]
+        self.roots = tuple(root.resolve() for root in given or default)
 
     def file(self, given: str, argument: str = "file_path") -> Path:
         """Return a readable file inside the allowed folders. Raises Refused."""
@@ -57,7 +61,7 @@ class FileRoots:
         return path.is_relative_to(root) and not path.exists() and not _hidden(path, root)
 
     def _spoken(self) -> str:
-        return ", ".join(str(root) for root in self.roots)
+        return ", ".join(str(root) for root in self.roots) or "none yet (set WORKBENCH_FILE_ROOTS)"
 
 
 def _hidden(path: Path, root: Path) -> bool:

@@ -53,6 +53,19 @@ def test_a_missing_file_and_a_folder_are_told_apart(roots: FileRoots) -> None:
         roots.file("sub")
 
 
+def test_a_server_started_in_the_root_of_the_file_system_opens_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    assert FileRoots("").roots == ()
+    with pytest.raises(Refused, match="outside the allowed folders"):
+        FileRoots("").file("/etc/passwd")
+
+
+def test_without_a_setting_the_working_directory_is_open(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("Words.")
+    assert FileRoots("").file("a.md") == tmp_path / "a.md"
+
+
 def test_the_tool_refuses_an_escape_and_names_the_setting(agent: Agent) -> None:
     found = agent.failure("manage_document", action="create", file_path="../../../etc/passwd")
     assert "outside the allowed folders" in found["error"]

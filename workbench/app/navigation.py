@@ -32,6 +32,7 @@ PAGES = (
     PageEntry("library", "Library"),
     PageEntry("crawl", "Crawl"),
     PageEntry("graph", "Graph"),
+    PageEntry("connect", "Connect"),
     PageEntry("system", "System"),
 )
 

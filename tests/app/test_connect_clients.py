@@ -1,0 +1,44 @@
+"""The configurations that the Connect page offers: complete for every client, and never a secret in them."""
+
+import json
+import shlex
+
+import pytest
+
+from workbench.app.connect_clients import CLIENTS, connection_of, serve_command
+from workbench.settings import Settings
+
+SECRETS = {"mcp_token": "s3cret-token", "database_url": "postgresql://me:s3cret-password@db/x"}
+
+
+def connection(transport="stdio", toolsets=(), read_only=False, **settings):
+    return connection_of(Settings(_env_file=None, **settings), transport, toolsets, read_only)
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_no_configuration_holds_a_secret(client, transport):
+    asked = connection(transport, **SECRETS)
+    for text in (CLIENTS[client].write(asked), serve_command(asked)):
+        assert "s3cret" not in text
+
+
+@pytest.mark.parametrize("client", [name for name, client in CLIENTS.items() if client.language == "json"])
+def test_what_was_chosen_stands_in_the_configuration(client):
+    written = CLIENTS[client].write(connection(toolsets=("scoped", "articles"), read_only=True))
+    servers = json.loads(written).get("servers") or json.loads(written)["mcpServers"]
+    assert servers["rag-workbench"]["args"][-3:] == ["--toolsets", "scoped,articles", "--read-only"]
+
+
+def test_the_line_for_a_shell_survives_odd_paths(tmp_path):
+    odd = tmp_path / "my 'data' $HOME"
+    words = shlex.split(CLIENTS["claude-code"].write(connection(home=odd)))
+    assert f"WORKBENCH_HOME={odd}" in words
+
+
+def test_over_http_the_token_goes_by_its_variables_name():
+    written = json.loads(CLIENTS["cursor"].write(connection("http", **SECRETS)))
+    headers = written["mcpServers"]["rag-workbench"]["headers"]
+    assert headers == {"Authorization": "Bearer ${env:WORKBENCH_MCP_TOKEN}"}
+    without = json.loads(CLIENTS["cursor"].write(connection("http")))
+    assert "headers" not in without["mcpServers"]["rag-workbench"]

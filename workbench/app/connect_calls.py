@@ -1,0 +1,89 @@
+"""The part of the Connect page that shows what agents asked, so that their questions can be tried and judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app import address
+from workbench.app.states import message
+from workbench.app.table import Column, table
+
+if TYPE_CHECKING:
+    from workbench.services.tool_calls import ToolCall
+    from workbench.workbench import Workbench
+
+SHOWN = 200  # calls in the table
+COLUMNS = (
+    Column("tool", "Tool"),
+    Column("query", "Question"),
+    Column("found", "Found", "number"),
+    Column("time", "Time", "shown", "right"),
+    Column("size", "Answer", "shown", "right"),
+    Column("outcome", "Outcome", "state"),
+    Column("at", "When", "shown"),
+)
+
+
+def calls_view(workbench: Workbench) -> None:
+    """Show the last calls; opening a search asks its question on the Compare page."""
+    if not workbench.settings.mcp_log_calls:
+        message("The log is off", "WORKBENCH_MCP_LOG_CALLS is false; calls are not kept.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        nothing = st.toggle("Only searches that found nothing", key="calls_zero")
+        st.button("Look again", icon=":material/refresh:")
+        with st.popover("Forget all", icon=":material/delete:"):
+            if st.button("Forget every call", type="primary"):
+                workbench.tool_calls.clear()
+                st.rerun()
+    calls = workbench.tool_calls.list(zero_only=nothing, limit=SHOWN)
+    chosen = table(
+        "calls",
+        COLUMNS,
+        [row_of(call) for call in calls],
+        label="Tool calls",
+        noun="calls",
+        empty="No calls yet. Connect a client, or try a tool; what agents ask is listed here.",
+        opens=True,
+    )
+    st.caption(
+        "Open a search to ask its question on Compare, where its passages can be judged. Kept are the question, the "
+        "scope, sizes and times; never a document's text or the token."
+    )
+    opened = next((call for call in calls if str(call.id) == chosen.opened), None)
+    if opened is not None and opened.query:
+        _compare(opened.query)
+
+
+def _compare(question: str) -> None:
+    from workbench.app.navigation import switch
+
+    memory = st.session_state.get("address_memory")
+    if memory is not None:
+        memory["pages"]["Compare"] = {"q": [question]}
+    address.put(view=None)
+    switch("compare")
+
+
+def row_of(call: ToolCall) -> dict[str, Any]:
+    """Return a call as a row."""
+    at = call.called_at.astimezone()
+    outcome = {"state": "failed", "text": call.error} if call.error else {"state": "done", "text": "answered"}
+    if call.zero_result and not call.error:
+        outcome = {"state": "waiting", "text": "found nothing"}
+    return {
+        "id": str(call.id),
+        "name": call.query or call.tool,
+        "cells": {
+            "tool": call.tool,
+            "query": call.query or "",
+            "found": call.results,
+            "time": {"text": f"{call.duration_ms:,.1f} ms", "order": call.duration_ms},
+            "size": {"text": f"{call.answer_chars:,}", "order": call.answer_chars},
+            "outcome": outcome,
+            "at": {"text": at.strftime("%-d %b, %H:%M:%S"), "order": at.isoformat()},
+        },
+        "notes": {"tool": ", ".join(f"{name}: {value}" for name, value in call.scope.items())} if call.scope else {},
+    }

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from workbench.marking import matched_spans, stem
 from workbench.models.encoder import Encoder, FloatArray
+from workbench.sentences import sentence_spans
 from workbench.types import Passage
-
-Split = Callable[[str], list[tuple[int, int]]]
 
 MOST_SENTENCES = 4
 MOST_READ = 24  # sentences that are embedded, those with most of the question's words first: about a third of a second
@@ -33,17 +32,13 @@ class Quote:
     score: float
 
 
-def best_sentences(
-    query: str, vector: FloatArray | None, encoder: Encoder, passages: Sequence[Passage], split: Split
-) -> list[Quote]:
+def best_sentences(query: str, vector: FloatArray | None, encoder: Encoder, passages: Sequence[Passage]) -> list[Quote]:
     """Return the best sentences, in the order of the passages and of reading; ``vector`` None leaves meaning out.
-
-    ``split`` finds the sentences of a text, as spans.
 
     score = WORDS * (share of the question's words in the sentence) + (1 - WORDS) * cosine
     """
     wanted = max(1, len(_words(query, query)))
-    every = list({quote.text: quote for quote in reversed(_sentences(passages, split))}.values())[::-1]
+    every = list({quote.text: quote for quote in reversed(_sentences(passages))}.values())[::-1]
     worded = {quote.text: min(1.0, len(_words(query, quote.text)) / wanted) for quote in every}
     quotes = sorted(every, key=lambda quote: -worded[quote.text])[:MOST_READ]
     if not quotes:
@@ -63,10 +58,10 @@ def quoted(quotes: Sequence[Quote]) -> str:
     return " ".join(f"{quote.text} [{quote.number}]" for quote in quotes)
 
 
-def _sentences(passages: Sequence[Passage], split: Split) -> list[Quote]:
+def _sentences(passages: Sequence[Passage]) -> list[Quote]:
     found = []
     for number, passage in enumerate(passages, start=1):
-        for start, end in split(passage.text):
+        for start, end in sentence_spans(passage.text):
             text = " ".join(passage.text[start:end].split())
             if SHORTEST <= len(text) <= LONGEST and not text.startswith("#"):
                 found.append(Quote(number, text, passage.start + start, passage.start + end, 0.0))

@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from workbench.errors import ModelError
 from workbench.retrieval.citing import known_marks, numbers_in
 from workbench.retrieval.evidence import has_evidence
-from workbench.retrieval.extracts import Quote, Split, best_sentences, quoted
+from workbench.retrieval.extracts import Quote, best_sentences, quoted
 from workbench.retrieval.nodes import to_passages
 from workbench.retrieval.prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, cited_passages
 from workbench.retrieval.request import Request
@@ -49,8 +49,8 @@ class Draft:
         return [] if self.kind == "refused" else numbers_in(self.text)
 
 
-def draft(request: Request, query: str, passages: Sequence[Passage], split: Split) -> Draft:
-    """Begin an answer from passages, best first; ``split`` finds the sentences of a text.
+def draft(request: Request, query: str, passages: Sequence[Passage]) -> Draft:
+    """Begin an answer from passages, best first.
 
     Raises:
         ModelError: later, where the LLM fails in the middle of its answer.
@@ -66,17 +66,17 @@ def draft(request: Request, query: str, passages: Sequence[Passage], split: Spli
             return _begun(request.llm.stream(ANSWER_SYSTEM, prompt), shown)
         except ModelError as error:
             request.trace.note(f"answer: {error} These are extracts instead.")
-    return extracted(request, query, shown, split)
+    return extracted(request, query, shown)
 
 
-def extracted(request: Request, query: str, passages: tuple[Passage, ...], split: Split) -> Draft:
+def extracted(request: Request, query: str, passages: tuple[Passage, ...]) -> Draft:
     """Answer by quoting the best sentences."""
     try:
         vector = request.encoded(query).vector
     except ModelError:  # the search has said so already
         vector = None
     with request.trace.stage("extract"):
-        quotes = best_sentences(query, vector, request.encoder, passages, split)
+        quotes = best_sentences(query, vector, request.encoder, passages)
     if not quotes:
         return Draft("refused", iter([REFUSED]), ())
     return Draft("extracts", iter([quoted(quotes)]), passages, tuple(quotes))
@@ -97,9 +97,9 @@ def _begun(pieces: Iterator[str], passages: tuple[Passage, ...]) -> Draft:
 class CitingSynthesizer(NoText):
     """The same answers for LlamaIndex's query engines; ``source_nodes`` are in the order of the citation numbers."""
 
-    def __init__(self, request: Request, split: Split) -> None:
+    def __init__(self, request: Request) -> None:
         super().__init__(llm=MockLLM())
-        self._request, self._split = request, split
+        self._request = request
 
     def synthesize(
         self,
@@ -110,7 +110,7 @@ class CitingSynthesizer(NoText):
     ) -> Any:
         """Answer from nodes that came from this request."""
         asked = query.query_str if isinstance(query, QueryBundle) else str(query)
-        answer = draft(self._request, asked, to_passages(nodes), self._split)
+        answer = draft(self._request, asked, to_passages(nodes))
         text = "".join(answer)
         sources = [*nodes, *(additional_source_nodes or ())]
         return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.cited})

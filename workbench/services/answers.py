@@ -133,7 +133,6 @@ class AnswerService:
             InvalidInput: a limit outside 1..20. ConfigurationError: an LLM is half configured. Further what
                 ``search`` raises. An LLM that cannot be asked is no error: extracts answer, and a note says so.
         """
-        from workbench.ingestion.sentences import sentence_spans
         from workbench.retrieval.synthesis import draft
 
         check_query(query)
@@ -146,7 +145,7 @@ class AnswerService:
         request.llm = self._corpus.llm
         result = self._search.run(query, name, request)
         model = request.llm.name if request.llm is not None else ""
-        return AnswerStream(result, draft(request, query, result.results, sentence_spans), model, request, began)
+        return AnswerStream(result, draft(request, query, result.results), model, request, began)
 
 
 def _citation(number: int, draft: Draft) -> Citation:

@@ -130,14 +130,13 @@ class SearchService:
         parameters: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return a LlamaIndex query engine of a strategy, for whoever wants to build on it; it answers as ``ask``."""
-        from workbench.ingestion.sentences import sentence_spans
         from workbench.retrieval.synthesis import CitingSynthesizer
 
         resolved = self.resolve(scope)
         name, index, parameters = self.chosen(strategy, resolved, index, parameters)
         request = self.request(name, resolved, limit, index, parameters)
         request.llm = self._corpus.llm
-        return build_engine(name, request, CitingSynthesizer(request, sentence_spans))
+        return build_engine(name, request, CitingSynthesizer(request))
 
     def resolve(self, scope: Scope | None) -> ResolvedScope:
         """Return what a scope's names stand for. Raises ScopeError."""

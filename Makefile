@@ -85,13 +85,11 @@ $(VENV)/.created:
 # $(call install,LOCK): exactly what the lock lists, then this project, so that edits take effect at once
 define install
 	@echo "Installing $(1)" >&2
-	@if [ -x $(BIN)/uv ]; then \
-		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r $(1) && \
-		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .; \
-	else \
-		$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(1) && \
-		$(BIN)/python -m pip install -q --no-deps -e .; \
-	fi
+	@if $(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r $(1) && \
+		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .; then exit 0; fi; \
+	echo "Trying the same with pip" >&2; \
+	$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(1) && \
+	$(BIN)/python -m pip install -q --no-deps -e .
 endef
 
 $(APP_READY): requirements.lock pyproject.toml | $(VENV)/.created

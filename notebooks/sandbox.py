@@ -1,0 +1,97 @@
+"""A workbench to play in: the real engine on a database of the notebook's own, filled with the sample or empty.
+
+``open_workbench("name")`` always starts from the same state, so a notebook can be run again and again. The sample is
+cut and embedded once and then cloned. With documents of your own, write ``Workbench.open()`` instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+import workbench
+from workbench import Settings, Workbench
+from workbench.services.sample_corpus import load_sample
+from workbench.settings import default_home
+from workbench.storage.server import embedded_url
+
+HOME = "WORKBENCH_NOTEBOOKS_HOME"  # set by conftest.py: a test run has a home of its own and removes it
+SHAPING = ("ingestion", "models", "sample", "storage")  # packages that decide what the filled database holds
+
+
+def open_workbench(name: str, *, sample: bool = True, **settings: Any) -> Workbench:
+    """Return a workbench on a new database ``name``: the sample's 52 articles in it, or nothing.
+
+    ``settings`` are those of ``workbench.Settings``.
+    """
+    url = server_url()
+    template = _filled(url) if sample else "template1"
+    with _alone(url) as connection:
+        _drop(connection, name)
+        clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        connection.execute(clone.format(sql.Identifier(name), sql.Identifier(template)))
+    return _open(url, name, **settings)
+
+
+def home() -> Path:
+    """Return the folder of the notebooks' server and model files, apart from your own documents."""
+    return Path(os.environ.get(HOME) or default_home().with_name("rag-workbench-notebooks"))
+
+
+def server_url() -> str:
+    """Return the URL of the notebooks' own Postgres, started when it is first asked for."""
+    return embedded_url(home() / "postgres")
+
+
+def _filled(url: str) -> str:
+    """Return the database that holds the sample, made where the code that shapes it has changed."""
+    name = f"sample_{_fingerprint()}"
+    with _alone(url) as connection:
+        found = {row[0] for row in connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'sample%'")}
+        if name not in found:
+            for old in found:
+                _drop(connection, old)
+            with _open(url, _created(connection, "sample_in_the_making")) as wb:
+                load_sample(wb.knowledge)
+            rename = sql.SQL("ALTER DATABASE sample_in_the_making RENAME TO {}")
+            connection.execute(rename.format(sql.Identifier(name)))
+    return name
+
+
+def _fingerprint() -> str:
+    """Hash the code and the articles that decide what is stored."""
+    root, digest = Path(workbench.__file__).parent, hashlib.sha256()
+    for path in sorted(path for package in SHAPING for path in (root / package).rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _open(url: str, name: str, **settings: Any) -> Workbench:
+    database_url = psycopg.conninfo.make_conninfo(url, dbname=name)
+    given = {"embedding_model": "minilm", "llm_base_url": "", "reranker": "late-interaction"} | settings
+    return Workbench.open(settings=Settings(home=home(), database_url=database_url, _env_file=None, **given))
+
+
+def _created(connection: psycopg.Connection, name: str) -> str:
+    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return name
+
+
+def _drop(connection: psycopg.Connection, name: str) -> None:
+    connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def _alone(url: str) -> Iterator[psycopg.Connection]:
+    """Yield a connection that creates and drops databases, one notebook at a time."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(hashtext('notebooks'))")
+        yield connection

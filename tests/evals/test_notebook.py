@@ -1,0 +1,43 @@
+"""An experiment's notebook is valid, and its code does the same again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import nbformat
+
+from evals.datasets import load_dataset
+from evals.experiments import Experiments, matrix
+from evals.notebook import to_notebook
+from tests.evals.conftest import WriteDataset
+from workbench import Workbench
+from workbench.settings import Settings
+
+
+def test_the_notebook_of_an_experiment_runs_it_again(
+    wb: Workbench, beir: WriteDataset, make_settings: Callable[..., Settings]
+) -> None:
+    experiments = Experiments(wb)
+    dataset = experiments.datasets.add(load_dataset(beir())).id
+    weights = {"hybrid": [{"vector_weight": 0.25}]}
+    made = experiments.create("It's 'quoted' {here}", dataset, matrix(["keyword", "hybrid"], parameters=weights))
+    experiments.run(made.id)
+    notebook = nbformat.reads(to_notebook(experiments.get(made.id)), as_version=4)
+    nbformat.validate(notebook)
+    settings = make_settings()
+    assert settings.database_url is not None
+    environment = os.environ | {
+        "WORKBENCH_HOME": str(settings.home),
+        "WORKBENCH_DATABASE_URL": settings.database_url.get_secret_value(),
+        "WORKBENCH_EMBEDDING_MODEL": "hash",
+    }
+    program = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    words = [sys.executable, "-W", "ignore", "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    again = experiments.list(dataset)[0]
+    assert (again.title, again.cells) == (made.title, made.cells)
+    assert again.message == "0 questions asked; 10 answers were there already."

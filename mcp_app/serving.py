@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 TRANSPORTS = ("stdio", "http")
 HOST, PORT = "127.0.0.1", 8765
+KEEP_ALIVE = 75  # seconds: longer than clients keep idle connections, else both close at once and a call is lost
 
 
 def serve(
@@ -78,7 +79,12 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
     print(f"Serving MCP at http://{shown}:{bound}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(
-        http_app(server, gate), log_level="warning", access_log=False, timeout_graceful_shutdown=5, lifespan="on"
+        http_app(server, gate),
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=5,
+        timeout_keep_alive=KEEP_ALIVE,
+        lifespan="on",
     )
     uvicorn.Server(config).run(sockets=[listening])
 

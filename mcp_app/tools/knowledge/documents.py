@@ -101,8 +101,7 @@ def _update(call: Call, given: dict[str, Any]) -> dict[str, Any]:
 def _delete(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     document_id = document_named(call, needed(given, "document_id", "delete", LIST_DOCUMENTS)).id
     gone = call.workbench.knowledge.delete_document(document_id)
-    deleted = {"document_id": gone.id, "title": gone.title, "passages": gone.passages}
-    deleted["citations"] = getattr(gone, "citations", 0)
+    deleted = {"document_id": gone.id, "title": gone.title, "passages": gone.passages, "citations": gone.citations}
     message = f"Document and {gone.passages} associated chunks deleted successfully"
     return {"success": True, "message": message, "deleted": deleted}
 

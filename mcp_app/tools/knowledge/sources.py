@@ -53,6 +53,7 @@ def _delete(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     source = source_named(call, needed(given, "source_id", "delete", LIST_SOURCES))
     gone = call.workbench.knowledge.delete_source(source.id)
     deleted = {"source_id": gone.id, "title": gone.title, "documents": gone.documents, "passages": gone.passages}
+    deleted["citations"] = gone.citations
     message = (
         f"Source and all associated documents deleted successfully ({gone.documents} documents, {gone.passages} chunks)"
     )

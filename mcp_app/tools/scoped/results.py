@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # importing it brings the database driver along, which nothin
     from workbench.services.pages import Page, Place
 
 
+RERANKERS = frozenset({"late", "cross-encoder", "llm"})  # the legs that the reranking stages leave
+
+
 def found_pages(call: Call, query: str, scope: Scope, match_count: int) -> tuple[list[dict[str, Any]], SearchResult]:
     """Return documents and the search they come from."""
     result = call.workbench.pages.search(query, limit=match_count, scope=scope)
@@ -28,7 +31,7 @@ def found_chunks(call: Call, query: str, scope: Scope, match_count: int) -> tupl
 
 def reranked(found: Iterable[Passage]) -> bool:
     """Tell whether the order is the reranker's: it leaves its leg at every passage it has seen."""
-    return any("late" in passage.attribution or "rerank" in passage.attribution for passage in found)
+    return any(not RERANKERS.isdisjoint(passage.attribution) for passage in found)
 
 
 def page_json(page: Page) -> dict[str, Any]:

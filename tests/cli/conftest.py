@@ -13,9 +13,15 @@ from commands import COMMAND, Ran
 from workbench.cli import main
 
 
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a command that opens a database nobody gave it fail, in place of opening the person's own."""
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nowhere")
+
+
 @pytest.fixture
 def environment(
-    database_url: str, test_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    nowhere: None, database_url: str, test_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dict[str, str]]:
     """Point the command at the test's database, with the weightless model, away from any .env."""
     given = {

@@ -8,6 +8,7 @@ pytestmark = pytest.mark.browser
 SEEN = {
     "compare": ("/?q=tide gauge", ".card"),
     "library": ("/library", "tbody .open"),
+    "crawl": ("/crawl", ".st-key-crawl_start input"),
     "system": ("/system", "dl.wb-facts"),
 }
 SIZES = {1440: 1000, 1024: 800, 390: 844}

@@ -78,8 +78,9 @@ def _status(workbench: Workbench, job: CrawlJob) -> None:
             "New documents": f"{job.documents_created:,}",
             "Passages": f"{job.total_chunks:,}",
         }
-        for column, (name, value) in zip(st.columns(len(numbers)), numbers.items(), strict=True):
-            column.metric(name, value)
+        with st.container(horizontal=True, gap="large"):
+            for name, value in numbers.items():
+                st.metric(name, value, width=120)
         if job.error_message:
             st.error(escaped(job.error_message))
 

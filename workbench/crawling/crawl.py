@@ -14,7 +14,7 @@ from workbench.crawling.scope import CrawlScope, scope_of
 from workbench.crawling.site import Site
 from workbench.crawling.storing import Storing
 from workbench.crawling.urls import host_of
-from workbench.crawling.visiting import TryAgain, visit
+from workbench.crawling.visiting import TryAgain, line_of, visit
 from workbench.errors import Cancelled
 from workbench.storage.crawls import Answer, Crawls, NewPage, Remembered
 from workbench.types import Progress
@@ -67,6 +67,7 @@ class Crawl:
                 await self._fetch_all()
                 if await self._remember_the_rest():
                     continue
+                self._tell()
                 await self._settle_repeats()
                 await self._store(final=True)
                 if not await self._refetch_unknown():
@@ -129,7 +130,7 @@ class Crawl:
                 answer = await asyncio.to_thread(self._gone, entry, answer)
             elif answer.outcome == "forbidden":
                 await asyncio.to_thread(self._forget, entry.url)
-            await asyncio.to_thread(self._crawls.fetched, self._job_id, entry.position, answer, _line(entry, answer))
+            await asyncio.to_thread(self._crawls.fetched, self._job_id, entry.position, answer, line_of(entry, answer))
             self._take(entry, answer)
         finally:
             entry.in_flight = False
@@ -290,11 +291,3 @@ class Crawl:
         failed = sum(entry.outcome == "failed" for entry in entries)
         message = f"{done} pages done, {waiting} to be stored, {queued} to be fetched, {failed} failed"
         self._on_progress(Progress(done, done + queued + waiting, message))
-
-
-def _line(entry: Entry, answer: Answer) -> str:
-    what = answer.outcome or ("unchanged" if answer.body is None else "fetched")
-    status = f"{answer.status_code} " if answer.status_code else ""
-    how = ", rendered" if answer.rendered else ""
-    reason = f": {answer.reason}" if answer.reason else ""
-    return f"{status}{what}{how} {entry.url} ({answer.size / 1000:.1f} kB, {answer.seconds:.2f} s){reason}"

@@ -156,3 +156,12 @@ def _key(page: Page, url: str) -> str:
 
 def _bare(path: str) -> str:
     return path.removesuffix("/").removesuffix("/index.html").removesuffix(".html")
+
+
+def line_of(entry: Entry, answer: Answer) -> str:
+    """Return the line of the job's log that tells of a visit."""
+    what = answer.outcome or ("unchanged" if answer.body is None else "fetched")
+    status = f"{answer.status_code} " if answer.status_code else ""
+    how = ", rendered" if answer.rendered else ""
+    reason = f": {answer.reason}" if answer.reason else ""
+    return f"{status}{what}{how} {entry.url} ({answer.size / 1000:.1f} kB, {answer.seconds:.2f} s){reason}"

@@ -37,6 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
 _OWNED = pytest.StashKey[str]()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the browser's tests last: Playwright keeps an event loop running in the thread of all tests from then on."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the home this process made; the server stops with its last process."""
     owned = config.stash.get(_OWNED, None)

@@ -122,6 +122,10 @@ class Experiments:
         dataset = self.dataset(experiment)
         return [self._result(experiment, dataset, row) for row in self._experiments.runs(experiment.id)]
 
+    def note(self, experiment: Experiment, result: CellResult, extra: Mapping[str, Any]) -> None:
+        """Keep what was measured of a run besides its metrics."""
+        self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
+
     def _run_cell(self, experiment: Experiment, dataset: Dataset, position: int, cell: Cell, watch: _Watch) -> bool:
         """Run one cell; returns False, and notes why, where it failed."""
         corpus = index_corpus(self._wb, dataset, cell.index, on_progress=watch.indexing, should_stop=watch.should_stop)
@@ -164,7 +168,8 @@ class Experiments:
             run = scored(dataset, row["strategy"], row["parameters"], answers, experiment.metrics)
         size = self._wb.corpus.indexes.bytes_on_disk(row["index_name"])
         cell = experiment.cells[row["position"]]
-        return CellResult(cell, row["id"], row["status"], run, row["index_name"], size, row["error"])
+        place = (row["index_name"], size, row["error"], row["position"], row["extra"])
+        return CellResult(cell, row["id"], row["status"], run, *place)
 
 
 class _Watch:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from evals.corpus import IndexedCorpus
+from evals.corpus import IndexedCorpus, index_corpus
 from evals.dataset import Dataset
 from evals.endpoint import Endpoint
+from evals.experiments import Experiments
 from evals.judges import FREE, JUDGED, Judged, Sample, answers, judge
+from evals.plan import Experiment
 from evals.runner import EvalRun, StrategyRun
+from workbench.errors import Cancelled
 from workbench.types import Progress
 from workbench.workbench import Workbench
 
@@ -39,6 +42,32 @@ def judge_run(
         encoder = wb.corpus.encoder_of(run.corpus.index)
         found[name] = judge(samples, metrics, encoder=encoder, endpoint=endpoint, on_progress=on_progress)
     return found
+
+
+def judge_experiment(
+    wb: Workbench,
+    experiment: Experiment,
+    endpoint: Endpoint | None = None,
+    *,
+    on_progress: Callable[[Progress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> None:
+    """Let ragas look at every run of an experiment, and keep what it says beside the run.
+
+    Raises:
+        Cancelled: ``should_stop`` said so; the runs judged so far keep what was said of them.
+    """
+    experiments = Experiments(wb)
+    dataset = experiments.dataset(experiment)
+    for result in experiments.results(experiment.id):
+        if result.run is None or "ragas" in result.extra:
+            continue
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; what was judged so far is kept.")
+        corpus = index_corpus(wb, dataset, result.cell.index)
+        run = EvalRun(dataset, corpus, {result.cell.label: result.run})
+        judged = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress)[result.cell.label]
+        experiments.note(experiment, result, {"ragas": {name: found.summary() for name, found in judged.items()}})
 
 
 def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, Judged]]) -> EvalRun:

@@ -21,7 +21,7 @@ from evals.leaderboard import pareto_front
 from evals.metrics import check_metrics, depth
 from evals.runner import Answer, StrategyRun, ask, scored
 from evals.significance import Difference, bootstrap_interval, compare
-from workbench.errors import InvalidInput
+from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.strategies import check_parameters, strategy_named
 from workbench.types import Parameter, Progress, Value
 from workbench.workbench import Workbench
@@ -82,6 +82,7 @@ def optimise(
     seed: int = 0,
     clock: Callable[[], float] = time.monotonic,
     on_progress: Callable[[Progress], None] | None = None,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Optimised:
     """Search for about ``seconds``; every strategy's defaults take part and are never dropped.
 
@@ -89,6 +90,7 @@ def optimise(
 
     Raises:
         InvalidInput: too few answerable questions to split, no time, or an unknown strategy or metric.
+        Cancelled: ``should_stop`` said so.
     """
     check_metrics([metric])
     if seconds <= 0:
@@ -99,7 +101,7 @@ def optimise(
             f"needs at least {FEWEST}."
         )
     tuning, held_out = split(dataset.answerable)
-    search = _Search(wb, dataset, corpus, metric, clock, clock(), seconds, on_progress)
+    search = _Search(wb, dataset, corpus, metric, clock, clock(), seconds, on_progress, should_stop)
     defaults = [Candidate(name, check_parameters(name, None)) for name in dict.fromkeys(strategies)]
     best = search.halve(defaults, candidates(strategies, seed), tuning)
     finalists = list(dict.fromkeys(_key(candidate) for candidate in [*best[:FINALISTS], *defaults]))
@@ -155,9 +157,11 @@ class _Search:
         began: float,
         seconds: float,
         on_progress: Callable[[Progress], None] | None,
+        should_stop: Callable[[], bool] | None,
     ) -> None:
         self._wb, self._dataset, self._corpus, self._metric = wb, dataset, corpus, metric
         self._clock, self.began, self._seconds, self._on_progress = clock, began, seconds, on_progress
+        self._should_stop = should_stop
         self.known: dict[str, Candidate] = {}
         self.tuned: dict[str, float] = {}
         self._answers: dict[str, dict[str, Answer]] = {}
@@ -198,6 +202,8 @@ class _Search:
         self.known[key] = candidate
         answers = self._answers.setdefault(key, {})
         for question in questions:
+            if self._should_stop is not None and self._should_stop():
+                raise Cancelled("Stopped; a search for parameters begins anew.")
             if question.id not in answers:
                 answers[question.id] = ask(
                     self._wb,

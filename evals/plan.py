@@ -50,7 +50,7 @@ class Experiment(Value):
 
 @dataclass(frozen=True)
 class CellResult:
-    """What is known of a cell: its run measured, or the reason why there is none."""
+    """What is known of a cell: its run measured, or the reason why there is none; ``extra`` holds what ragas said."""
 
     cell: Cell
     run_id: str
@@ -59,6 +59,8 @@ class CellResult:
     index_name: str
     index_bytes: int = 0
     error: str | None = None
+    position: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def matrix(

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import Any
 
 from workbench.errors import Cancelled, UnreadableDocument, WorkbenchError
@@ -126,10 +127,12 @@ def run_crawl(workbench: Any, running: Running) -> Outcome:
     return Outcome(result, message, with_errors=status == "completed_with_errors")
 
 
-RUNNERS: dict[str, Callable[[Any, Running], Outcome]] = {
-    "crawl": run_crawl,
-    "ingest": run_ingest,
-    "index_build": run_index_build,
+RUNNERS = {  # kind of job -> what runs it, imported when the first one comes: evaluation stands above this house
+    "crawl": "workbench.jobs:run_crawl",
+    "ingest": "workbench.jobs:run_ingest",
+    "index_build": "workbench.jobs:run_index_build",
+    "experiment": "evals.jobs:run_experiment",
+    "optimise": "evals.jobs:run_optimise",
 }
 
 
@@ -152,7 +155,8 @@ def run_job(workbench: Any, job_id: str, worker: str, stopping: threading.Event)
         try:
             if running.should_stop():
                 raise Cancelled("Stopped.")
-            outcome = RUNNERS[job.kind](workbench, running)
+            run: Callable[[Any, Running], Outcome] = resolve_name(RUNNERS[job.kind])
+            outcome = run(workbench, running)
         except Cancelled:
             if running.worker_stops:
                 jobs.release(job_id)

@@ -14,7 +14,7 @@ from workbench.storage.queue import Queue
 from workbench.types import Progress
 
 OnProgress = Callable[[Progress], None]
-KINDS = ("crawl", "ingest", "index_build")
+KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise")
 STATUSES = ("queued", "running", *FINISHED)
 LOOK = 0.2  # seconds between two looks at a job that somebody waits for
 
@@ -53,16 +53,17 @@ class JobService:
         count = len(given) + len(files)
         title = f"Ingest {Path(given[0]).name if given else files[0][0]}" + (f" and {count - 1} more" * (count > 1))
         parameters = {"paths": given, "source": source, "project": project, "folder": folder, "tags": list(tags)}
-        return self._start("ingest", title, parameters | {"index": index}, files=files)
+        return self.enqueue("ingest", title, parameters | {"index": index}, files=files)
 
     def enqueue_index_build(self, name: str) -> Job:
         """Bring an index up to date in the background. Raises NotFound."""
         index = self._corpus.index(name)
-        return self._start("index_build", f"Build index {index.name}", {"index": index.name})
+        return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
 
-    def _start(
+    def enqueue(
         self, kind: str, title: str, parameters: Mapping[str, Any], files: Sequence[tuple[str, bytes]] = ()
     ) -> Job:
+        """Put a job of any kind into the queue; what runs the kind reads the parameters."""
         with self.table.transaction() as connection:
             job_id = self.table.create(connection, kind, title, parameters, files=files)
         return self.table.get(job_id)

@@ -89,10 +89,11 @@ UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = 
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
--- experiment_add_run: a run at its place in the matrix
+-- experiment_add_run: a run at its place in the matrix; what was noted of the same run before stays
 INSERT INTO experiment_runs (experiment_id, position, run_id, label, extra)
 VALUES (%(experiment_id)s, %(position)s, %(run_id)s, %(label)s, %(extra)s)
-ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, label = excluded.label, extra = excluded.extra
+ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, label = excluded.label,
+    extra = CASE WHEN experiment_runs.run_id = excluded.run_id THEN experiment_runs.extra ELSE jsonb_build_object() END || excluded.extra
 
 -- experiment_runs: an experiment's runs in the order of the matrix
 SELECT x.position, x.label, x.extra, r.* FROM experiment_runs x JOIN eval_runs r ON r.id = x.run_id

@@ -51,7 +51,7 @@ def test_the_place_is_heading_path_and_page_else_the_path():
     assert [hit["place"] for hit in hits] == ["Setup › p. 3", "b.md"]
 
 
-def test_judgement_keys_are_off_until_a_page_gives_judgements():
-    comparison = compared(vector=result("vector", "a"))
-    assert board_data(comparison)["judgements"] is None
-    assert board_data(comparison, {"a": 2})["judgements"] == {"a": 2}
+def test_judging_is_off_until_a_page_turns_it_on_and_goes_by_the_place_in_the_document():
+    data = board_data(compared(vector=result("vector", "a")))
+    assert data["judging"] is None
+    assert data["columns"][0]["hits"][0]["key"] == "doc_a:10-25"

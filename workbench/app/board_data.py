@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.app.excerpt import excerpt, plain, stems_of
+from workbench.app.judging import place_key
 from workbench.app.looks import look
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Comparison, Passage, SearchResult
@@ -15,8 +16,8 @@ _LEG_NAMES = {"vector": "Meaning", "keyword": "Words", "late": "Word by word"}
 _LEG_UNITS = {"vector": "cosine", "keyword": "BM25", "late": "MaxSim"}
 
 
-def board_data(comparison: Comparison, judgements: Mapping[str, int] | None = None) -> dict[str, Any]:
-    """Return columns of hits and how far they agree; ``judgements`` (passage id -> 0, 1, 2) turn the keys on."""
+def board_data(comparison: Comparison) -> dict[str, Any]:
+    """Return columns of hits and how far they agree; ``judging`` is None until a page turns it on."""
     ranks = {
         name: {passage.passage_id: passage.rank for passage in result} for name, result in comparison.strategies.items()
     }
@@ -24,7 +25,7 @@ def board_data(comparison: Comparison, judgements: Mapping[str, int] | None = No
     return {
         "columns": columns,
         "agreement": _agreement(comparison),
-        "judgements": None if judgements is None else dict(judgements),
+        "judging": None,
         "slowest": max((column["total"] for column in columns), default=0.0),
     }
 
@@ -62,6 +63,7 @@ def _hit(query: str, passage: Passage, name: str, ranks: Mapping[str, Mapping[st
     text = plain(passage.text, [passage.document_title, *headings])
     return {
         "id": passage.passage_id,
+        "key": place_key(passage),
         "document": passage.document_id,
         "start": passage.start,
         "end": passage.end,

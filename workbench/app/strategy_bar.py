@@ -42,7 +42,10 @@ def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
-    """Show the strategies as pills, their parameters behind a button; returns the chosen in the table's order."""
+    """Show the strategies as pills, their parameters behind a button; returns the chosen in the table's order.
+
+    It is drawn into the container "strategybar", beside the page's other controls.
+    """
     offered = [
         name
         for name, strategy in STRATEGIES.items()
@@ -52,15 +55,14 @@ def strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
     shown = [*offered, *(name for name in chosen if name not in offered)]
     st.session_state["strategies"] = chosen
     st.html(f"<style>{_pill_marks(shown)}</style>")
-    with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
-        st.pills(
-            "Strategies", shown, selection_mode="multi", key="strategies", format_func=title_of,
-            on_change=_change, label_visibility="collapsed",
-            wrap=True,
-            width="stretch",
-        )  # fmt: skip
-        with st.popover("Settings", type="tertiary", icon=":material/tune:", key="settings_popover"):
-            _settings(chosen)
+    st.pills(
+        "Strategies", shown, selection_mode="multi", key="strategies", format_func=title_of,
+        on_change=_change, label_visibility="collapsed",
+        wrap=True,
+        width="stretch",
+    )  # fmt: skip
+    with st.popover("Settings", type="tertiary", icon=":material/tune:", key="settings_popover"):
+        _settings(chosen)
     return tuple(name for name in shown if name in chosen)
 
 

@@ -8,10 +8,11 @@ import streamlit as st
 
 from workbench.app import address
 from workbench.app.asking import Asked, ask, forget
-from workbench.app.assets import component
-from workbench.app.board_data import board_data
+from workbench.app.board import board
 from workbench.app.engine import ENGINE
-from workbench.app.reader import open_document, reader
+from workbench.app.judge_control import judge_control
+from workbench.app.judging import Judging
+from workbench.app.reader import reader
 from workbench.app.sample_questions import sample_questions
 from workbench.app.scope_bar import current_index, current_scope
 from workbench.app.states import board_skeleton, failed, message
@@ -31,16 +32,18 @@ def page() -> None:
     """Show the question, and under it the answers, or what to do when there is nothing to ask or to find."""
     workbench = ENGINE.workbench
     question = _question()
-    strategies = strategy_bar(
-        with_llm=bool(workbench.settings.llm_base_url),
-        with_reranker=workbench.settings.reranker != BUILT_IN_RERANKER,
-    )
+    with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
+        strategies = strategy_bar(
+            with_llm=bool(workbench.settings.llm_base_url),
+            with_reranker=workbench.settings.reranker != BUILT_IN_RERANKER,
+        )
+        judging = judge_control(workbench, question)
     if not workbench.knowledge.count_documents():
         _empty(workbench)
     elif not question.strip():
         sample_questions(workbench)
     else:
-        _answers(workbench, question, strategies)
+        _answers(workbench, question, strategies, judging)
     reader(workbench, current_index())
 
 
@@ -59,7 +62,7 @@ def _question() -> str:
     )
 
 
-def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...]) -> None:
+def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
     limit, scope, index = chosen_limit(), current_scope(), current_index()
     parameters = chosen_parameters(strategies)
     key = (question, strategies, limit, scope, index, repr(parameters), ENGINE.changes)
@@ -74,26 +77,18 @@ def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...]) -
         failed(error, retry=forget)
         return
     if asked.settled.is_set():
-        _board(asked.answer)
+        _board(asked.answer, judging)
         why_panel(workbench, asked.answer, {"limit": limit, "scope": scope, "index": index, "parameters": parameters})
     else:
         _slow(asked, len(strategies))
 
 
-def _board(comparison: Comparison) -> None:
+def _board(comparison: Comparison, judging: Judging | None) -> None:
     if not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
         message("Nothing found", *notes, "Ask in other words, or widen the scope above.")
         return
-    result = component("board")(
-        key="board", data=board_data(comparison), on_open_change=_nothing, on_judge_change=_nothing
-    )
-    if result.open:
-        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
-
-
-def _nothing() -> None:
-    """The trigger is read from the result; Streamlit wants a callback."""
+    board(comparison, judging)
 
 
 def _slow(asked: Asked, columns: int) -> None:

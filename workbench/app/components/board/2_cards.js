@@ -7,6 +7,7 @@ function head(column, slowest) {
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
     make("div", { class: "name" }, shape(column), make("h2", {}, column.title), make("span", { class: "time mono" }, ms(column.total))),
     bar,
+    make("p", { class: "tally", hidden: true }),
     ...column.notes.map((note) => make("p", { class: "note" }, note)));
 }
 
@@ -30,20 +31,11 @@ function legs(hit) {
     make("tbody", {}, rows));
 }
 
-const GRADES = [["relevant", 2], ["partly", 1], ["not", 0]];
-
-function grades(hit, judgements) {
-  if (judgements === null) return null;
-  return make("span", { class: "grades", role: "group", "aria-label": "Judgement" },
-    GRADES.map(([name, grade]) => make("button", { type: "button", class: "grade", "data-grade": grade, tabindex: "-1",
-      "aria-pressed": String(judgements[hit.id] === grade) }, name)));
-}
-
-function card(hit, column, first, judgements) {
+function card(hit, column, first, judging) {
   const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
   const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path }, hit.title,
     spoken(`, rank ${hit.rank} in ${column.title}, score ${hit.score}`));
-  return make("li", { class: `card hue-${column.hue}`, "data-id": hit.id },
+  return make("li", { class: `card hue-${column.hue}`, "data-id": hit.id, "data-key": hit.key },
     make("div", { class: "top" }, make("span", { class: "rank mono", "aria-hidden": "true" }, hit.rank), title,
       make("span", { class: "score mono", "aria-hidden": "true" }, hit.score)),
     make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
@@ -51,15 +43,15 @@ function card(hit, column, first, judgements) {
     make("p", { class: "text" }, hit.text.map(([text, matched]) => (matched ? make("mark", {}, text) : text))),
     make("div", { class: "foot" },
       onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
-      grades(hit, judgements),
       make("button", { class: "why", type: "button", tabindex: "-1", "aria-expanded": "false" }, "Why", spoken(` ${hit.title} is here`))),
+    judging ? grades() : null,
     legs(hit));
 }
 
-function columnOf(column, judgements) {
+function columnOf(column, judging) {
   if (column.hits.length === 0) {
     return make("div", { class: "column" }, make("p", { class: "none" }, "Nothing found."));
   }
   return make("ol", { class: "column", "aria-label": `${column.title}: ${column.hits.length} passages` },
-    column.hits.map((hit, place) => card(hit, column, place === 0, judgements)));
+    column.hits.map((hit, place) => card(hit, column, place === 0, judging)));
 }

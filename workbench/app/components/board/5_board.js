@@ -7,11 +7,10 @@ function draw(root, data) {
   const bump = make("div", { class: "bump" }, holder, caption);
   const grid = make("div", { class: "grid", style: `--columns:${columns.length};--least:${columns.length > 1 ? 218 : 260}px` },
     columns.map((column) => head(column, data.slowest)), columns.length > 1 ? bump : null,
-    columns.map((column) => columnOf(column, data.judgements)));
-  const judging = data.judgements === null ? [] : [" ", make("kbd", {}, "1"), " relevant ", make("kbd", {}, "2"), " partly ", make("kbd", {}, "3"), " not"];
-  const board = make("div", { class: "board" }, make("div", { class: "scroller", tabindex: "-1" }, grid),
+    columns.map((column) => columnOf(column, data.judging !== null)));
+  const board = make("div", { class: "board" }, data.judging ? judgingHint(data.judging) : null, make("div", { class: "scroller", tabindex: "-1" }, grid),
     make("p", { class: "hint" }, make("kbd", {}, "/"), " question  ", make("kbd", {}, "↑"), make("kbd", {}, "↓"), make("kbd", {}, "←"), make("kbd", {}, "→"),
-      " between passages  ", make("kbd", {}, "Enter"), " opens  ", make("kbd", {}, "W"), " why", judging),
+      " between passages  ", make("kbd", {}, "Enter"), " opens  ", make("kbd", {}, "W"), " why"),
     figures(data));
   root.replaceChildren(board);
   const follow = (id) => {
@@ -63,25 +62,23 @@ function listen(root) {
     const hit = hits().get(item.dataset.id);
     root.send("open", { document: hit.document, start: hit.start, end: hit.end });
   };
-  const judge = (item, grade) => root.send("judge", { passage: item.dataset.id, document: hits().get(item.dataset.id).document, grade });
   root.addEventListener("click", (event) => {
     const item = event.target.closest(".card");
     if (!item) return;
     const grade = event.target.closest(".grade");
     if (event.target.closest(".why")) toggleWhy(item);
-    else if (grade) judge(item, Number(grade.dataset.grade));
+    else if (grade) mark(root, item, JSON.parse(grade.dataset.grade));
+    else if (event.target.closest(".grades")) return;
     else if (!event.target.closest(".legs")) open(item);
   });
   root.addEventListener("keydown", (event) => {
     const item = event.target.closest(".card");
     if (!item || event.ctrlKey || event.metaKey || event.altKey) return;
     const moves = event.key in ROWS_OF_KEYS || event.key in COLUMNS_OF_KEYS;
-    const graded = root.data.judgements !== null && { 1: 2, 2: 1, 3: 0 }[event.key];
     if (moves) {
       const to = neighbour(root, item, event.key);
       if (to) focusOn(root, to.querySelector(".title"));
     } else if (event.key === "w" || event.key === "W") toggleWhy(item);
-    else if (typeof graded === "number") judge(item, graded);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -96,14 +93,27 @@ function listen(root) {
   }
 }
 
+// What changes while one works with the board is painted onto it; only other hits, or another order, draw it anew.
+function lasting({ judging, ...data }) {
+  return JSON.stringify([data, judging && [judging.about, judging.title]]);
+}
+
 export default function (component) {
-  const root = component.parentElement.querySelector(".root");
+  const root = component.parentElement.querySelector(".root"), data = component.data;
   root.send = component.setTriggerValue;
-  const drawn = JSON.stringify(component.data);
-  if (root.drawn === drawn) return;
-  if (root.drawn === undefined) listen(root);
-  root.stopWatching?.();
-  root.drawn = drawn;
-  root.data = component.data;
-  draw(root, component.data);
+  root.keep = component.setStateValue;
+  const first = root.drawn === undefined, drawn = lasting(data);
+  if (first) Object.assign(root, { pending: [], sent: 0 });
+  takeGrades(root, data);
+  root.data = data;
+  if (first) {
+    listen(root);
+    listenForGrades(root);
+  }
+  if (root.drawn !== drawn) {
+    root.stopWatching?.();
+    root.drawn = drawn;
+    draw(root, data);
+  }
+  paintGrades(root);
 }

@@ -1,0 +1,57 @@
+"""Judgments made on the board: which test sets are offered, what is written down, what is left out."""
+
+import pytest
+
+from evals.store import DatasetStore
+from workbench.app.judging import Judging, own_test_sets, place_key, read_marks
+from workbench.errors import InvalidInput
+
+
+@pytest.fixture
+def compared(wb, folder):
+    """A comparison over two documents."""
+    wb.ingest(folder({"a.md": "# Tide\n\nThe tide rises.", "b.md": "# Bread\n\nBread rises."}), source="Rising")
+    return wb.compare("What rises?", strategies=["keyword", "vector"])
+
+
+@pytest.fixture
+def judging(wb, compared):
+    """A test set in which the question is not yet."""
+    return Judging(wb, DatasetStore(wb).create("Mine"), "  what\x00 RISES? ")
+
+
+def test_the_first_judgment_brings_the_question_along_and_the_next_ones_do_not(wb, compared, judging):
+    first, second = compared.strategies["vector"]
+    judging.keep(compared, [(1, place_key(first), 2)])
+    judging.keep(compared, [(2, place_key(second), 0)])
+    dataset = DatasetStore(wb).load("Mine")
+    assert [question.text for question in dataset.questions] == ["what RISES?"]
+    assert [(j.document, j.start, j.end, j.quote, j.grade) for j in dataset.judgments] == [
+        (first.document_id, first.start, first.end, first.text, 2),
+        (second.document_id, second.start, second.end, second.text, 0),
+    ]
+
+
+def test_of_several_marks_on_a_place_the_last_one_counts_and_taking_back_leaves_nothing(compared, judging):
+    first, second = (place_key(hit) for hit in compared.strategies["vector"])
+    judging.keep(compared, [(1, first, 2), (2, first, 1), (3, second, 2)])
+    assert judging.grades() == {first: 1, second: 2}
+    judging.keep(compared, [(4, second, None)])
+    assert judging.grades() == {first: 1}
+
+
+def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):
+    judging.keep(compared, [(1, "doc_elsewhere:0-5", 2)])
+    assert DatasetStore(wb).info("Mine").version == 1
+    with pytest.raises(InvalidInput, match="relevant"):
+        judging.keep(compared, [(2, place_key(compared.strategies["vector"][0]), 9)])
+
+
+def test_marks_already_kept_are_not_read_again():
+    sent = {"marks": [[1, "a", 2], [2, "b", None]]}
+    assert read_marks(sent, 1) == [(2, "b", None)]
+    assert read_marks(None, 0) == read_marks({}, 0) == read_marks({"marks": None}, 0) == []
+
+
+def test_only_test_sets_over_the_persons_own_sources_are_offered(wb, judging):
+    assert [info.title for info in own_test_sets(wb)] == ["Mine"]

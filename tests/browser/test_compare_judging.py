@@ -1,0 +1,101 @@
+"""Judging hits in a real browser: by keys and clicks, quickly and twice, into a test set."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from evals.store import DatasetStore
+
+pytestmark = pytest.mark.browser
+KEYS = "1230"
+
+
+def judged(filled, title):
+    """What the test set holds: the question's text -> (grade, quote) of every judgment."""
+    dataset = DatasetStore(filled).load(title)
+    return {q.text: [(j.grade, j.quote) for j in dataset.judgments if j.question_id == q.id] for q in dataset.questions}
+
+
+def settled(page, count):
+    """The page once the engine has written every mark down and the board says so after a fresh visit."""
+    page.wait_for_function(
+        "count => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root')"
+        " ?? (e.matches('.root') ? e : null)).find(r => r?.pending);"
+        " return root && root.pending.length === 0 && root.data.judging.kept >= count }",
+        arg=count,
+    )
+
+
+def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, filled, keep):
+    page = goto("/?q=tide gauge")
+    page.get_by_role("button", name="Judge").click()
+    page.get_by_label("Or a new one").fill("Harbour questions")
+    page.get_by_role("button", name="Make it and judge").dblclick()
+    expect(page.get_by_role("button", name="Judging Harbour questions")).to_be_visible()
+    made = DatasetStore(filled).info("Harbour questions")
+    expect(page).to_have_url(re.compile(f"judge={made.id}"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".card .grades").first).to_be_visible()
+    keep("judging-1440-light")
+
+
+def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
+    made = DatasetStore(filled).create("By keys")
+    page = goto(f"/?q=stilling well&judge={made.id}&s=keyword&s=hybrid")
+    cards = page.locator("ol.column").nth(1).locator(".card")
+    cards.first.hover()
+    page.keyboard.press("1")
+    expect(cards.first.get_by_role("button", name="relevant")).to_have_attribute("aria-pressed", "true")
+    cards.nth(1).locator(".title").focus()
+    page.keyboard.press("3")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("2")
+    settled(page, 3)
+    found = judged(filled, "By keys")["stilling well"]
+    assert sorted(grade for grade, _ in found) == [0, 1, 2]
+    text = next(quote for grade, quote in found if grade == 2)
+    assert "stilling well keeps waves from the record" in text
+    page.keyboard.press("0")
+    settled(page, 4)
+    assert sorted(grade for grade, _ in judged(filled, "By keys")["stilling well"]) == [0, 2]
+    page.reload()
+    expect(cards.first).to_have_attribute("data-judged", "2")
+
+
+def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_anew(goto, filled, keep):
+    made = DatasetStore(filled).create("Quick")
+    page = goto(f"/?q=gauge bread&judge={made.id}&s=vector&s=keyword&s=hybrid&s=rerank")
+    cards = page.locator("ol.column").last.locator(".card")
+    expect(cards.first).to_be_visible()
+    page.set_viewport_size({"width": 700, "height": 500})
+    cards.first.evaluate("card => { window.mine = card; card.querySelector('.title').focus(); card.scrollIntoView(); }")
+    place = (
+        "[window.mine.isConnected, window.mine.getBoundingClientRect().top, window.mine.getBoundingClientRect().left]"
+    )
+    before = page.evaluate(place)
+    for number in range(12):  # faster than the engine writes; the last of each card is what counts
+        page.keyboard.press("1230"[number % 4])
+    page.keyboard.down("3")
+    for _ in range(20):
+        page.keyboard.down("3")  # held down: the browser repeats it
+    page.keyboard.up("3")
+    settled(page, 13)
+    assert page.evaluate(place) == before
+    cards.first.get_by_role("button", name="partly").dblclick()
+    settled(page, 14)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert [grade for grade, _ in judged(filled, "Quick")["gauge bread"]] == [1]
+    page.emulate_media(color_scheme="dark")
+    assert DatasetStore(filled).info("Quick").version <= 2 + 14
+    keep("judging-700-dark")
+
+
+def test_a_test_set_that_is_gone_is_said_and_the_board_shows_what_is_kept(goto, filled):
+    made = DatasetStore(filled).create("Short lived")
+    page = goto(f"/?q=tide&judge={made.id}")
+    expect(page.locator(".grades").first).to_be_visible()
+    DatasetStore(filled).delete("Short lived")
+    page.locator(".card").first.get_by_role("button", name="partly").click()
+    expect(page.get_by_text("Dataset not found").first).to_be_visible()
+    expect(page.locator('.grade[aria-pressed="true"]')).to_have_count(0)

@@ -1,0 +1,61 @@
+"""The board of a comparison on a page: its columns, and what a person does in them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from workbench.app.assets import component
+from workbench.app.board_data import board_data
+from workbench.app.judging import Judging, read_marks
+from workbench.app.reader import open_document
+from workbench.errors import WorkbenchError
+from workbench.types import Comparison
+
+_MARKED = "marks_kept"  # the number of the last mark of this session that was written down
+_FAILED = "marks_failed"
+
+
+@st.fragment
+def board(comparison: Comparison, judging: Judging | None) -> None:
+    """Show the columns; judging draws only this part of the page anew."""
+    if _FAILED in st.session_state:
+        st.toast(st.session_state.pop(_FAILED))
+    data = board_data(comparison)
+    if judging is not None:
+        data["judging"] = {
+            "about": judging.about,
+            "title": judging.dataset.title,
+            "grades": _grades(judging),
+            "kept": st.session_state.get(_MARKED, 0),
+        }
+
+    def keep() -> None:
+        _keep(comparison, judging)
+
+    result = component("board")(key="board", data=data, on_open_change=_nothing, on_marks_change=keep)
+    if result.open:
+        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
+        st.rerun()
+
+
+def _grades(judging: Judging) -> dict[str, int]:
+    try:
+        return judging.grades()
+    except WorkbenchError:  # said where marks are kept, and by the control on the next visit
+        return {}
+
+
+def _keep(comparison: Comparison, judging: Judging | None) -> None:
+    """Write down what the browser has marked since; where that fails the board shows again what is kept."""
+    marks = read_marks(st.session_state.get("board"), st.session_state.get(_MARKED, 0))
+    if not marks or judging is None:
+        return
+    try:
+        judging.keep(comparison, marks)
+    except WorkbenchError as error:
+        st.session_state[_FAILED] = str(error)  # a callback shows nothing itself
+    st.session_state[_MARKED] = max(number for number, _, _ in marks)
+
+
+def _nothing() -> None:
+    """The trigger is read from the result; Streamlit wants a callback."""

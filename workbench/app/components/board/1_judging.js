@@ -1,0 +1,92 @@
+// Judging: what is marked shows at once and is sent until the page says that it is kept; no mark is lost, none counts twice.
+const GRADES = [["1", "relevant", 2], ["2", "partly", 1], ["3", "not", 0], ["0", "undo", null]];
+const GRADES_OF_KEYS = { ...Object.fromEntries(GRADES.map(([key, , grade]) => [key, grade])), Backspace: null };
+const SIGNS = { 2: "●", 1: "◐", 0: "○" };
+
+function grades() {
+  return make("div", { class: "grades", role: "group", "aria-label": "Judgement" },
+    GRADES.map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
+      make("kbd", { "aria-hidden": "true" }, key), name)));
+}
+
+function judgingHint(judging) {
+  return make("p", { class: "judging-hint" }, make("span", {}, "Judging into ", make("b", {}, judging.title), ", the passage under the pointer or in focus:"),
+    GRADES.map(([key, name]) => make("span", {}, make("kbd", {}, key), ` ${name}`)));
+}
+
+function gradesNow(root) {
+  const now = new Map(Object.entries(root.data.judging.grades));
+  for (const [, key, grade] of root.pending) {
+    if (grade === null) now.delete(key);
+    else now.set(key, grade);
+  }
+  return now;
+}
+
+function tallyOf(column, now) {
+  const seen = column.hits.map((hit) => now.get(hit.key)).filter((grade) => grade !== undefined);
+  const count = (grade) => seen.filter((one) => one === grade).length;
+  return [`${seen.length} of ${column.hits.length} judged`, ...GRADES.slice(0, 3).map(([, name, grade]) =>
+    make("span", { title: name }, make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), spoken(name), String(count(grade))))];
+}
+
+function paintGrades(root) {
+  if (!root.data.judging) return;
+  const now = gradesNow(root);
+  root.querySelectorAll(".card").forEach((item) => {
+    const grade = now.get(item.dataset.key);
+    item.dataset.judged = grade === undefined ? "" : String(grade);
+    item.querySelectorAll(".grade").forEach((button) => {
+      const own = button.dataset.grade;
+      if (own === "null") button.setAttribute("aria-disabled", String(grade === undefined));
+      else button.setAttribute("aria-pressed", String(own === String(grade)));
+    });
+  });
+  root.querySelectorAll(".tally").forEach((line, place) => {
+    line.hidden = false;
+    line.replaceChildren(...tallyOf(root.data.columns[place], now));
+  });
+}
+
+function mark(root, item, grade) {
+  const key = item.dataset.key, before = gradesNow(root).get(key) ?? null;
+  if (before === grade) return;
+  root.sent = Math.max(root.sent, root.data.judging.kept) + 1;
+  root.pending.push([root.sent, key, grade]);
+  paintGrades(root);
+  root.keep("marks", [...root.pending]);
+}
+
+function takeGrades(root, data) {
+  if (root.data?.judging?.about !== data.judging?.about) root.pending = [];
+  if (data.judging) root.pending = root.pending.filter(([number]) => number > data.judging.kept);
+}
+
+// The card that keys are about: the one the pointer was moved onto or the focus came to, whichever was last.
+function watchPointed(root) {
+  let seen = "";
+  const focused = () => root.getRootNode().activeElement?.closest?.(".card") ?? null;
+  root.pointed = null;
+  root.addEventListener("mousemove", (event) => {
+    const at = `${event.screenX} ${event.screenY}`;  // a card that scrolls under a resting pointer is not pointed at
+    if (at === seen) return;
+    seen = at;
+    root.pointed = event.target.closest(".card") ?? focused();
+  });
+  root.addEventListener("focusin", (event) => { root.pointed = event.target.closest(".card") ?? root.pointed; });
+  root.addEventListener("mouseleave", () => { root.pointed = focused(); });
+}
+
+function listenForGrades(root) {
+  watchPointed(root);
+  const onKey = (event) => {
+    if (!root.isConnected) return document.removeEventListener("keydown", onKey);
+    if (!root.data.judging || !(event.key in GRADES_OF_KEYS) || event.ctrlKey || event.metaKey || event.altKey) return undefined;
+    if (event.composedPath()[0].matches?.("input, textarea, select, [contenteditable=true]")) return undefined;
+    if (!root.pointed?.isConnected) return undefined;
+    event.preventDefault();
+    if (!event.repeat) mark(root, root.pointed, GRADES_OF_KEYS[event.key]);
+    return undefined;
+  };
+  document.addEventListener("keydown", onKey);
+}

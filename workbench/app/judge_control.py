@@ -1,0 +1,59 @@
+"""The control that turns judging on: it chooses the test set, or makes one; the address keeps the choice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app import address
+from workbench.app.judging import Judging, own_test_sets
+from workbench.app.labels import escaped, labelled
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from evals.store import DatasetInfo
+    from workbench.workbench import Workbench
+
+
+def judge_control(workbench: Workbench, question: str) -> Judging | None:
+    """Show the control; returns what the question is judged in, None while judging is off."""
+    sets = {info.id: info for info in own_test_sets(workbench)}
+    chosen = sets.get(address.get("judge"))
+    label = f"**Judging** {escaped(chosen.title, 32)}" if chosen else "Judge"
+    with st.popover(label, type="tertiary", icon=":material/fact_check:", key="judge_popover"):
+        _choices(workbench, sets)
+    return Judging(workbench, chosen, question) if chosen else None
+
+
+def _choices(workbench: Workbench, sets: dict[str, DatasetInfo]) -> None:
+    value = address.get("judge")
+    shown = {"": "Not judging"} | {
+        key: f"{info.title} · {info.questions} questions, {info.judgments} judgments" for key, info in sets.items()
+    }
+    if value not in shown:
+        shown[value] = "A test set that is not there"
+    st.session_state["judge_set"] = value
+    st.selectbox(
+        "Test set",
+        list(shown),
+        format_func=labelled(shown),
+        key="judge_set",
+        on_change=lambda: address.put(judge=st.session_state["judge_set"]),
+        help="What you say of a passage goes into this test set, with the question. Evaluate scores strategies by it.",
+    )
+    with st.form("judge_new", border=False):
+        st.text_input("Or a new one", key="judge_title", placeholder="Its title", autocomplete="off")
+        st.form_submit_button("Make it and judge", on_click=_make, args=(workbench,))
+
+
+def _make(workbench: Workbench) -> None:
+    """Make a test set and judge into it; of a title that is taken (a second click) the one there is."""
+    from evals.store import DatasetStore
+
+    title = str(st.session_state["judge_title"]).strip()
+    there = next((info for info in own_test_sets(workbench) if info.title == title), None)
+    try:
+        address.put(judge=(there or DatasetStore(workbench).create(title)).id)
+    except WorkbenchError as error:
+        st.toast(str(error))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
-from workbench.errors import Cancelled, UnreadableDocument, WorkbenchError
+from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.jobs import Job, Jobs
 from workbench.types import Progress
 
@@ -82,37 +82,6 @@ class Running:
         self._jobs.log(self.job.id, message, level)
 
 
-def run_ingest(workbench: Any, running: Running) -> Outcome:
-    """Ingest paths and uploads; documents that are there already cost a hash, so going on is cheap."""
-    from workbench.ingestion.incoming import Incoming, files_under, is_pdf
-
-    given, jobs, job_id = running.job.parameters, workbench.jobs.table, running.job.id
-    items, failures = files_under(given["paths"])
-    for position, name in jobs.file_names(job_id):
-        load = lambda position=position: jobs.file(job_id, position)  # noqa: E731 - one upload in memory at a time
-        items.append(Incoming(key=name, name=name, load=load, path=name, keep_file=is_pdf(name)))
-    place = {name: given[name] for name in ("project", "folder", "tags")}
-    source = workbench.knowledge.source_for(given["source"] or "Uploads", **place)
-    running.log(f"{len(items)} files to read into {source.title!r}.")
-    report = workbench.knowledge.ingest_items(
-        source.id,
-        items,
-        failures=failures,
-        index=given["index"],
-        on_progress=running.progress,
-        should_stop=running.should_stop,
-    )
-    for failure in report.failures:
-        running.log(f"{failure.path}: {failure.error}", "error")
-    if items and len(report.failures) == len(items) + len(failures):
-        raise UnreadableDocument(f"None of the {len(items)} files could be read; the log says why.")
-    jobs.drop_files(job_id)
-    message = (
-        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."
-    )
-    return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
-
-
 def run_index_build(workbench: Any, running: Running) -> Outcome:
     """Build an index; the documents it holds already are not touched."""
     name = running.job.parameters["index"]
@@ -129,7 +98,7 @@ def run_crawl(workbench: Any, running: Running) -> Outcome:
 
 RUNNERS = {  # kind of job -> what runs it, imported when the first one comes: evaluation stands above this house
     "crawl": "workbench.jobs:run_crawl",
-    "ingest": "workbench.jobs:run_ingest",
+    "ingest": "workbench.ingest_job:run_ingest",
     "index_build": "workbench.jobs:run_index_build",
     "experiment": "evals.jobs:run_experiment",
     "optimise": "evals.jobs:run_optimise",

@@ -416,8 +416,12 @@ class IngestReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Value):
-    """One step of long work: ``done`` of ``total`` (0 = not known yet), and what is happening now."""
+    """One step of long work: ``done`` of ``total`` (0 = not known yet), and what is happening now.
+
+    ``part`` is how far what is under way is, 0..1; it is not counted in ``done``.
+    """
 
     done: int
     total: int
     message: str = ""
+    part: float = 0.0

@@ -45,7 +45,41 @@ def test_uploads_travel_through_the_database(wb: Workbench, worker: WorkerHandle
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files).id, timeout=LONG)
     assert job.status == "completed_with_errors"
     assert [failure["path"] for failure in job.result["failures"]] == ["broken.pdf"]
-    assert wb.jobs.table.file_names(job.id) == []
+    assert wb.jobs.table.files.uploads(job.id) == []
+
+
+def test_each_file_is_noted_with_what_became_of_it(
+    wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]
+) -> None:
+    wb.ingest(folder({"a.md": "# A\n\nOne.", "b.md": "# B\n\nTwo."}), source="Notes")
+    now = folder({"b.md": "# B\n\nThree.", "c.md": "# C\n\nFour.", "d.md": ""})
+    job = wb.jobs.wait(wb.jobs.enqueue_ingest([now, now / "nowhere.md"], source="Notes").id, timeout=LONG)
+    became = {file.name: (file.state, file.passages) for file in wb.jobs.files(job.id)}
+    gone = str(now / "nowhere.md")
+    assert became == {
+        "a.md": ("unchanged", 0),
+        "b.md": ("changed", 1),
+        "c.md": ("added", 1),
+        "d.md": ("failed", 0),
+        gone: ("failed", 0),
+    }
+    assert [file.error for file in wb.jobs.files(job.id) if file.name == gone] == ["It does not exist."]
+
+
+def test_of_two_uploads_of_one_name_the_later_stays(wb: Workbench, worker: WorkerHandle) -> None:
+    files = [("a.md", b"# A\n\nApples."), ("a.md", b"# A\n\nPears and plums.")]
+    job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files, source="Fruit").id, timeout=LONG)
+    assert [file.state for file in wb.jobs.files(job.id)] == ["added", "changed"]
+    [document] = wb.knowledge.documents(source_id=wb.knowledge.source("Fruit").id)
+    assert [passage.text for passage in wb.knowledge.passages(document.id)] == ["# A\n\nPears and plums."]
+
+
+def test_an_ingest_goes_with_its_source(wb: Workbench) -> None:
+    source = wb.knowledge.create_source("Short-lived")
+    job = wb.jobs.enqueue_ingest(files=[("a.md", b"# A")], source=source.id)
+    wb.knowledge.delete_source(source.id)
+    with pytest.raises(NotFound):
+        wb.jobs.get(job.id)
 
 
 def test_an_index_is_built_in_the_background(wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]) -> None:
@@ -128,6 +162,7 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
     assert wb.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     survivor.stop()
     assert wb.knowledge.count_documents() == 120
+    assert wb.jobs.tally(job.id).files == {"added": 120}  # also those that the killed worker brought in
 
 
 def worker_process(database_url: str, home: Path) -> subprocess.Popen[bytes]:

@@ -1,124 +1,66 @@
-"""Long work that outlives the page that started it: a thread each, kept by the process until it is put away."""
+"""Long work as the app sees it: a view of the jobs in the database, whoever started them and wherever they run."""
 
 from __future__ import annotations
 
-import itertools
-import logging
-import threading
-import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
 
 from workbench.app.engine import ENGINE
-from workbench.errors import Cancelled, WorkbenchError
+from workbench.storage.job_files import FileTally
+from workbench.storage.jobs import Job
 
-RowState = Literal["waiting", "busy", "done", "same", "failed"]
-_log = logging.getLogger(__name__)
+QUIET = 20.0  # seconds without a word from a worker after which people are told so
+BEGUN = 0.02  # share below which nothing can be said about the time left
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One part of the work: a file and what became of it."""
-
-    name: str
-    state: RowState = "waiting"
-    text: str = "waiting"
-
-
 class Work:
-    """One piece of long work; the thread that does it writes, every page may read."""
+    """One job as it stood at ``seen``; ``tally`` counts its files where it has any."""
 
-    def __init__(self, title: str, rows: Sequence[str] = (), weights: Sequence[float] = ()) -> None:
-        """``weights`` say how much of the whole each row is (a file's bytes); the time left is judged by them."""
-        self.title = title
-        self.rows = [Row(name) for name in rows]
-        self._weights = list(weights) or [1.0] * len(self.rows)
-        self.began = time.monotonic()
-        self.seconds: float | None = None  # set when it has ended
-        self.message = ""
-        self.outcome = ""
-        self.error = ""
-        self._part = 0.0  # of the row that is busy, 0..1
-        self._stop = threading.Event()
+    job: Job
+    tally: FileTally
+    seen: datetime
 
     @property
     def running(self) -> bool:
         """True until it has ended, by itself or by being stopped."""
-        return self.seconds is None
+        return not self.job.is_finished
 
     @property
     def share(self) -> float:
-        """How much is done, 0..1."""
-        if not self.rows:
-            return self._part
-        settled = sum(
-            weight * (1.0 if row.state in ("done", "same", "failed") else self._part if row.state == "busy" else 0.0)
-            for row, weight in zip(self.rows, self._weights, strict=True)
-        )
-        return min(1.0, settled / (sum(self._weights) or 1.0))
+        """How much is done, 0..1: by the size of the files where there are files."""
+        if self.tally.total:
+            return min(1.0, self.tally.settled + self.tally.busy * self.job.part)
+        return min(1.0, self.job.done / self.job.total) if self.job.total else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """How long still, judged by the pace so far; None while too little is done to say."""
-        elapsed = time.monotonic() - self.began
-        return elapsed * (1 - self.share) / self.share if self.share > 0.02 and elapsed > 1 else None
+        """How long still, judged by what the present worker did so far; None while that is too little to say."""
+        if self.job.taken_at is None:
+            return None
+        elapsed = (self.seen - self.job.taken_at).total_seconds()
+        now_done = self.tally.recent + self.tally.busy * self.job.part if self.tally.total else self.share
+        return elapsed * (1 - self.share) / now_done if now_done > BEGUN and elapsed > 1 else None
 
-    def stop(self) -> None:
-        """Ask it to end; what is finished stays."""
-        self._stop.set()
-
-    def stopping(self) -> bool:
-        """True once somebody asked it to end."""
-        return self._stop.is_set()
-
-    def mark(self, place: int, state: RowState, text: str) -> None:
-        """Say what became of one row."""
-        self.rows[place] = Row(self.rows[place].name, state, text)
-        self._part = 0.0
-
-    def tell(self, part: float, message: str) -> None:
-        """Say how far the present row (or the whole, without rows) is, and what happens."""
-        self._part, self.message = min(1.0, max(0.0, part)), message
+    @property
+    def quiet_for(self) -> float:
+        """Seconds since its worker was last heard of; 0 while that is recent, or no worker has it."""
+        if self.job.status != "running" or self.job.updated_at is None:
+            return 0.0
+        silence = (self.seen - self.job.updated_at).total_seconds()
+        return silence if silence > QUIET else 0.0
 
 
 class Works:
-    """The pieces of work of this process, oldest first."""
-
-    def __init__(self) -> None:
-        self._works: dict[str, Work] = {}
-        self._numbers = itertools.count(1)
-
-    def start(self, work: Work, do: Callable[[Work], str]) -> str:
-        """Do it in a thread; ``do`` returns the outcome in one sentence. Returns the work's id."""
-        key = f"work{next(self._numbers)}"
-        self._works[key] = work
-        threading.Thread(target=_run, args=(work, do), name=key, daemon=True).start()
-        return key
+    """The work people want to see, oldest first: what goes on, and what ended until it is put away."""
 
     def all(self) -> dict[str, Work]:
-        """Return every piece of work that was not put away, by id."""
-        return dict(self._works)
-
-    def put_away(self, key: str) -> None:
-        """Forget a piece of work that has ended."""
-        if key in self._works and not self._works[key].running:
-            del self._works[key]
-
-
-def _run(work: Work, do: Callable[[Work], str]) -> None:
-    try:
-        work.outcome = do(work)
-    except Cancelled as stopped:
-        work.outcome = str(stopped)
-    except WorkbenchError as error:
-        work.error = str(error)
-    except Exception:  # noqa: BLE001 - a thread's last chance to tell a person; the trace goes to the log
-        _log.exception("%s failed", work.title)
-        work.error = "Something unforeseen went wrong; the server's log has the details. Try again."
-    finally:
-        ENGINE.changed()
-        work.seconds = time.monotonic() - work.began
+        """Return the work in view by its job's id. Raises StorageError."""
+        jobs, seen = ENGINE.workbench.jobs, datetime.now(UTC)
+        return {
+            job.id: Work(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), seen)
+            for job in jobs.in_view()
+        }
 
 
 WORKS = Works()

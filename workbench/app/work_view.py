@@ -1,71 +1,140 @@
-"""Long work as people see it: what is happening, how far, how long still, how to stop; on every page until put away."""
+"""Long work as people see it: what is happening, how far, how long still, how to stop; on every page until put away.
+
+It is read from the database each time: a reload, another tab or another process shows the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import streamlit as st
 
-from workbench.app.labels import escaped
+from workbench.app.engine import ENGINE
+from workbench.app.labels import counted, escaped
 from workbench.app.table import Column, table
 from workbench.app.work import WORKS, Work
+from workbench.errors import StorageError, WorkbenchError
+from workbench.storage.job_files import JobFile
 
-SETTLED_SHOWN = 8  # rows of a long list that stay in sight without scrolling
+TICK, IDLE = 0.7, 2.0  # seconds between two looks, while something goes on and while nothing does
+FILTERED = 8  # rows from which on a list has a filter
+OWN_PAGE = {"crawl": "Crawl", "experiment": "Evaluate", "optimise": "Evaluate"}  # where a kind shows itself
+ENDED = {
+    "completed": "done", "completed_with_errors": "done, with errors", "cancelled": "stopped", "failed": "failed",
+}  # fmt: skip
+STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
 
 def work_bar(page: str) -> None:
-    """Show this process's work; once it has ended the page is drawn anew, with what changed."""
-    works = WORKS.all()
-    if works:
-        running = any(work.running for work in works.values())
-        st.fragment(_bar, run_every=0.5 if running else None)(page, running)
+    """Show the work in view; whenever some begins or ends the page is drawn anew, with what changed."""
+    drawn = _standing(_works(page))
+    going_on = any(running for _, running in drawn)
+    st.fragment(_bar, run_every=TICK if going_on else IDLE)(page, drawn)
 
 
-def _bar(page: str, was_running: bool) -> None:
-    works = WORKS.all()
+def _works(page: str) -> dict[str, Work]:
+    return {key: work for key, work in WORKS.all().items() if OWN_PAGE.get(work.job.kind) != page}
+
+
+def _standing(works: Mapping[str, Work]) -> tuple[tuple[str, bool], ...]:
+    return tuple((key, work.running) for key, work in works.items())
+
+
+def _bar(page: str, drawn: tuple[tuple[str, bool], ...]) -> None:
+    try:
+        works = _works(page)
+    except StorageError as error:
+        st.error(escaped(str(error)))
+        return
+    if _standing(works) != drawn:
+        ENGINE.changed()
+        st.rerun()
     for key, work in works.items():
         with st.container(key=f"workbar_{key}", border=True):
             _one(key, work, detailed=page == "Library")
-    if was_running and not any(work.running for work in works.values()):
-        st.rerun()
 
 
 def _one(key: str, work: Work, detailed: bool) -> None:
+    jobs = ENGINE.workbench.jobs
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escaped(work.title)}** · {escaped(_sentence(work))}", width="stretch")
+        st.markdown(f"**{escaped(work.job.title, 120)}** · {escaped(sentence(work), 200)}", width="stretch")
         if work.running:
-            st.button("Stop", key=f"stop_{key}", on_click=work.stop, disabled=work.stopping())
+            stopping = work.job.cancel_requested
+            _button("Stop", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
         else:
-            st.button("Put away", key=f"away_{key}", on_click=WORKS.put_away, args=(key,))
+            if work.job.status in ("cancelled", "failed"):
+                _button("Go on", f"resume_{key}", lambda: jobs.resume(key))
+            _button("Put away", f"away_{key}", lambda: jobs.put_away(key))
     if work.running:
         st.progress(work.share)
-    if work.error:
-        st.error(work.error)
-    if work.rows and detailed:
-        _rows(key, work)
+    if work.job.error:
+        st.error(escaped(work.job.error))
+    if detailed and work.tally.total:
+        _files(key, work)
 
 
-def _rows(key: str, work: Work) -> None:
+def _button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+    def clicked() -> None:
+        try:
+            act()
+        except WorkbenchError as error:
+            st.toast(escaped(str(error)))
+
+    st.button(label, key=key, on_click=clicked, disabled=disabled)
+
+
+def _files(key: str, work: Work) -> None:
+    files = ENGINE.workbench.jobs.files(key)
     columns = (Column("file", "File"), Column("state", "Outcome", "state"))
-    rows = [
-        {
-            "id": str(place),
-            "name": row.name,
-            "cells": {"file": row.name, "state": {"state": row.state, "text": row.text}},
-        }
-        for place, row in enumerate(work.rows)
-    ]
-    table(f"rows_{key}", columns, rows, label=work.title, noun="files", filters=len(rows) > SETTLED_SHOWN)
+    rows = [_row(file, work.running) for file in files]
+    table(f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > FILTERED)
+    if work.tally.total > len(files):
+        st.caption(f"{len(files):,} of {work.tally.total:,} files: those that failed, those under way, and the latest.")
 
 
-def _sentence(work: Work) -> str:
+def _row(file: JobFile, running: bool) -> dict[str, Any]:
+    state, text = outcome(file, running)
+    return {
+        "id": str(file.position),
+        "name": file.name,
+        "cells": {"file": file.name, "state": {"state": state, "text": text}},
+    }
+
+
+def outcome(file: JobFile, running: bool) -> tuple[str, str]:
+    """Return a file's state for the table, and what became of it in words."""
+    if file.state in ("added", "changed"):
+        return STATES[file.state], f"{file.state}, {counted(file.passages, 'passage')}"
+    if file.state == "failed":
+        return "failed", file.error or "It could not be read."
+    if file.state == "unchanged":
+        return "same", "unchanged"
+    if not running:
+        return "waiting", "not added: stopped before"
+    return ("busy", "embedding") if file.state == "busy" else ("waiting", "waiting")
+
+
+def sentence(work: Work) -> str:
+    """Say how work stands in one line."""
+    job = work.job
     if not work.running:
-        return work.outcome or ("failed" if work.error else "done")
-    if work.stopping():
+        return f"{ENDED[job.status]}: {job.message}" if not job.error and job.message else ENDED[job.status]
+    if job.cancel_requested:
         return "stopping; what is finished stays"
-    settled = sum(row.state in ("done", "same", "failed") for row in work.rows)
-    parts = [f"{settled} of {len(work.rows)}"] if work.rows else [f"{work.share:.0%}"]
+    if job.status == "queued":
+        return "waiting for a worker" + ("" if ENGINE.workbench.settings.run_worker else ": start 'workbench worker'")
+    if work.quiet_for:
+        return f"no word from its worker for {work.quiet_for:.0f} s; if it died, another one goes on"
     left = work.seconds_left
-    parts.append("starting" if left is None else f"about {_duration(left)} left")
-    return " · ".join([*parts, work.message] if work.message else parts)
+    parts = [_far(work), "" if left is None else f"about {_duration(left)} left", job.message]
+    return " · ".join(part for part in parts if part)
+
+
+def _far(work: Work) -> str:
+    if work.tally.total:
+        return f"{work.tally.settled_files:,} of {work.tally.total:,}"
+    return f"{work.share:.0%}" if work.job.total else ""
 
 
 def _duration(seconds: float) -> str:

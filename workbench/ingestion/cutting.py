@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.ingestion.chunking import ChunkInput, chunk
-from workbench.models.encoder import Encoder
+from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.rows import NewPassage
 from workbench.types import Index
 
@@ -22,11 +22,15 @@ def cut(
     document_type: str,
     language: str,
     pages: Sequence[Sequence[int]] = (),
+    on_batch: OnBatch | None = None,
 ) -> list[NewPassage]:
-    """Cut a document as the index asks; passages with their heading context fit the model."""
+    """Cut a document as the index asks; passages with their heading context fit the model.
+
+    ``on_batch`` is called where cutting needs the model, after each batch, and may raise to stop.
+    """
     options: dict[str, Any] = {**index.chunker_options, "limit": encoder.max_tokens}
     if index.chunker == "semantic":
-        options["embed"] = lambda sentences: encoder.encode(sentences).vectors
+        options["embed"] = lambda sentences: encoder.encode(sentences, on_batch=on_batch).vectors
     document = ChunkInput(
         title=title, text=text, document_type=document_type, pages=tuple((n, start, end) for n, start, end in pages)
     )

@@ -33,6 +33,7 @@ class Incoming:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     keep_file: bool = False
     document_type: str | None = None
+    size: int = 0  # bytes, where they are known before loading
 
 
 def content_hash(data: bytes) -> str:
@@ -65,9 +66,8 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
         failures += [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.asked]
         for path in discovery.files:
             key = path.relative_to(root).as_posix() if root.is_dir() else path.name
-            found.append(
-                Incoming(key=key, name=path.name, load=_reader_of(path), path=key, keep_file=is_pdf(path.name))
-            )
+            known = {"path": key, "keep_file": is_pdf(path.name), "size": _size_of(path)}
+            found.append(Incoming(key=key, name=path.name, load=_reader_of(path), **known))
     return found, failures
 
 
@@ -85,6 +85,13 @@ def text_item(key: str, text: str, *, title: str, **fields: Any) -> Incoming:
 def is_pdf(name: str) -> bool:
     """Tell by its name whether a file is a PDF, whose original is kept."""
     return name.lower().endswith(".pdf")
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # whoever loads it says what is wrong with it
+        return 0
 
 
 def _reader_of(path: Path) -> Callable[[], bytes]:

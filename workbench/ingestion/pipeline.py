@@ -7,7 +7,6 @@ nearly all the time, never waits. What is unchanged (by content hash) costs a ha
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from workbench.ingestion.ahead import run_ahead
 from workbench.ingestion.cutting import cut
 from workbench.ingestion.embedding import EmbeddedPassages, embed
 from workbench.ingestion.incoming import Incoming, content_hash, read
+from workbench.ingestion.tally import ItemNews, OnItems, Tally
 from workbench.models.encoder import Encoder
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
@@ -39,6 +39,7 @@ AfterWrite = Callable[[Any, str, NewDocument], None]  # (connection, document id
 class Prepared:
     """One item after reading: a document with its passages, or unchanged, or a failure."""
 
+    place: int  # among the items
     item: Incoming
     document: NewDocument | None = None
     passages: tuple[NewPassage, ...] = ()
@@ -58,10 +59,12 @@ class Pipeline:
         encoder: Encoder,
         reuse: Sequence[PassageStore] = (),
         after_write: AfterWrite | None = None,
+        on_items: OnItems | None = None,
     ) -> None:
         """``reuse`` are further indexes of the same model whose vectors may be used again."""
         self._database, self._documents, self._indexes = database, documents, indexes
-        self._store, self._encoder, self._after_write = store, encoder, after_write
+        self._store, self._encoder = store, encoder
+        self._after_write, self._on_items = after_write, on_items
         self._reuse = [store, *reuse]
 
     def ingest(
@@ -79,11 +82,13 @@ class Pipeline:
             Cancelled: ``should_stop`` said so; every document written before stays, whole.
         """
         began = time.perf_counter()
-        tally = _Tally(len(items), on_progress, list(failures))
+        tally = Tally(len(items), on_progress, list(failures), self._on_items)
         known = self._documents.known(source_id, self._store.index.name)
         writer: Future[None] | None = None
         with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:
-            prepared = run_ahead(self._prepare(source_id, item, known) for item in items)
+            prepared = run_ahead(
+                self._prepare(source_id, place, item, known, should_stop) for place, item in enumerate(items)
+            )
             with closing(prepared):
                 for batch in _batches(prepared, tally):
                     _stop_if_asked(should_stop)
@@ -95,15 +100,22 @@ class Pipeline:
                 writer.result()
         return tally.report(source_id, time.perf_counter() - began)
 
-    def _prepare(self, source_id: str, item: Incoming, known: dict[str, KnownDocument]) -> Prepared:
+    def _prepare(
+        self,
+        source_id: str,
+        place: int,
+        item: Incoming,
+        known: dict[str, KnownDocument],
+        should_stop: Callable[[], bool] | None,
+    ) -> Prepared:
         try:
             data = item.load()
             digest, before = content_hash(data), known.get(item.key)
             if before is not None and before.content_hash == before.indexed_hash == digest:
-                return Prepared(item, known_id=before.id)
+                return Prepared(place, item, known_id=before.id)
             raw = read(item, data)
         except UnreadableDocument as error:
-            return Prepared(item, error=str(error))
+            return Prepared(place, item, error=str(error))
         document = NewDocument(
             source_id=source_id,
             key=item.key,
@@ -129,20 +141,22 @@ class Pipeline:
             document_type=document.document_type,
             language=document.language,
             pages=document.pages,
+            on_batch=lambda _: _stop_if_asked(should_stop),
         )
-        return Prepared(item, document, tuple(passages))
+        return Prepared(place, item, document, tuple(passages))
 
     def _embed(
-        self, batch: Sequence[Prepared], tally: _Tally, should_stop: Callable[[], bool] | None
+        self, batch: Sequence[Prepared], tally: Tally, should_stop: Callable[[], bool] | None
     ) -> EmbeddedPassages:
         def on_batch(count: int) -> None:
             tally.embedding(count)
             _stop_if_asked(should_stop)
 
         passages = [passage for prepared in batch for passage in prepared.passages]
+        tally.begins([prepared.place for prepared in batch], len(passages))
         return embed(passages, self._encoder, self._reuse, on_batch)
 
-    def _write(self, batch: Sequence[Prepared], embedded: EmbeddedPassages, tally: _Tally) -> None:
+    def _write(self, batch: Sequence[Prepared], embedded: EmbeddedPassages, tally: Tally) -> None:
         """Write whole documents: their rows, their passages and the note of what the index now holds."""
         written: list[tuple[str, bool]] = []
         passages: list[NewPassage] = []
@@ -169,78 +183,37 @@ class Pipeline:
                 )
                 if self._after_write is not None:
                     self._after_write(connection, document_id, prepared.document)
-        tally.wrote(written, len(passages), embedded.computed)
+            if self._on_items is not None:
+                outcomes = zip(batch, written, strict=True)
+                self._on_items([_brought_in(prepared, added) for prepared, (_, added) in outcomes], connection)
+        tally.wrote(written, len(passages))
 
 
-class _Tally:
-    """Counts what happens, tells whoever watches, and makes the report. Two threads report to it."""
-
-    def __init__(self, total: int, on_progress: OnProgress | None, failures: list[IngestFailure]) -> None:
-        self._total, self._on_progress, self._failures = total, on_progress, failures
-        self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
-        self._ids: list[str] = []
-        self._lock = threading.Lock()
-
-    def settled(self, prepared: Prepared) -> None:
-        """An item that needs no embedding: unchanged or unreadable."""
-        with self._lock:
-            if prepared.error is not None:
-                self._failures.append(IngestFailure(prepared.item.path or prepared.item.key, prepared.error))
-            else:
-                self._unchanged += 1
-                self._ids.append(prepared.known_id or "")
-        self._tell(prepared.item.key)
-
-    def embedding(self, count: int) -> None:
-        """``count`` more passages went through the model."""
-        self._embedded += count
-        self._tell(f"{self._embedded:,} passages embedded")
-
-    def wrote(self, written: list[tuple[str, bool]], passages: int, computed: int) -> None:
-        """Documents are in the database."""
-        del computed
-        with self._lock:
-            self._added += sum(added for _, added in written)
-            self._updated += sum(not added for _, added in written)
-            self._passages += passages
-            self._ids += [document_id for document_id, _ in written]
-        self._tell(f"{self._passages:,} passages stored")
-
-    def report(self, source_id: str, seconds: float) -> IngestReport:
-        """Return the final counts."""
-        return IngestReport(
-            source_id=source_id,
-            added=self._added,
-            updated=self._updated,
-            unchanged=self._unchanged,
-            failures=tuple(self._failures),
-            passages=self._passages,
-            embedded=self._embedded,
-            seconds=seconds,
-            document_ids=tuple(self._ids),
-        )
-
-    def _tell(self, message: str) -> None:
-        if self._on_progress is not None:
-            done = self._added + self._updated + self._unchanged + len(self._failures)
-            self._on_progress(Progress(min(done, self._total), self._total, message))
+def _brought_in(prepared: Prepared, added: bool) -> ItemNews:
+    return ItemNews(prepared.place, "added" if added else "changed", len(prepared.passages))
 
 
-def _batches(prepared: Iterable[Prepared], tally: _Tally) -> Iterator[list[Prepared]]:
-    """Group documents until a batch is full; what needs no embedding is settled on the way."""
-    batch: list[Prepared] = []
+def _batches(prepared: Iterable[Prepared], tally: Tally) -> Iterator[list[Prepared]]:
+    """Group documents until a batch is full; what needs no embedding is settled on the way.
+
+    One key stands once in a batch: of two files of one name the later takes the place of the earlier, whole.
+    """
+    batch: dict[str, Prepared] = {}
     size = 0
     for item in prepared:
         if item.document is None:
-            tally.settled(item)
+            tally.settled(item.place, item.item.path or item.item.key, item.known_id, item.error)
             continue
-        batch.append(item)
+        if item.item.key in batch:
+            yield list(batch.values())
+            batch, size = {}, 0
+        batch[item.item.key] = item
         size += len(item.passages)
         if size >= BATCH:
-            yield batch
-            batch, size = [], 0
+            yield list(batch.values())
+            batch, size = {}, 0
     if batch:
-        yield batch
+        yield list(batch.values())
 
 
 def _stop_if_asked(should_stop: Callable[[], bool] | None) -> None:

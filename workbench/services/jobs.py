@@ -9,6 +9,7 @@ from typing import Any
 
 from workbench.errors import Conflict, InvalidInput, choices
 from workbench.services.corpus import Corpus
+from workbench.storage.job_files import FileTally, JobFile
 from workbench.storage.jobs import FINISHED, Job, Jobs, LogLine
 from workbench.storage.queue import Queue
 from workbench.types import Progress
@@ -16,6 +17,7 @@ from workbench.types import Progress
 OnProgress = Callable[[Progress], None]
 KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise")
 STATUSES = ("queued", "running", *FINISHED)
+FILES = 200  # files of a job that are listed at once
 LOOK = 0.2  # seconds between two looks at a job that somebody waits for
 
 
@@ -39,8 +41,11 @@ class JobService:
         folder: str | None = None,
         tags: Sequence[str] = (),
         index: str | None = None,
+        title: str | None = None,
     ) -> Job:
         """Ingest in the background: ``paths`` as the worker's machine sees them, or uploads as (name, bytes).
+
+        ``title`` is what people see of it.
 
         Raises:
             InvalidInput: nothing was given, or none of the paths exists here.
@@ -51,21 +56,34 @@ class JobService:
         if given and not any(Path(path).exists() for path in given):
             raise InvalidInput(f"There is no such file or folder: {choices(given)}.")
         count = len(given) + len(files)
-        title = f"Ingest {Path(given[0]).name if given else files[0][0]}" + (f" and {count - 1} more" * (count > 1))
+        first = Path(given[0]).name if given else files[0][0]
+        title = title or f"Ingest {first}" + (f" and {count - 1} more" * (count > 1))
         parameters = {"paths": given, "source": source, "project": project, "folder": folder, "tags": list(tags)}
-        return self.enqueue("ingest", title, parameters | {"index": index}, files=files)
+        source_id = self._corpus.sources.find(source).id if source and source.startswith("src_") else None
+        return self.enqueue("ingest", title, parameters | {"index": index}, files=files, source_id=source_id)
 
     def enqueue_index_build(self, name: str) -> Job:
-        """Bring an index up to date in the background. Raises NotFound."""
+        """Bring an index up to date in the background. Raises NotFound, or Conflict while that goes on already."""
         index = self._corpus.index(name)
+        going_on = self.building().get(index.name)
+        if going_on is not None:
+            raise Conflict(f"The index {index.name!r} is being built already, by job {going_on.id}.")
         return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
 
     def enqueue(
-        self, kind: str, title: str, parameters: Mapping[str, Any], files: Sequence[tuple[str, bytes]] = ()
+        self,
+        kind: str,
+        title: str,
+        parameters: Mapping[str, Any],
+        files: Sequence[tuple[str, bytes]] = (),
+        source_id: str | None = None,
     ) -> Job:
-        """Put a job of any kind into the queue; what runs the kind reads the parameters."""
+        """Put a job of any kind into the queue; what runs the kind reads the parameters.
+
+        ``source_id`` is the source it belongs to, with which it is deleted.
+        """
         with self.table.transaction() as connection:
-            job_id = self.table.create(connection, kind, title, parameters, files=files)
+            job_id = self.table.create(connection, kind, title, parameters, files=files, source_id=source_id)
         return self.table.get(job_id)
 
     # --- watching ---------------------------------------------------------------------------------------------------
@@ -85,6 +103,22 @@ class JobService:
                 raise InvalidInput(f"{name} cannot be {value!r}; use one of {choices(valid)}.")
         source_id = self._corpus.sources.find(source).id if source else None
         return self.table.list(kind=kind, status=status, source_id=source_id, limit=limit, offset=offset)
+
+    def building(self) -> dict[str, Job]:
+        """Return the unfinished jobs that build indexes, by the index."""
+        return {str(job.parameters["index"]): job for job in self.table.unfinished("index_build")}
+
+    def in_view(self) -> list[Job]:
+        """Return work that goes on, and ingests and index builds of the last day until they are put away."""
+        return self.table.in_view()
+
+    def files(self, job_id: str, *, limit: int = FILES) -> list[JobFile]:
+        """Return the files of an ingest in order; of more than ``limit`` the failed, those under way and the latest."""
+        return self.table.files.list(job_id, limit)
+
+    def tally(self, job_id: str) -> FileTally:
+        """Return how many files of an ingest are in each state, and what share of the whole that is."""
+        return self.table.files.tally(job_id)
 
     def get(self, job_id: str) -> Job:
         """Return a job. Raises NotFound."""
@@ -125,6 +159,10 @@ class JobService:
             raise Conflict(f"Job {job_id} is {job.status}; it goes on by itself.")
         self.table.log(job_id, "Asked to go on.")
         return self.table.get(job_id)
+
+    def put_away(self, job_id: str) -> None:
+        """Take work that has ended out of view, for everyone; its record stays."""
+        self.table.put_away(job_id)
 
     def delete(self, job_id: str) -> Job:
         """Forget a finished job and its log. Raises NotFound, or Conflict while it runs."""

@@ -13,6 +13,7 @@ from workbench.types import SOURCE_TYPES, Document, IngestReport, Progress, Sour
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.tally import OnItems
     from workbench.storage.rows import StoredPassage
 
 OnProgress = Callable[[Progress], None]
@@ -80,10 +81,12 @@ class KnowledgeService:
         on_progress: OnProgress | None = None,
         should_stop: Callable[[], bool] | None = None,
         after_write: Callable[[Any, str, Any], None] | None = None,
+        on_items: OnItems | None = None,
     ) -> IngestReport:
         """Bring uploads, pages or texts into an existing source.
 
-        ``after_write(connection, document id, document)`` runs in the transaction that writes a document.
+        ``after_write(connection, document id, document)`` runs in the transaction that writes a document;
+        ``on_items(news, connection)`` is told what becomes of each item, in that transaction where there is one.
         """
         from workbench.ingestion.citing import citation_writer
         from workbench.ingestion.pipeline import Pipeline
@@ -105,6 +108,7 @@ class KnowledgeService:
             corpus.encoder_of(chosen),
             reuse=corpus.stores_of_model(chosen.embedding_model, but=chosen.name),
             after_write=written,
+            on_items=on_items,
         )
         return pipeline.ingest(source_id, items, failures=failures, on_progress=on_progress, should_stop=should_stop)
 

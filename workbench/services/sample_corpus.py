@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.errors import NotFound
+from workbench.ingestion.readers import discover
 from workbench.sample import articles_dir
 from workbench.services.knowledge import KnowledgeService, OnProgress
 from workbench.types import IngestReport
 
 SAMPLE_TITLE = "Sample: retrieval and RAG"
 SAMPLE_TAGS = ("sample",)
+
+
+def sample_files() -> list[tuple[str, bytes]]:
+    """Return the sample's articles as uploads (name, bytes), named as ``load_sample`` names them."""
+    root = articles_dir()
+    return [(path.relative_to(root).as_posix(), path.read_bytes()) for path in discover([root])]
 
 
 def load_sample(

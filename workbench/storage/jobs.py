@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 from workbench.errors import NotFound
 from workbench.storage.database import Database, clean, translated
 from workbench.storage.ids import new_id
+from workbench.storage.job_files import JobFiles
 from workbench.storage.queue import Queue
 from workbench.storage.statements import statement
 from workbench.types import Progress, Value
@@ -24,7 +25,10 @@ _HINT = "List the jobs to see the valid ids."
 
 @dataclass(frozen=True, slots=True)
 class Job(Value):
-    """One piece of long work; ``done`` of ``total`` counts in the unit of its kind (pages, documents), 0: unknown."""
+    """One piece of long work; ``done`` of ``total`` counts in the unit of its kind (pages, documents), 0: unknown.
+
+    ``part`` is how far what is under way now is (0..1), ``taken_at`` when the present worker took the job.
+    """
 
     id: str
     kind: str
@@ -44,6 +48,9 @@ class Job(Value):
     started_at: datetime | None = None
     completed_at: datetime | None = None
     updated_at: datetime | None = None
+    part: float = 0.0
+    taken_at: datetime | None = None
+    put_away: bool = False
 
     @property
     def is_finished(self) -> bool:
@@ -62,10 +69,11 @@ class LogLine(Value):
 
 
 class Jobs:
-    """The tables ``jobs``, ``job_log`` and ``job_files``; a job and its place in the queue are one transaction."""
+    """The tables ``jobs`` and ``job_log``; a job, its files and its place in the queue are one transaction."""
 
     def __init__(self, database: Database, queue: Queue) -> None:
         self._database, self._queue = database, queue
+        self.files = JobFiles(database)
 
     def create(
         self,
@@ -81,9 +89,7 @@ class Jobs:
         job_id = new_id("job")
         values = {"id": job_id, "kind": kind, "title": title, "source_id": source_id}
         connection.execute(statement("job_insert"), clean(values) | {"parameters": Jsonb(clean(dict(parameters)))})
-        for position, (name, data) in enumerate(files):
-            file = {"job_id": job_id, "position": position, "name": clean(name), "bytes": data}
-            connection.execute(statement("job_file_add"), file)
+        self.files.add(connection, job_id, files)
         self._queue.defer(connection, job_id)
         return job_id
 
@@ -111,6 +117,18 @@ class Jobs:
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
         return [Job(**row) for row in self._database.rows(statement("job_list"), parameters)]
 
+    def unfinished(self, kind: str) -> list[Job]:
+        """Return the jobs of a kind that wait or run, oldest first."""
+        return [Job(**row) for row in self._database.rows(statement("job_unfinished"), {"kind": kind})]
+
+    def in_view(self) -> list[Job]:
+        """Return work that goes on, and ingests and index builds of the last day until they are put away."""
+        return [Job(**row) for row in self._database.rows(statement("job_in_view"))]
+
+    def put_away(self, job_id: str) -> None:
+        """Take work that has ended out of view; its record stays."""
+        self._database.rows(statement("job_put_away"), {"id": job_id})
+
     def requeue(self, job_id: str) -> bool:
         """Let a finished job wait for a worker again; False when it has not finished."""
         with self._database.transaction() as connection:
@@ -127,6 +145,7 @@ class Jobs:
     def progress(self, job_id: str, progress: Progress) -> None:
         """Note how far a job is."""
         values = {"id": job_id, "done": progress.done, "total": progress.total, "message": progress.message}
+        values["part"] = progress.part
         self._database.rows(statement("job_progress"), values)
 
     def finish(
@@ -169,22 +188,6 @@ class Jobs:
         """Return the last lines of a job's log that come after a line's id, oldest first."""
         parameters = {"job_id": job_id, "after": after, "limit": limit}
         return [LogLine(**row) for row in self._database.rows(statement("job_log_list"), parameters)]
-
-    def file_names(self, job_id: str) -> list[tuple[int, str]]:
-        """Return (position, name) of a job's uploads."""
-        rows = self._database.rows(statement("job_file_names"), {"job_id": job_id})
-        return [(row["position"], row["name"]) for row in rows]
-
-    def file(self, job_id: str, position: int) -> bytes:
-        """Return one upload. Raises NotFound."""
-        row = self._database.row(statement("job_file_bytes"), {"job_id": job_id, "position": position})
-        if row is None:
-            raise NotFound("upload", f"{job_id}/{position}")
-        return bytes(row["bytes"])
-
-    def drop_files(self, job_id: str) -> None:
-        """Forget a job's uploads once they have arrived."""
-        self._database.rows(statement("job_files_delete"), {"job_id": job_id})
 
     @contextmanager
     def held(self, job_id: str) -> Iterator[bool]:

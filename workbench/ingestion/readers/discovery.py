@@ -56,6 +56,13 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     return Discovery(tuple(files.values()), tuple(skipped))
 
 
+def wanted(relative: str) -> bool:
+    """Tell of a file in an uploaded folder, by its path there, whether ``discover`` would have read it."""
+    *folders, name = relative.split("/")
+    hidden = any(part.startswith(".") for part in (*folders, name))
+    return not hidden and not SKIPPED_FOLDERS.intersection(folders) and reader_for(name) is not None
+
+
 def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> Iterator[Path]:
     real = folder.resolve()
     if real in parents:

@@ -10,19 +10,30 @@ SELECT * FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(stat
   AND (%(source_id)s::text IS NULL OR source_id = %(source_id)s)
 ORDER BY created_at DESC, id LIMIT %(limit)s OFFSET %(offset)s
 
+-- job_unfinished: jobs of a kind that wait or run, oldest first
+SELECT * FROM jobs WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
+
+-- job_in_view: what people want to see: work that goes on, and documents and indexes that came in until they put them away
+SELECT * FROM jobs WHERE status IN ('queued', 'running')
+  OR (NOT put_away AND kind IN ('ingest', 'index_build') AND completed_at > now() - interval '1 day')
+ORDER BY created_at, id LIMIT 50
+
+-- job_put_away: seen; only work that has ended
+UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
+
 -- job_requeue: a finished job waits for a worker again
-UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, completed_at = NULL, attempts = 0,
+UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, completed_at = NULL, attempts = 0, put_away = false,
     message = 'Waiting for a worker.', updated_at = now()
 WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id
 
 -- job_begin: a worker takes the job, unless it is over; it may take it from a worker that died
 UPDATE jobs SET status = 'running', worker = %(worker)s, attempts = attempts + 1, started_at = coalesce(started_at, now()),
-    message = 'Started.', updated_at = now()
+    taken_at = now(), part = 0, message = 'Started.', updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 
 -- job_progress: how far it is; going forward clears the count of attempts
 UPDATE jobs SET attempts = CASE WHEN done IS DISTINCT FROM %(done)s THEN 1 ELSE attempts END, done = %(done)s, total = %(total)s,
-    message = %(message)s, updated_at = now() WHERE id = %(id)s
+    part = %(part)s, message = %(message)s, updated_at = now() WHERE id = %(id)s
 
 -- job_got_on: a step is done that will not have to be done again: whatever killed workers before, it was not this
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
@@ -53,15 +64,3 @@ INSERT INTO job_log (job_id, level, message) SELECT id, %(level)s, %(message)s F
 -- job_log_list: a job's log after a line, oldest first
 SELECT id, at, level, message FROM (
     SELECT * FROM job_log WHERE job_id = %(job_id)s AND id > %(after)s ORDER BY id DESC LIMIT %(limit)s) AS latest ORDER BY id
-
--- job_file_add: an upload on its way to a worker
-INSERT INTO job_files (job_id, position, name, bytes) VALUES (%(job_id)s, %(position)s, %(name)s, %(bytes)s)
-
--- job_file_names: the uploads of a job in order
-SELECT position, name FROM job_files WHERE job_id = %(job_id)s ORDER BY position
-
--- job_file_bytes: one upload
-SELECT bytes FROM job_files WHERE job_id = %(job_id)s AND position = %(position)s
-
--- job_files_delete: uploads that have arrived
-DELETE FROM job_files WHERE job_id = %(job_id)s

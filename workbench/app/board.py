@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import streamlit as st
 
 from workbench.app.assets import component
 from workbench.app.board_data import board_data
 from workbench.app.judging import Judging, read_marks
+from workbench.app.promoting import Serving, promote, serving_columns
 from workbench.app.reader import open_document
 from workbench.errors import WorkbenchError
-from workbench.types import Comparison
+from workbench.types import Comparison, Scope
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
 
 _MARKED = "marks_kept"  # the number of the last mark of this session that was written down
 _FAILED = "marks_failed"
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a comparison was asked with: what a promotion would make the default."""
+
+    scope: Scope
+    index: str | None
+    parameters: Mapping[str, Any]
+
+
 @st.fragment
-def board(comparison: Comparison, judging: Judging | None) -> None:
+def board(
+    workbench: Workbench, comparison: Comparison, asking: Asking, serving: Serving, judging: Judging | None
+) -> None:
     """Show the columns; judging draws only this part of the page anew."""
     if _FAILED in st.session_state:
         st.toast(st.session_state.pop(_FAILED))
@@ -29,13 +48,31 @@ def board(comparison: Comparison, judging: Judging | None) -> None:
             "kept": st.session_state.get(_MARKED, 0),
         }
 
+    columns = serving_columns(serving, comparison, asking.parameters)
+    data["serving"] = {"columns": columns, "reason": serving.reason}
+
     def keep() -> None:
         _keep(comparison, judging)
 
-    result = component("board")(key="board", data=data, on_open_change=_nothing, on_marks_change=keep)
+    result = component("board")(
+        key="board", data=data, on_open_change=_nothing, on_marks_change=keep, on_promote_change=_nothing
+    )
     if result.open:
         open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
         st.rerun()
+    if result.promote and result.promote not in columns:
+        _promote(workbench, comparison, asking, str(result.promote))
+
+
+def _promote(workbench: Workbench, comparison: Comparison, asking: Asking, name: str) -> None:
+    if name not in comparison.strategies:
+        return
+    try:
+        st.toast(promote(workbench, asking.scope, name, asking.index, asking.parameters))
+    except WorkbenchError as error:
+        st.toast(str(error))
+        return
+    st.rerun()
 
 
 def _grades(judging: Judging) -> dict[str, int]:

@@ -17,7 +17,7 @@ _LEG_UNITS = {"vector": "cosine", "keyword": "BM25", "late": "MaxSim"}
 
 
 def board_data(comparison: Comparison) -> dict[str, Any]:
-    """Return columns of hits and how far they agree; ``judging`` is None until a page turns it on."""
+    """Return columns of hits and how far they agree; ``judging`` and ``serving`` are a page's to fill in."""
     ranks = {
         name: {passage.passage_id: passage.rank for passage in result} for name, result in comparison.strategies.items()
     }
@@ -26,6 +26,7 @@ def board_data(comparison: Comparison) -> dict[str, Any]:
         "columns": columns,
         "agreement": _agreement(comparison),
         "judging": None,
+        "serving": None,
         "slowest": max((column["total"] for column in columns), default=0.0),
     }
 

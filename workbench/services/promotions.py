@@ -44,7 +44,7 @@ class PromotionService:
         chosen = self._corpus.index(index)
         if chosen.status != "ready":
             raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it before it serves.")
-        key = self._key(scope)
+        key = self.key(scope)
         self._search.check_usable(strategy)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 
@@ -54,7 +54,7 @@ class PromotionService:
         Raises:
             Conflict: the scope has no promotion.
         """
-        key = self._key(scope)
+        key = self.key(scope)
         if not self._corpus.promotions.undo(key):
             raise Conflict(f"Nothing is promoted for {key!r}, so there is nothing to undo.")
         return self.serving(scope)
@@ -69,15 +69,14 @@ class PromotionService:
 
     def history(self, scope: Scope | None = None) -> list[Promotion]:
         """Return all versions of a scope, newest first; of every scope where none is given."""
-        return self._corpus.promotions.list(None if scope is None else [self._key(scope)])
+        return self._corpus.promotions.list(None if scope is None else [self.key(scope)])
 
-    @property
-    def built_in(self) -> str:
-        """The strategy that serves where nothing is promoted."""
-        return DEFAULT_STRATEGY
+    def key(self, scope: Scope | None) -> str:
+        """Return the one key that a scope's own promotions have: "everywhere", "project:ID", "folder:ID", "source:ID".
 
-    def _key(self, scope: Scope | None) -> str:
-        """Return the one key that a scope stands for."""
+        Raises:
+            ScopeError: the scope has none, or names what does not exist.
+        """
         scope = scope or Scope()
         plain = Scope(kind=scope.kind, project=scope.project, folder=scope.folder, sources=scope.sources)
         if scope != plain or scope.kind == "global" or (scope.sources is not None and len(scope.sources) != 1):
@@ -90,3 +89,8 @@ class PromotionService:
         if scope.folder:
             return f"folder:{resolved.folder_id}"
         return f"project:{resolved.project_id}" if scope.project else EVERYWHERE
+
+    @property
+    def built_in(self) -> str:
+        """The strategy that serves where nothing is promoted."""
+        return DEFAULT_STRATEGY

@@ -8,10 +8,11 @@ import streamlit as st
 
 from workbench.app import address
 from workbench.app.asking import Asked, ask, forget
-from workbench.app.board import board
+from workbench.app.board import Asking, board
 from workbench.app.engine import ENGINE
 from workbench.app.judge_control import judge_control
 from workbench.app.judging import Judging
+from workbench.app.promoting import serving_in, serving_line
 from workbench.app.reader import reader
 from workbench.app.sample_questions import sample_questions
 from workbench.app.scope_bar import current_index, current_scope
@@ -77,18 +78,20 @@ def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], j
         failed(error, retry=forget)
         return
     if asked.settled.is_set():
-        _board(asked.answer, judging)
+        _board(workbench, asked.answer, Asking(scope, index, parameters), judging)
         why_panel(workbench, asked.answer, {"limit": limit, "scope": scope, "index": index, "parameters": parameters})
     else:
         _slow(asked, len(strategies))
 
 
-def _board(comparison: Comparison, judging: Judging | None) -> None:
+def _board(workbench: Workbench, comparison: Comparison, asking: Asking, judging: Judging | None) -> None:
     if not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
         message("Nothing found", *notes, "Ask in other words, or widen the scope above.")
         return
-    board(comparison, judging)
+    serving = serving_in(workbench, asking.scope)
+    serving_line(workbench, serving, asking.scope)
+    board(workbench, comparison, asking, serving, judging)
 
 
 def _slow(asked: Asked, columns: int) -> None:

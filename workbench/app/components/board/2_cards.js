@@ -5,7 +5,7 @@ function head(column, slowest) {
     bar.append(make("i", { class: `s${Math.min(place, 6)}`, style: `width:${(100 * stage.ms) / total}%`, title: `${stage.name} ${ms(stage.ms)}` }));
   });
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
-    make("div", { class: "name" }, shape(column), make("h2", {}, column.title), make("span", { class: "time mono" }, ms(column.total))),
+    make("div", { class: "name" }, shape(column), make("h2", {}, column.title), make("span", { class: "serving", "data-column": column.name }), make("span", { class: "time mono" }, ms(column.total))),
     bar,
     make("p", { class: "tally", hidden: true }),
     ...column.notes.map((note) => make("p", { class: "note" }, note)));

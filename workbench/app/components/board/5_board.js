@@ -63,6 +63,8 @@ function listen(root) {
     root.send("open", { document: hit.document, start: hit.start, end: hit.end });
   };
   root.addEventListener("click", (event) => {
+    const promoted = event.target.closest(".promote");
+    if (promoted) root.send("promote", promoted.closest(".serving").dataset.column);
     const item = event.target.closest(".card");
     if (!item) return;
     const grade = event.target.closest(".grade");
@@ -94,7 +96,7 @@ function listen(root) {
 }
 
 // What changes while one works with the board is painted onto it; only other hits, or another order, draw it anew.
-function lasting({ judging, ...data }) {
+function lasting({ judging, serving, ...data }) {
   return JSON.stringify([data, judging && [judging.about, judging.title]]);
 }
 
@@ -116,4 +118,5 @@ export default function (component) {
     draw(root, data);
   }
   paintGrades(root);
+  paintServing(root);
 }

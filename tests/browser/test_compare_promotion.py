@@ -1,0 +1,50 @@
+"""Promoting a strategy where it is compared: shown, used by every search of the scope, and undone in one click."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from workbench import Scope
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def port(filled, folder):
+    """A project of its own, so that no other test's searches change."""
+    project = filled.projects.create("Port <b>")
+    files = folder({"locks.md": "# Locks\n\nThe lock keeper opens the gate at high water."})
+    filled.ingest(files, source="Locks", project=project.id, on_progress=lambda progress: None)
+    yield project
+    filled.projects.delete(project.id)
+
+
+def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, filled, port, keep):
+    scope = Scope(project=port.id)
+    page = goto(f"/?q=lock keeper&project={port.id}&s=keyword&s=hybrid&s=rerank&set=hybrid.fusion%3Drrf")
+    line = page.locator(".wb-serving")
+    expect(line).to_have_text("Rerank serves searches that name no strategy: the built-in default.")
+    page.get_by_role("button", name="Promote Hybrid").dblclick()
+    expect(line).to_have_text(re.compile(r"Hybrid serves the project Port <b> · since .+ · version 1 · fusion rrf"))
+    expect(page.locator(".head", has_text="Hybrid").locator(".badge")).to_have_text("serves")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    keep("promoted-1440-light")
+    served = filled.search("lock", scope=scope)
+    assert (served.strategy, len(filled.promotions.history(scope))) == ("hybrid", 1)
+    page.get_by_role("button", name="Promote Keyword").click()
+    expect(line).to_have_text(re.compile("Keyword serves the project .+ version 2"))
+    page.get_by_role("button", name="Undo").click()
+    expect(line).to_have_text(re.compile("Hybrid serves the project .+ version 1"))
+    assert filled.search("lock", scope=scope).strategy == "hybrid"
+    page.get_by_role("button", name="Undo").click()
+    expect(line).to_contain_text("built-in default")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    assert filled.search("lock", scope=scope).strategy == "rerank"
+
+
+def test_a_scope_that_can_have_no_promotion_says_why(goto):
+    page = goto("/?q=gauge&tag=sea&s=keyword")
+    button = page.get_by_role("button", name="Promote Keyword")
+    expect(button).to_be_disabled()
+    expect(button).to_have_attribute("title", re.compile("everywhere, for a project, a folder or one source"))

@@ -1,5 +1,7 @@
 """What the board is told of a comparison."""
 
+from dataclasses import replace
+
 import pytest
 
 from workbench.app.board_data import board_data
@@ -55,3 +57,40 @@ def test_judging_is_off_until_a_page_turns_it_on_and_goes_by_the_place_in_the_do
     data = board_data(compared(vector=result("vector", "a")))
     assert data["judging"] is None
     assert data["columns"][0]["hits"][0]["key"] == "doc_a:10-25"
+
+
+def test_hits_of_two_indexes_are_joined_where_they_are_half_the_same_text():
+    whole = SearchResult(
+        "tide",
+        "vector",
+        ResolvedScope(),
+        False,
+        (),
+        {"total": 1.0},
+        (spanned("w", 0, 100), spanned("v", 100, 200)),
+        "a",
+    )
+    pieces = SearchResult(
+        "tide",
+        "vector",
+        ResolvedScope(),
+        False,
+        (),
+        {"total": 1.0},
+        (spanned("p", 120, 160), spanned("q", 90, 120)),
+        "b",
+    )
+    data = board_data(Comparison("tide", {"vector@a": whole, "vector@b": pieces}, {"jaccard": {}, "rbo": {}}))
+    first, second = ([hit["id"] for hit in column["hits"]] for column in data["columns"])
+    assert first == ["w", "v"]
+    assert second == ["v", "v"]  # 40 of 40 characters, and 20 of 30
+    assert [hit["others"][0]["rank"] for hit in data["columns"][0]["hits"]] == [None, 1]
+    assert [(column["title"], column["letter"]) for column in data["columns"]] == [
+        ("Vector on a", "A"),
+        ("Vector on b", "B"),
+    ]
+    assert data["by_document"]
+
+
+def spanned(key, start, end):
+    return replace(passage(1, key), document_id="doc", start=start, end=end)

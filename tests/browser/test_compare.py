@@ -52,6 +52,32 @@ def test_keys_alone_ask_move_explain_and_open(goto, keep):
     expect(page).not_to_have_url(re.compile("doc="))
 
 
+def test_one_strategy_stands_side_by_side_on_two_indexes(goto, filled, keep):
+    filled.indexes.create("by_sentence", chunker="sentence")
+    filled.indexes.build("by_sentence")
+    page = goto(f"/?q={QUESTION}&s=hybrid")
+    page.get_by_role("button", name="Settings").click()
+    choice = page.get_by_role("combobox", name="Side by side on indexes")
+    for name in ("main", "by_sentence"):
+        choice.fill(name)
+        choice.press("Enter")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile(r"on=main&on=by_sentence"))
+    expect(page.get_by_role("heading", name="Hybrid")).to_have_text(["Hybrid A main", "Hybrid B by_sentence"])
+    first = page.locator("ol.column").nth(0).locator(".card").first
+    first.hover()
+    expect(page.locator("ol.column").nth(1).locator(".card.lit").first).to_contain_text("Tide gauge")
+    expect(page.get_by_role("table", name="Same documents")).to_be_visible()
+    page.locator("ol.column").nth(1).locator(".title").first.click()
+    expect(page).to_have_url(re.compile("cut=by_sentence"))
+    expect(page.locator(".reader .found").first).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Keyword").click()
+    expect(page.locator(".head")).to_have_count(4)
+    keep("two-indexes-1440-light")
+    filled.indexes.delete("by_sentence")
+
+
 def test_a_hit_opens_its_document_at_the_passage(goto, keep):
     page = goto("/?q=calibrate the float")
     page.locator("ol.column").nth(1).locator(".title").first.click()

@@ -64,6 +64,17 @@ def test_indexes_are_compared_like_strategies(animals: Callable[..., Ran]) -> No
     assert "There is no strategy 'x'" in animals("compare", "cats", "--strategies", "x@main").err
 
 
+def test_every_strategy_is_asked_on_every_index_that_is_named(animals: Callable[..., Ran]) -> None:
+    animals("indexes", "create", "second", "--chunker", "sentence", "--build")
+    asked = ("compare", "cats", "--strategies", "keyword,hybrid", "--set", "hybrid.fusion=rrf", "--json")
+    ran = animals(*asked, "--indexes", "main, second")
+    found = {name: (result["strategy"], result["index"]) for name, result in ran.json["strategies"].items()}
+    pairs = [(strategy, index) for strategy in ("keyword", "hybrid") for index in ("main", "second")]
+    assert found == {f"{strategy}@{index}": (strategy, index) for strategy, index in pairs}
+    assert "drop one of them" in animals("compare", "cats", "--strategies", "hybrid@main", "--indexes", "main").err
+    assert "not allowed with" in animals(*asked, "--index", "main", "--indexes", "second").err
+
+
 def test_a_promoted_strategy_serves_until_it_is_undone(animals: Callable[..., Ran]) -> None:
     promoted = animals("strategies", "promote", "hybrid@main", "--set", "fusion=rrf", "--note", "won", "--json")
     assert json.loads(promoted.out)["parameters"]["fusion"] == "rrf"

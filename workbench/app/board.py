@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from workbench.app import address
 from workbench.app.assets import component
 from workbench.app.board_data import board_data
 from workbench.app.judging import Judging, read_marks
@@ -58,6 +59,7 @@ def board(
         key="board", data=data, on_open_change=_nothing, on_marks_change=keep, on_promote_change=_nothing
     )
     if result.open:
+        address.put(cut=result.open["cut"])
         open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
         st.rerun()
     if result.promote and result.promote not in columns:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any
 
 from workbench.app.excerpt import excerpt, plain, stems_of
+from workbench.app.joining import Joins, joins
 from workbench.app.judging import place_key
 from workbench.app.looks import look
 from workbench.retrieval.strategies import STRATEGIES
@@ -18,12 +20,21 @@ _LEG_UNITS = {"vector": "cosine", "keyword": "BM25", "late": "MaxSim"}
 
 def board_data(comparison: Comparison) -> dict[str, Any]:
     """Return columns of hits and how far they agree; ``judging`` and ``serving`` are a page's to fill in."""
-    ranks = {
-        name: {passage.passage_id: passage.rank for passage in result} for name, result in comparison.strategies.items()
-    }
-    columns = [_column(comparison, name, result, ranks) for name, result in comparison.strategies.items()]
+    joined = joins(comparison)
+    ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
+    for name, result in comparison.strategies.items():
+        for passage in result:
+            ranks[name].setdefault(joined[name, passage.passage_id], passage.rank)
+    letters = index_letters(comparison)
+    columns = [_column(comparison, name, result, ranks, joined) for name, result in comparison.strategies.items()]
+    for column in columns:
+        column["letter"] = letters.get(column["index"], "")
+        for hit in column["hits"]:
+            for other in hit["others"]:
+                other["letter"] = letters.get(comparison.strategies[other["name"]].index, "")
     return {
         "columns": columns,
+        "by_document": bool(letters),  # how far the columns agree, then
         "agreement": _agreement(comparison),
         "judging": None,
         "serving": None,
@@ -32,20 +43,24 @@ def board_data(comparison: Comparison) -> dict[str, Any]:
 
 
 def _column(
-    comparison: Comparison, name: str, result: SearchResult, ranks: Mapping[str, Mapping[str, int]]
+    comparison: Comparison, name: str, result: SearchResult, ranks: Mapping[str, Mapping[str, int]], joined: Joins
 ) -> dict[str, Any]:
-    seen = look(name)
+    strategy, _, own_index = name.partition("@")
+    seen = look(strategy)
     return {
         "name": name,
         "title": title_of(name),
-        "summary": STRATEGIES[name].summary if name in STRATEGIES else "",
+        "strategy": title_of(strategy),
+        "index": result.index,
+        "cut": own_index,
+        "summary": STRATEGIES[strategy].summary if strategy in STRATEGIES else "",
         "hue": seen.hue,
         "shape": seen.shape,
         "dash": seen.dash,
         "total": round(result.timings_ms.get("total", 0.0), 1),
         "stages": _stages(result),
         "notes": [*result.degraded, *result.scope.notes],
-        "hits": [_hit(comparison.query, passage, name, ranks) for passage in result],
+        "hits": [_hit(comparison.query, passage, joined[name, passage.passage_id], name, ranks) for passage in result],
     }
 
 
@@ -58,12 +73,14 @@ def _stages(result: SearchResult) -> list[dict[str, Any]]:
     return [*stages, {"name": "other", "ms": round(max(0.0, rest), 2)}]
 
 
-def _hit(query: str, passage: Passage, name: str, ranks: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+def _hit(
+    query: str, passage: Passage, joined: str, name: str, ranks: Mapping[str, Mapping[str, int]]
+) -> dict[str, Any]:
     language = str(passage.metadata.get("language", "english"))
     headings = [str(heading) for heading in passage.metadata.get("heading_path", ())]
     text = plain(passage.text, [passage.document_title, *headings])
     return {
-        "id": passage.passage_id,
+        "id": joined,
         "key": place_key(passage),
         "document": passage.document_id,
         "start": passage.start,
@@ -75,19 +92,19 @@ def _hit(query: str, passage: Passage, name: str, ranks: Mapping[str, Mapping[st
         "place": place_of(passage, headings) or passage.path or passage.url or "",
         "path": passage.path or passage.url or "",
         "text": excerpt(text, stems_of(query, language), language),
-        "others": [_other(passage, other, ranks[other]) for other in ranks if other != name],
+        "others": [_other(passage, joined, other, ranks[other]) for other in ranks if other != name],
         "legs": [_leg(leg, value) for leg, value in passage.attribution.items()],
     }
 
 
-def _other(passage: Passage, other: str, found: Mapping[str, int]) -> dict[str, Any]:
-    """Say where another column has the passage; ``moved`` is its rank there against here, positive = better there."""
-    rank = found.get(passage.passage_id)
+def _other(passage: Passage, joined: str, other: str, found: Mapping[str, int]) -> dict[str, Any]:
+    """Say where another column has the same text; ``moved`` is its rank there against here, positive = better there."""
+    rank, seen = found.get(joined), look(other.partition("@")[0])
     return {
         "name": other,
         "title": title_of(other),
-        "hue": look(other).hue,
-        "shape": look(other).shape,
+        "hue": seen.hue,
+        "shape": seen.shape,
         "rank": rank,
         "moved": None if rank is None else passage.rank - rank,
     }
@@ -116,6 +133,14 @@ def place_of(passage: Passage, headings: Sequence[str]) -> str:
     return " › ".join([*path, *([f"p. {page}"] if page else [])])
 
 
-def title_of(strategy: str) -> str:
-    """Return a strategy's name for people."""
-    return STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
+def index_letters(comparison: Comparison) -> dict[str, str]:
+    """Return index -> A, B, C, D where the columns search several; nothing where it is one."""
+    names = list(dict.fromkeys(result.index for result in comparison.strategies.values()))
+    return dict(zip(names, ascii_uppercase, strict=False)) if len(names) > 1 else {}
+
+
+def title_of(name: str) -> str:
+    """Return the name for people of a strategy, or of "strategy@index"."""
+    strategy, _, index = name.partition("@")
+    title = STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
+    return f"{title} on {index}" if index else title

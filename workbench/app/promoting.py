@@ -1,4 +1,4 @@
-"""Promotion where strategies are compared: what serves the scope that is searched, and one click to change or undo it."""
+"""Promotion where strategies are compared: what serves the scope, and one click to change or undo it."""
 
 from __future__ import annotations
 

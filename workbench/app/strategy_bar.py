@@ -19,9 +19,24 @@ MOST = 4
 LIMITS = (5, 10, 20, 50)
 
 
+def chosen_indexes() -> tuple[str, ...]:
+    """Return the indexes that every strategy is asked on, side by side; none where it is the page's one index."""
+    return address.get_all("on")[:MOST]
+
+
+def room() -> int:
+    """Return how many strategies have a place, each being a column an index."""
+    return MOST // max(1, len(chosen_indexes()))
+
+
+def default_strategies() -> tuple[str, ...]:
+    """Return what is compared where the address names nothing: the last of the four when there is room for fewer."""
+    return DEFAULT[-room() :]
+
+
 def chosen_strategies() -> tuple[str, ...]:
-    """Return the strategies the address names, at most four; by default the four that show most."""
-    return address.get_all("s")[:MOST] or DEFAULT
+    """Return the strategies the address names, as many as have room; by default those that show most."""
+    return address.get_all("s")[: room()] or default_strategies()
 
 
 def chosen_limit() -> int:
@@ -41,7 +56,7 @@ def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
+def strategy_bar(with_llm: bool, with_reranker: bool, indexes: Sequence[str]) -> tuple[str, ...]:
     """Show the strategies as pills, their parameters behind a button; returns the chosen in the table's order.
 
     It is drawn into the container "strategybar", beside the page's other controls.
@@ -62,23 +77,24 @@ def strategy_bar(with_llm: bool, with_reranker: bool) -> tuple[str, ...]:
         width="stretch",
     )  # fmt: skip
     with st.popover("Settings", type="tertiary", icon=":material/tune:", key="settings_popover"):
-        _settings(chosen)
+        _settings(chosen, indexes)
     return tuple(name for name in shown if name in chosen)
 
 
 def _change() -> None:
     wanted = list(st.session_state["strategies"])
     before = chosen_strategies()
-    if len(wanted) > MOST:
-        added = [name for name in wanted if name not in before]
-        wanted = [*[name for name in wanted if name in before][: MOST - len(added)], *added]
-        st.toast(f"At most {MOST} side by side: {title_of(before[-1])} made room.")
-    address.put(s=None if set(wanted) == set(DEFAULT) else wanted)
+    if len(wanted) > room():
+        added = [name for name in wanted if name not in before][: room()]
+        wanted = [*[name for name in wanted if name in before][: room() - len(added)], *added]
+        st.toast(f"At most {MOST} columns side by side: {title_of(before[-1])} made room.")
+    address.put(s=None if set(wanted) == set(default_strategies()) else wanted)
 
 
-def _settings(chosen: Sequence[str]) -> None:
+def _settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
     st.session_state["limit"] = chosen_limit()
     st.segmented_control("Passages in a column", LIMITS, key="limit", required=True, on_change=_change_limit)
+    _index_choice(indexes)
     given = chosen_parameters(chosen)
     for name in chosen:
         if name in STRATEGIES and STRATEGIES[name].parameters:
@@ -87,6 +103,20 @@ def _settings(chosen: Sequence[str]) -> None:
                 _control(name, parameter, given.get(name, {}))
     if given:
         st.button("Back to the defaults", on_click=lambda: address.put(set=None), type="tertiary")
+
+
+def _index_choice(indexes: Sequence[str]) -> None:
+    """Offer to ask each strategy on several indexes; one index leaves nothing to choose."""
+    chosen = chosen_indexes()
+    shown = [*indexes, *(name for name in chosen if name not in indexes)]
+    if len(shown) < 2:
+        return
+    st.session_state["on_indexes"] = list(chosen)
+    st.multiselect(
+        "Side by side on indexes", shown, key="on_indexes", max_selections=MOST, placeholder="The one chosen above",
+        help="Each strategy gets a column for each of them.",
+        on_change=lambda: address.put(on=st.session_state["on_indexes"]),
+    )  # fmt: skip
 
 
 def _change_limit() -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from workbench.app.board_data import title_of
 from workbench.app.states import failed
 from workbench.errors import WorkbenchError
+from workbench.services.search import named
 from workbench.types import Comparison
 
 if TYPE_CHECKING:
@@ -56,9 +57,11 @@ def why_panel(workbench: Workbench, comparison: Comparison, asked: Mapping[str, 
 
 def _explained(workbench: Workbench, query: str, strategy: str, asked: Mapping[str, Any], **target: str | None) -> None:
     options = {name: value for name, value in asked.items() if name != "parameters"}
+    name, own_index = named(strategy, None)
+    options["index"] = own_index or options.get("index")
     try:
         why = workbench.explain(
-            query, strategy=strategy, parameters=asked.get("parameters", {}).get(strategy), **options, **target
+            query, strategy=name, parameters=asked.get("parameters", {}).get(name), **options, **target
         )
     except WorkbenchError as error:
         failed(error)

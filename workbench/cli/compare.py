@@ -12,6 +12,7 @@ from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, names_of, parameters_by_strategy
 from workbench.display import heading, movement
 from workbench.marking import excerpt
+from workbench.services.search import across
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,14 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategies", default=COMPARED, metavar="A,B,C", help="which ones, as NAME or NAME@INDEX (%(default)s)"
     )
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages each (%(default)s)")
-    parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
+    where.add_argument("--indexes", default="", metavar="A,B", help="ask every strategy on each of these, side by side")
     add_parameters(parser)
     add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Compare and print the rankings beside each other."""
-    names = names_of(arguments.strategies)
+    indexes = [name.strip() for name in arguments.indexes.split(",") if name.strip()]
+    names = across(names_of(arguments.strategies), list(dict.fromkeys(indexes)))
     parameters = parameters_by_strategy(names, arguments.set)
     scope = scope_of(arguments)
     with opened() as workbench:

@@ -68,9 +68,10 @@ def parameters_by_strategy(names: Sequence[str], given: Sequence[str]) -> dict[s
     found: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in assignments(given, "--set").items():
         strategy, dot, parameter = key.rpartition(".")
-        if dot and strategy not in found:
+        of_strategy = [strategy] if strategy in found else [name for name in names if strategy_of(name) == strategy]
+        if dot and not of_strategy:
             raise InvalidInput(f"--set {key!r} names a strategy that is not compared; use one of {choices(names)}.")
-        owners = [strategy] if dot else [name for name in names if _has(name, parameter)]
+        owners = of_strategy if dot else [name for name in names if _has(name, parameter)]
         if not owners:
             valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[strategy_of(name)].parameters)
             raise InvalidInput(f"None of the strategies has a parameter {parameter!r}; they have {choices(valid, 20)}.")

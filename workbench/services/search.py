@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.errors import ConfigurationError, InvalidInput, ModelError
+from workbench.errors import ConfigurationError, InvalidInput, ModelError, choices
 from workbench.retrieval.agreement import agreement
 from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import (
@@ -251,6 +251,22 @@ def named(strategy: str, index: str | None) -> tuple[str, str | None]:
     if at and not own:
         raise InvalidInput(f"{strategy!r} names no index; write it as {name}@INDEX.")
     return name, own if at else index
+
+
+def across(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:
+    """Return every strategy on every index as "strategy@index", a strategy's indexes side by side; as they are without.
+
+    Raises:
+        InvalidInput: a strategy names an index of its own, and others are asked for.
+    """
+    if not indexes:
+        return list(strategies)
+    for strategy in strategies:
+        if "@" in strategy:
+            raise InvalidInput(
+                f"{strategy!r} names an index, and {choices(indexes)} are asked for too; drop one of them."
+            )
+    return [f"{strategy}@{index}" for strategy in strategies for index in indexes]
 
 
 def promotion_keys(scope: ResolvedScope) -> list[str]:

@@ -17,10 +17,11 @@ from workbench.app.reader import reader
 from workbench.app.sample_questions import sample_questions
 from workbench.app.scope_bar import current_index, current_scope
 from workbench.app.states import board_skeleton, failed, message
-from workbench.app.strategy_bar import chosen_limit, chosen_parameters, strategy_bar
+from workbench.app.strategy_bar import chosen_indexes, chosen_limit, chosen_parameters, strategy_bar
 from workbench.app.why import why_panel
 from workbench.app.work import WORKS
 from workbench.errors import WorkbenchError
+from workbench.services.search import across
 from workbench.types import Comparison
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def page() -> None:
         strategies = strategy_bar(
             with_llm=bool(workbench.settings.llm_base_url),
             with_reranker=workbench.settings.reranker != BUILT_IN_RERANKER,
+            indexes=[index.name for index in workbench.indexes.list() if index.status == "ready"],
         )
         judging = judge_control(workbench, question)
     if not workbench.knowledge.count_documents():
@@ -45,7 +47,7 @@ def page() -> None:
         sample_questions(workbench)
     else:
         _answers(workbench, question, strategies, judging)
-    reader(workbench, current_index())
+    reader(workbench, address.get("cut") or current_index())
 
 
 def _question() -> str:
@@ -66,12 +68,13 @@ def _question() -> str:
 def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
     limit, scope, index = chosen_limit(), current_scope(), current_index()
     parameters = chosen_parameters(strategies)
-    key = (question, strategies, limit, scope, index, repr(parameters), ENGINE.changes)
+    columns = tuple(across(strategies, chosen_indexes()))
+    key = (question, columns, limit, scope, index, repr(parameters), ENGINE.changes)
     try:
         asked = ask(
             key,
             lambda: workbench.compare(
-                question, strategies=strategies, limit=limit, scope=scope, index=index, parameters=parameters
+                question, strategies=columns, limit=limit, scope=scope, index=index, parameters=parameters
             ),
         )
     except WorkbenchError as error:
@@ -81,7 +84,7 @@ def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], j
         _board(workbench, asked.answer, Asking(scope, index, parameters), judging)
         why_panel(workbench, asked.answer, {"limit": limit, "scope": scope, "index": index, "parameters": parameters})
     else:
-        _slow(asked, len(strategies))
+        _slow(asked, len(columns))
 
 
 def _board(workbench: Workbench, comparison: Comparison, asking: Asking, judging: Judging | None) -> None:

@@ -5,21 +5,25 @@ function head(column, slowest) {
     bar.append(make("i", { class: `s${Math.min(place, 6)}`, style: `width:${(100 * stage.ms) / total}%`, title: `${stage.name} ${ms(stage.ms)}` }));
   });
   return make("header", { class: `head hue-${column.hue}`, title: column.summary },
-    make("div", { class: "name" }, shape(column), make("h2", {}, column.title), make("span", { class: "serving", "data-column": column.name }), make("span", { class: "time mono" }, ms(column.total))),
+    make("div", { class: "name" }, shape(column), make("h2", {}, column.strategy, column.letter ? [" ", make("span", { class: "index" }, `${column.letter} `, column.index)] : null), make("span", { class: "serving", "data-column": column.name }), make("span", { class: "time mono" }, ms(column.total))),
     bar,
     make("p", { class: "tally", hidden: true }),
     ...column.notes.map((note) => make("p", { class: "note" }, note)));
 }
 
+function letterOf(column) {
+  return column.letter ? make("span", { class: "letter", "aria-hidden": "true" }, column.letter) : null;
+}
+
 function moved(other) {
   if (other.rank === null) {
-    return make("span", { class: "move gone" }, shape(other), make("span", { "aria-hidden": "true" }, "–"),
+    return make("span", { class: "move gone" }, shape(other), letterOf(other), make("span", { "aria-hidden": "true" }, "–"),
       spoken(`not found by ${other.title}`));
   }
   const sign = other.moved > 0 ? `▲${other.moved}` : other.moved < 0 ? `▼${-other.moved}` : "=";
   const how = other.moved > 0 ? `, ${other.moved} higher` : other.moved < 0 ? `, ${-other.moved} lower` : ", the same";
   const sentence = `${other.title} ranks it ${other.rank}${how}`;
-  return make("span", { class: "move", title: sentence }, shape(other), make("span", { "aria-hidden": "true" }, sign), spoken(sentence));
+  return make("span", { class: "move", title: sentence }, shape(other), letterOf(other), make("span", { "aria-hidden": "true" }, sign), spoken(sentence));
 }
 
 function legs(hit) {
@@ -35,7 +39,7 @@ function card(hit, column, first, judging) {
   const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
   const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path }, hit.title,
     spoken(`, rank ${hit.rank} in ${column.title}, score ${hit.score}`));
-  return make("li", { class: `card hue-${column.hue}`, "data-id": hit.id, "data-key": hit.key },
+  const item = make("li", { class: `card hue-${column.hue}`, "data-id": hit.id, "data-key": hit.key },
     make("div", { class: "top" }, make("span", { class: "rank mono", "aria-hidden": "true" }, hit.rank), title,
       make("span", { class: "score mono", "aria-hidden": "true" }, hit.score)),
     make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
@@ -46,6 +50,7 @@ function card(hit, column, first, judging) {
       make("button", { class: "why", type: "button", tabindex: "-1", "aria-expanded": "false" }, "Why", spoken(` ${hit.title} is here`))),
     judging ? grades() : null,
     legs(hit));
+  return Object.assign(item, { hit, cut: column.cut });
 }
 
 function columnOf(column, judging) {

@@ -5,7 +5,8 @@ function trails(columns) {
   const found = new Map();
   columns.forEach((column, place) => column.hits.forEach((hit) => {
     if (!found.has(hit.id)) found.set(hit.id, { id: hit.id, title: hit.title, place: hit.place, at: [] });
-    found.get(hit.id).at.push({ place, rank: hit.rank });
+    const { at } = found.get(hit.id);
+    if (at.at(-1)?.place !== place) at.push({ place, rank: hit.rank });  // of several pieces of one text the best
   }));
   return [...found.values()];
 }

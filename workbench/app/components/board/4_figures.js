@@ -12,7 +12,7 @@ function matrix(columns, pairs, title, sub) {
     })));
   return make("section", {}, make("h3", {}, title), make("p", { class: "sub" }, sub),
     make("table", { class: "matrix", "aria-label": title },
-      make("thead", {}, make("tr", {}, make("td", { class: "self" }), columns.map((column) => make("th", { scope: "col" }, shape(column), spoken(column.title))))),
+      make("thead", {}, make("tr", {}, make("td", { class: "self" }), columns.map((column) => make("th", { scope: "col" }, shape(column), letterOf(column), spoken(column.title))))),
       make("tbody", {}, rows)));
 }
 
@@ -36,9 +36,10 @@ function times(columns) {
 function figures(data) {
   const parts = [times(data.columns)];
   if (data.columns.length > 1) {
+    const what = data.by_document ? "documents" : "passages";
     parts.unshift(
-      matrix(data.columns, data.agreement.jaccard, "Same passages", "Jaccard: shared out of all, 0 to 1."),
-      matrix(data.columns, data.agreement.rbo, "Same order", "Rank-biased overlap: top ranks count most."));
+      matrix(data.columns, data.agreement.jaccard, `Same ${what}`, "Jaccard: shared out of all, 0 to 1."),
+      matrix(data.columns, data.agreement.rbo, "Same order", data.by_document ? "Rank-biased overlap of the documents, because the indexes cut other passages." : "Rank-biased overlap: top ranks count most."));
   }
   return make("div", { class: "figures" }, parts);
 }

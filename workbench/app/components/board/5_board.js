@@ -57,11 +57,7 @@ function toggleWhy(item) {
 }
 
 function listen(root) {
-  const hits = () => new Map(root.data.columns.flatMap((column) => column.hits.map((hit) => [hit.id, hit])));
-  const open = (item) => {
-    const hit = hits().get(item.dataset.id);
-    root.send("open", { document: hit.document, start: hit.start, end: hit.end });
-  };
+  const open = ({ hit, cut }) => root.send("open", { document: hit.document, start: hit.start, end: hit.end, cut });
   root.addEventListener("click", (event) => {
     const promoted = event.target.closest(".promote");
     if (promoted) root.send("promote", promoted.closest(".serving").dataset.column);

@@ -77,6 +77,14 @@ def index_corpus(
     )
 
 
+def document_ids(wb: Workbench, dataset: Dataset) -> dict[str, str]:
+    """Return the key that judgments name -> the document's id; empty where judgments name ids."""
+    if not isinstance(dataset.corpus, StoredCorpus):
+        return {}
+    known = wb.corpus.documents.known(dataset.corpus.source_id, wb.corpus.index().name)
+    return {key: document.id for key, document in known.items()}
+
+
 def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
     """Return the source that holds a test set's documents, made where there is none."""
     title = f"{name} {corpus.hash[:12]}"

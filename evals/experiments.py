@@ -122,6 +122,11 @@ class Experiments:
         dataset = self.dataset(experiment)
         return [self._result(experiment, dataset, row) for row in self._experiments.runs(experiment.id)]
 
+    def state(self, experiment_id: str) -> dict[str, str]:
+        """Return what results depend on, cheaply: each begun run with its status and what was noted of it."""
+        rows = self._experiments.runs(experiment_id)
+        return {row["id"]: f"{row['status']} {sorted(row['extra'])}" for row in rows}
+
     def note(self, experiment: Experiment, result: CellResult, extra: Mapping[str, Any]) -> None:
         """Keep what was measured of a run besides its metrics."""
         self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)

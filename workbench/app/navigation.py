@@ -31,6 +31,7 @@ PAGES = (
     PageEntry("compare", "Compare"),
     PageEntry("library", "Library"),
     PageEntry("crawl", "Crawl"),
+    PageEntry("evaluate", "Evaluate"),
     PageEntry("graph", "Graph"),
     PageEntry("connect", "Connect"),
     PageEntry("system", "System"),

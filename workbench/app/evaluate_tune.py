@@ -1,0 +1,176 @@
+"""The part of the Evaluate page that looks for good parameters in a given time, and says what held up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from evals.experiments import Experiments
+from evals.jobs import enqueue_experiment, enqueue_optimise
+from evals.metrics import DEFAULT_METRICS
+from evals.optimiser import FEWEST
+from evals.plan import Cell
+from evals.store import DatasetStore
+from workbench.app import address
+from workbench.app.board_data import title_of
+from workbench.app.evaluate_experiment import stop
+from workbench.app.evaluate_results import metric_name
+from workbench.app.labels import counted, escaped, labelled
+from workbench.app.states import message
+from workbench.app.table import Column, table
+from workbench.errors import WorkbenchError
+from workbench.retrieval.strategies import STRATEGIES
+
+if TYPE_CHECKING:
+    from workbench.storage.jobs import Job
+    from workbench.workbench import Workbench
+
+TICK = 1.0  # seconds between two looks at a search that goes on
+SHOWN = 20  # searches in the list
+TUNABLE = ("hybrid", "rerank", "keyword", "mmr", "feedback")
+COLUMNS = (
+    Column("what", "Settings"),
+    Column("held", "Held-out", "shown", "right"),
+    Column("interval", "95 %", "shown", "right"),
+    Column("tuned", "Where it was tuned", "shown", "right"),
+    Column("verdict", "Against the defaults"),
+    Column("ms", "p50 ms", "shown", "right"),
+)
+
+
+def tune_view(workbench: Workbench) -> None:
+    """Show the form, and the searches so far with their finalists."""
+    ready = {info.id: info.title for info in DatasetStore(workbench).list() if info.questions >= FEWEST}
+    if not ready:
+        message(
+            "Nothing to tune on yet",
+            f"A search for parameters needs a test set of at least {FEWEST} judged questions: half to search with, "
+            "half held out.",
+        )
+        return
+    _form(workbench, ready)
+    jobs = workbench.jobs.list(kind="optimise", limit=SHOWN)
+    for job in jobs:
+        with st.container(border=True, key=f"tune_{job.id}"):
+            if job.is_finished:
+                _outcome(workbench, job)
+            else:
+                st.fragment(_live, run_every=TICK)(workbench, job.id)
+
+
+def _form(workbench: Workbench, ready: Mapping[str, str]) -> None:
+    with st.container(border=True, key="tune_form"):
+        first, second, third = st.columns([4, 3, 2])
+        with first:
+            dataset = st.selectbox("Test set", list(ready), format_func=labelled(ready), key="tune_dataset")
+        with second:
+            metric = st.selectbox("Measured by", DEFAULT_METRICS, format_func=metric_name, key="tune_metric")
+        with third:
+            minutes = st.number_input("Minutes", 0.1, 600.0, 2.0, step=1.0, format="%g", key="tune_minutes")
+        offered = [name for name in TUNABLE if STRATEGIES[name].parameters]
+        strategies = st.pills(
+            "Strategies",
+            offered,
+            selection_mode="multi",
+            default=offered[:2],
+            format_func=title_of,
+            key="tune_strategies",
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            go = st.button("Search", type="primary", disabled=not strategies, key="tune_go")
+            st.caption(
+                "Many settings on few questions, the best third on three times as many, and so on; judged on the half "
+                "it never saw."
+            )
+    if go:
+        try:
+            enqueue_optimise(workbench, dataset, strategies, minutes * 60, metric)
+        except WorkbenchError as error:
+            st.error(escaped(str(error)))
+            return
+        st.rerun()
+
+
+def _live(workbench: Workbench, job_id: str) -> None:
+    job = workbench.jobs.get(job_id)
+    if job.is_finished:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
+        st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
+        st.button("Stop", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id))
+    st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
+
+
+def _outcome(workbench: Workbench, job: Job) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
+        if job.result and st.button(
+            "Compare on all questions", key=f"run_{job.id}", help="Runs the finalists as an experiment"
+        ):
+            _as_experiment(workbench, job)
+        st.button("Put away", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+    if job.result:
+        result = job.result
+        st.caption(
+            f"{metric_name(result['metric'])}; searched with {counted(result['tuning_questions'], 'question')}, the "
+            f"figures are from the {result['held_out_questions']} held out. {result['tried']} settings in "
+            f"{result['seconds']:.0f} s. ★: none is better and faster."
+        )
+        table(
+            f"finalists_{job.id}",
+            COLUMNS,
+            [row_of(n, one) for n, one in enumerate(result["finalists"])],
+            label="Finalists",
+            noun="settings",
+            filters=False,
+        )
+
+
+def _put_away(workbench: Workbench, job_id: str) -> None:
+    workbench.jobs.delete(job_id)
+
+
+def row_of(place: int, finalist: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a finalist as a row."""
+    candidate, against = finalist["candidate"], finalist["against_default"]
+    name = title_of(candidate["strategy"]) + (", as it comes" if finalist["is_default"] else "")
+    verdict = "–"
+    if against:
+        sure = "significant" if against["significant"] else "not told apart"
+        verdict = f"{against['difference']:+.3f}, {sure} (p = {against['p_corrected']:.3f})"
+    low, high = finalist["interval"]
+    p50 = finalist["latency_ms"]["p50"]
+    return {
+        "id": str(place),
+        "name": name,
+        "cells": {
+            "what": name,
+            "held": {"text": f"{finalist['held_out']:.3f}", "order": finalist["held_out"]},
+            "interval": {"text": f"{low:.3f} to {high:.3f}", "order": low},
+            "tuned": {"text": f"{finalist['tuned']:.3f}", "order": finalist["tuned"]},
+            "verdict": verdict,
+            "ms": {"text": f"{p50:.1f}{' ★' if finalist['on_front'] else ''}", "order": p50},
+        },
+        "notes": {} if finalist["is_default"] else {"what": changed(candidate)},
+    }
+
+
+def changed(candidate: Mapping[str, Any]) -> str:
+    """Say which of a candidate's parameters are not the defaults."""
+    defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate["strategy"]].parameters}
+    given = candidate["parameters"].items()
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in given if value != defaults.get(name))
+
+
+def _as_experiment(workbench: Workbench, job: Job) -> None:
+    cells = [
+        Cell(one["candidate"]["strategy"], one["candidate"]["parameters"], job.parameters["index"])
+        for one in job.result["finalists"]
+    ]
+    made = Experiments(workbench).create(f"Finalists of {job.title.lower()}", job.parameters["dataset"], cells)
+    enqueue_experiment(workbench, made.id)
+    address.put(experiment=made.id, view=None)
+    st.rerun()

@@ -68,11 +68,11 @@ def filled(browser_database: str, test_home: Path) -> Iterator[Workbench]:
 
 
 @pytest.fixture(scope="session")
-def serve(test_home: Path) -> Iterator[Callable[[str], str]]:
-    """Start the app on a database and return its address; every process is ended by its id."""
+def serve(test_home: Path) -> Iterator[Callable[..., str]]:
+    """Start the app on a database, with further settings, and return its address; processes are ended by their ids."""
     started: list[subprocess.Popen] = []
 
-    def start(database_url: str) -> str:
+    def start(database_url: str, **settings: str) -> str:
         port = free_port()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")} | {
             "WORKBENCH_HOME": str(test_home),
@@ -80,6 +80,7 @@ def serve(test_home: Path) -> Iterator[Callable[[str], str]]:
             "WORKBENCH_EMBEDDING_MODEL": "hash",
             "WORKBENCH_CRAWL_ALLOW_HOSTS": "127.0.0.1",
             "PYTHONPATH": str(ROOT),
+            **settings,
         }
         code = f"import sys; from workbench.app.serve import serve; sys.exit(serve({port}))"
         started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=test_home))

@@ -105,6 +105,8 @@ class Engine:
         try:
             workbench.warm()
             workbench.search("warm", strategy="rerank", limit=1)
+            if workbench.corpus.llm is not None:
+                _ = workbench.corpus.llm.framework  # its import takes seconds, which the first answer would wait for
         except WorkbenchError:
             return
         self.warm = True

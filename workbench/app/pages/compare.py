@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app import address
+from workbench.app.answer_panel import answer_button, answer_panel
 from workbench.app.asking import Asked, ask, forget
 from workbench.app.board import Asking, board
 from workbench.app.engine import ENGINE
@@ -41,6 +42,7 @@ def page() -> None:
             indexes=[index.name for index in workbench.indexes.list() if index.status == "ready"],
         )
         judging = judge_control(workbench, question)
+        answer_button()
     if not workbench.knowledge.count_documents():
         _empty(workbench)
     elif not question.strip():
@@ -94,7 +96,10 @@ def _board(workbench: Workbench, comparison: Comparison, asking: Asking, judging
         return
     serving = serving_in(workbench, asking.scope)
     serving_line(workbench, serving, asking.scope)
+    above = st.container(key="answer_place")
     board(workbench, comparison, asking, serving, judging)
+    with above:
+        answer_panel(workbench, comparison, asking, serving)
 
 
 def _slow(asked: Asked, columns: int) -> None:

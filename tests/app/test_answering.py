@@ -1,0 +1,53 @@
+"""An answer on its way: what there is of it at each moment, with a real endpoint behind it."""
+
+import pytest
+
+from workbench import Workbench
+from workbench.app.answer_panel import answer_data
+from workbench.app.answering import Answering
+from workbench.errors import ModelError
+
+
+@pytest.fixture
+def answered(make_settings, llm_url, folder):
+    """Ask about one document, answered by a model that behaves as its name says."""
+
+    def ask(model, question="Where does the stilling well stand?", stopped=False):
+        with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model=model)) as wb:
+            text = "# Well\n\nThe stilling well stands at the harbour and keeps waves from the record of the gauge."
+            wb.ingest(folder({"well.md": text}), source="Wells", on_progress=lambda progress: None)
+            found = Answering("key")
+            if stopped:
+                found.stopped.set()
+            found.write(lambda: wb.answers.ask(question))
+            return found
+
+    return ask
+
+
+def test_a_whole_answer_is_done_with_the_passages_its_numbers_mean(answered):
+    found = answered("plain")
+    data = answer_data(found, found.state, "Rerank")
+    assert (data["state"], data["kind"], data["model"]) == ("done", "llm", "plain")
+    assert data["text"].startswith("The stilling well stands at the harbour")
+    assert "[1]" in data["text"] and "[99]" not in data["text"]
+    assert data["passages"][0]["title"] == "Well"
+
+
+def test_an_answer_that_breaks_off_keeps_what_was_said_and_says_why(answered):
+    found = answered("cut")
+    assert found.state == "failed"
+    assert isinstance(found.error, ModelError)
+    assert found.text and "[99]" not in found.text
+    assert answer_data(found, "failed", "Rerank")["error"] == str(found.error)
+
+
+def test_a_stopped_answer_takes_no_further_piece(answered):
+    found = answered("plain", stopped=True)
+    assert (found.state, found.text, found.answer) == ("stopped", "", None)
+
+
+def test_a_refusal_cites_nothing(answered):
+    found = answered("refusing")
+    assert found.answer is not None and found.answer.refused
+    assert answer_data(found, found.state, "Rerank")["kind"] == "refused"

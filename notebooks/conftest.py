@@ -28,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
         home = tempfile.mkdtemp(prefix="wb-notebooks-")
         Path(home).chmod(0o755)  # as root the embedded server runs as its own user
         os.environ[HOME] = config.stash[_OWNED] = home
+        os.environ["CRAWL4_AI_BASE_DIRECTORY"] = str(Path(home) / "crawl4ai")
         embedded_url(Path(home) / "postgres")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from evals.leaderboard import Change, Line
+from evals.leaderboard import Change
 from workbench.app.looks import PALETTE, look
 
 INK = {"light": "#33302b", "dark": "#e9e5dc"}
@@ -25,12 +26,21 @@ SEQUENTIAL = {
 SHORT = 46  # characters of a question in a picture
 NAMED = 14  # points that carry their name in the picture
 
-Point = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A run by its median time and its quality; ``on_front``: no other one is both better and faster."""
+
+    name: str
+    strategy: str
+    milliseconds: float
+    quality: float
+    on_front: bool
 
 
-def quality_latency(points: Sequence[tuple[Line, str, str]], metric: str, theme: str) -> dict[str, Any]:
-    """Draw runs (line, its name, its strategy) by median time and quality; the front is joined by a line."""
-    front = sorted((line.latency_ms["p50"], line.metrics[metric]) for line, _, _ in points if line.on_front)
+def quality_latency(spots: Sequence[Spot], theme: str) -> dict[str, Any]:
+    """Draw runs by median time and quality; the front is joined by a line."""
+    front = sorted((spot.milliseconds, spot.quality) for spot in spots if spot.on_front)
     series: list[dict[str, Any]] = [
         {
             "type": "line",
@@ -42,18 +52,18 @@ def quality_latency(points: Sequence[tuple[Line, str, str]], metric: str, theme:
             "tooltip": {"show": False},
         }
     ]
-    for line, name, strategy in points:
-        seen = look(strategy)
+    for spot in spots:
+        seen = look(spot.strategy)
         series.append(
             {
                 "type": "scatter",
-                "name": name,
+                "name": spot.name,
                 "symbol": SYMBOLS[seen.shape],
-                "symbolSize": 15 if line.on_front else 10,
-                "itemStyle": {"color": seen.hex(theme), "opacity": 1 if line.on_front else 0.7},
-                "data": [[line.latency_ms["p50"], line.metrics[metric]]],
+                "symbolSize": 15 if spot.on_front else 10,
+                "itemStyle": {"color": seen.hex(theme), "opacity": 1 if spot.on_front else 0.7},
+                "data": [[spot.milliseconds, spot.quality]],
                 "label": {
-                    "show": len(points) <= NAMED,
+                    "show": len(spots) <= NAMED,
                     "formatter": "{a}",
                     "position": "top",
                     "color": INK[theme],
@@ -64,7 +74,7 @@ def quality_latency(points: Sequence[tuple[Line, str, str]], metric: str, theme:
         )
     return {
         "animation": False,
-        "grid": {"left": 56, "right": 130, "top": 16, "bottom": 44},
+        "grid": {"left": 56, "right": 70, "top": 24, "bottom": 44},
         "tooltip": {"confine": True, "formatter": "{a}: {c}"},
         "xAxis": {
             "type": "log",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,6 +14,8 @@ from workbench.app.labels import counted, escaped
 from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
+    import pandas
+
     from workbench.workbench import Workbench
 
 MOST = 5_000  # rows of a sheet
@@ -42,7 +44,7 @@ def edit_questions(store: DatasetStore, info: DatasetInfo, dataset: Dataset) -> 
         for q in dataset.questions[:MOST]
     ]
     sheet = st.data_editor(
-        rows or {"id": [], "Question": [], "Reference answer": [], "Relevant": [], "From": []},
+        _frame(rows, ("id", "Question", "Reference answer", "From"), ("Relevant",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
@@ -102,7 +104,7 @@ def edit_judgments(workbench: Workbench, store: DatasetStore, info: DatasetInfo,
         for place, j in enumerate(listed)
     ]
     sheet = st.data_editor(
-        rows,
+        _frame(rows, ("Question", "Document", "Grade", "Part"), ("place",)),
         key=f"judgments_{info.id}_{info.version}",
         num_rows="delete",
         hide_index=True,
@@ -146,17 +148,20 @@ def _part(judgment: Judgment) -> str:
     return judgment.quote or f"characters {judgment.start} to {judgment.end}"
 
 
-def _records(sheet: Any) -> list[dict[str, Any]]:
-    """Return a sheet's rows, whatever form the editor gave them; empty cells are None."""
-    if isinstance(sheet, list):
-        return [dict(row) for row in sheet]
-    if isinstance(sheet, dict):
-        columns = list(sheet)
-        return [dict(zip(columns, values, strict=True)) for values in zip(*sheet.values(), strict=True)]
+def _frame(rows: Sequence[Mapping[str, Any]], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
+    """Return rows as a frame whose columns have their kinds even where there is no row."""
+    import pandas as pd
+
+    kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64")
+    return pd.DataFrame(rows, columns=pd.Index(kinds)).astype(kinds)
+
+
+def _records(sheet: pandas.DataFrame) -> list[dict[str, Any]]:
+    """Return a sheet's rows; empty cells are None."""
     return sheet.astype(object).where(sheet.notna(), None).to_dict("records")
 
 
-def _save(change: Any) -> None:
+def _save(change: Callable[[], str]) -> None:
     try:
         st.session_state["notice"] = change()
     except WorkbenchError as error:

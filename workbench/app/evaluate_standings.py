@@ -11,7 +11,8 @@ from evals.leaderboard import Line
 from workbench.app import address
 from workbench.app.assets import component
 from workbench.app.board_data import title_of
-from workbench.app.evaluate_charts import quality_latency
+from workbench.app.evaluate_charts import Spot
+from workbench.app.evaluate_front import front_chart
 from workbench.app.evaluate_promote import promote
 from workbench.app.evaluate_results import Found, metric_name, run_title, settings_of
 from workbench.app.looks import look
@@ -110,17 +111,17 @@ def scale(lines: Sequence[Line]) -> tuple[float, float, int]:
 
 def against_latency(seen: Found) -> None:
     """Show quality against latency: what a better answer costs."""
-    theme = "dark" if st.context.theme.type == "dark" else "light"
-    done = [(line, cell) for line, cell in zip(seen.lines, seen.measured, strict=False)]
-    points = [(line, run_title(cell), cell.cell.strategy) for line, cell in done]
-    best = ", ".join(name for line, name, _ in points if line.on_front)
-    st.echarts_chart(
-        quality_latency(points, seen.metric, theme),
-        key="quality_latency",
-        height=340,
-        renderer="svg",
-        alt=f"{metric_name(seen.metric)} against median time of {len(points)} runs; on the front: {best}.",
-    )
+    spots = [
+        Spot(
+            run_title(cell),
+            cell.cell.strategy,
+            line.latency_ms["p50"],
+            line.metrics[seen.metric],
+            on_front=line.on_front,
+        )
+        for line, cell in zip(seen.lines, seen.measured, strict=False)
+    ]
+    front_chart(spots, "quality_latency")
 
 
 def _nothing() -> None:

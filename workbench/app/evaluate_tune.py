@@ -15,7 +15,9 @@ from evals.plan import Cell
 from evals.store import DatasetStore
 from workbench.app import address
 from workbench.app.board_data import title_of
+from workbench.app.evaluate_charts import Spot
 from workbench.app.evaluate_experiment import stop
+from workbench.app.evaluate_front import front_chart
 from workbench.app.evaluate_results import metric_name
 from workbench.app.labels import counted, escaped, labelled
 from workbench.app.states import message
@@ -119,6 +121,7 @@ def _outcome(workbench: Workbench, job: Job) -> None:
             f"figures are from the {result['held_out_questions']} held out. {result['tried']} settings in "
             f"{result['seconds']:.0f} s. ★: none is better and faster."
         )
+        front_chart([spot_of(one) for one in result["finalists"]], f"front_{job.id}")
         table(
             f"finalists_{job.id}",
             COLUMNS,
@@ -131,6 +134,15 @@ def _outcome(workbench: Workbench, job: Job) -> None:
 
 def _put_away(workbench: Workbench, job_id: str) -> None:
     workbench.jobs.delete(job_id)
+
+
+def spot_of(finalist: Mapping[str, Any]) -> Spot:
+    """Return a finalist as a point of the picture."""
+    candidate = finalist["candidate"]
+    name = title_of(candidate["strategy"]) + ("" if finalist["is_default"] else ", tuned")
+    return Spot(
+        name, candidate["strategy"], finalist["latency_ms"]["p50"], finalist["held_out"], on_front=finalist["on_front"]
+    )
 
 
 def row_of(place: int, finalist: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""Editing a test set as sheets: what differs is stored, as few versions as possible, nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from evals.dataset import Question
+from evals.store import DatasetStore
+from workbench import Workbench
+from workbench.app.evaluate_edit import save_judgments, save_questions
+from workbench.errors import InvalidInput
+
+
+@pytest.fixture
+def store(wb: Workbench) -> DatasetStore:
+    return DatasetStore(wb)
+
+
+@pytest.fixture
+def asked(store: DatasetStore) -> str:
+    made = store.create("Asked").id
+    store.add_questions(made, [Question("q1", "What is one?"), Question("q2", "What is two?")])
+    store.judge(made, "q1", "doc_a", "relevant", start=3, end=9, quote="a part")
+    store.judge(made, "q1", "doc_b", "partly")
+    return made
+
+
+def row(key: str | None, text: str, answer: str | None = "") -> dict[str, str | None]:
+    return {"id": key, "Question": text, "Reference answer": answer}
+
+
+def test_rows_that_are_changed_added_or_gone_are_stored(store: DatasetStore, asked: str) -> None:
+    before = store.load(asked)
+    said = save_questions(store, asked, before, [row("q1", "What is the one?", "1"), row(None, "And three?", None)])
+    after = store.load(asked)
+    assert said == "1 question added, 1 changed, 1 taken out."
+    assert [(q.text, q.reference_answer) for q in after.questions] == [("What is the one?", "1"), ("And three?", "")]
+    assert [q.text for q in store.load(asked, before.version).questions] == ["What is one?", "What is two?"]
+
+
+def test_a_sheet_without_changes_makes_no_version(store: DatasetStore, asked: str) -> None:
+    before = store.load(asked)
+    assert save_questions(store, asked, before, [row("q1", "What is one?"), row("q2", "What is two?")]).startswith("0 ")
+    assert store.info(asked).version == before.version
+
+
+def test_an_emptied_question_is_refused_and_nothing_changes(store: DatasetStore, asked: str) -> None:
+    before = store.load(asked)
+    with pytest.raises(InvalidInput, match="A question is empty"):
+        save_questions(store, asked, before, [row("q1", " "), row(None, "And three?")])
+    assert store.load(asked).questions == before.questions
+
+
+def test_a_grade_that_differs_is_stored_and_a_row_that_is_gone_is_taken_back(store: DatasetStore, asked: str) -> None:
+    listed = store.load(asked).judgments
+    place = next(n for n, judgment in enumerate(listed) if judgment.is_span)
+    said = save_judgments(store, asked, listed, [{"place": place, "Grade": "not"}])
+    assert said == "1 judgment changed, 1 taken out."
+    assert [(j.document, j.grade, j.start) for j in store.load(asked).judgments] == [("doc_a", 0, 3)]

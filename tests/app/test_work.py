@@ -41,7 +41,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert wb.knowledge.source("Tides").tags == ("sea",)
     work = WORKS.all()[job]
     assert (work.running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
-    assert sentence(work) == "done, with errors: 1 added, 0 updated, 0 unchanged, 2 failed."
+    assert sentence(work) == "done, with errors: 1 added, 2 failed"
     wb.jobs.put_away(job)
     assert WORKS.all() == {}
     assert settled(wb, start_upload(wb, FILES[:1], source="Tides")) == [("a.md", "same", "unchanged")]
@@ -56,6 +56,7 @@ def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
     assert sentence(work) == "waiting for a worker"
     assert [outcome(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)
+    assert sentence(WORKS.all()[job]) == "stopped: 3 not added"
     assert [outcome(file, False)[1] for file in wb.jobs.files(job)] == ["not added: stopped before"] * 3
 
 

@@ -9,7 +9,7 @@ from workbench.app.engine import ENGINE
 from workbench.storage.job_files import FileTally
 from workbench.storage.jobs import Job
 
-QUIET = 20.0  # seconds without a word from a worker after which people are told so
+QUIET = 10.0  # seconds without a word from a worker after which people are told so
 BEGUN = 0.02  # share below which nothing can be said about the time left
 
 

@@ -15,10 +15,11 @@ from workbench.app.labels import counted, escaped
 from workbench.app.table import Column, table
 from workbench.app.work import WORKS, Work
 from workbench.errors import StorageError, WorkbenchError
-from workbench.storage.job_files import JobFile
+from workbench.storage.job_files import SETTLED, JobFile
 
 TICK, IDLE = 0.7, 2.0  # seconds between two looks, while something goes on and while nothing does
-FILTERED = 8  # rows from which on a list has a filter
+FILTERED = 8  # rows from which on a list has a filter, and scrolls in a room of its own
+ROOM = 380  # pixels
 OWN_PAGE = {"crawl": "Crawl", "experiment": "Evaluate", "optimise": "Evaluate"}  # where a kind shows itself
 ENDED = {
     "completed": "done", "completed_with_errors": "done, with errors", "cancelled": "stopped", "failed": "failed",
@@ -88,7 +89,9 @@ def _files(key: str, work: Work) -> None:
     files = ENGINE.workbench.jobs.files(key)
     columns = (Column("file", "File"), Column("state", "Outcome", "state"))
     rows = [_row(file, work.running) for file in files]
-    table(f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > FILTERED)
+    long = len(rows) > FILTERED
+    with st.container(height=ROOM if long else "content", border=False, key=f"files_{key}"):
+        table(f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=long)
     if work.tally.total > len(files):
         st.caption(f"{len(files):,} of {work.tally.total:,} files: those that failed, those under way, and the latest.")
 
@@ -119,7 +122,8 @@ def sentence(work: Work) -> str:
     """Say how work stands in one line."""
     job = work.job
     if not work.running:
-        return f"{ENDED[job.status]}: {job.message}" if not job.error and job.message else ENDED[job.status]
+        said = "" if job.error else _counts(work) or job.message
+        return ENDED[job.status] + (f": {said}" if said else "")
     if job.cancel_requested:
         return "stopping; what is finished stays"
     if job.status == "queued":
@@ -129,6 +133,15 @@ def sentence(work: Work) -> str:
     left = work.seconds_left
     parts = [_far(work), "" if left is None else f"about {_duration(left)} left", job.message]
     return " · ".join(part for part in parts if part)
+
+
+def _counts(work: Work) -> str:
+    """Say how many files ended how; counted by what this job did, however often it was taken up."""
+    words = {state: state for state in SETTLED} | {"busy": "not added", "waiting": "not added"}
+    counts: dict[str, int] = {}
+    for state, word in words.items():
+        counts[word] = counts.get(word, 0) + work.tally.files.get(state, 0)
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
 
 def _far(work: Work) -> str:

@@ -1,0 +1,109 @@
+"""Work that was begun in the app goes on without its page, its tab and its process, and comes back into view."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from browser_server import free_port, wait_until_up
+from playwright.sync_api import expect
+
+from workbench import Workbench
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).parents[2]
+SLOW = 120_000  # ms: a worker's death is noticed after fifteen seconds, and a busy machine embeds slowly
+
+
+@pytest.fixture
+def run_app(database_url: str, test_home: Path) -> Iterator[Callable[..., tuple[str, subprocess.Popen]]]:
+    """Run the app on the test's database; what still runs at the end is ended by its id."""
+    started = []
+
+    def run(worker: bool) -> tuple[str, subprocess.Popen]:
+        port = free_port()
+        settings = {"HOME": test_home, "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash", "RUN_WORKER": worker}
+        environment = os.environ | {f"WORKBENCH_{name}": str(value) for name, value in settings.items()}
+        code = f"import sys; from workbench.app.serve import serve; sys.exit(serve({port}))"
+        command = [sys.executable, "-c", code]
+        process = subprocess.Popen(command, env=environment | {"PYTHONPATH": str(ROOT)}, cwd=test_home)
+        started.append(process)
+        wait_until_up(f"http://127.0.0.1:{port}")
+        return f"http://127.0.0.1:{port}", process
+
+    yield run
+    for process in started:
+        if process.poll() is None:
+            process.terminate()
+        process.wait(20)
+
+
+def upload(page, count: int, words: int) -> None:
+    """Drop files and send them on their way."""
+    page.locator("input[type=file]").set_input_files(
+        [
+            {"name": f"{n:03}.md", "mimeType": "text/markdown", "buffer": (f"# {n}\n\n" + f"word{n} " * words).encode()}
+            for n in range(count)
+        ]
+    )
+    page.get_by_role("button", name=f"Add {count} files").click()
+
+
+def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page, run_app, keep):
+    address, process = run_app(worker=False)
+    page.goto(f"{address}/library")
+    upload(page, 3, 5)
+    rows = page.get_by_role("table", name="Adding 3 files to Uploads")
+    expect(rows.get_by_role("row", name="001.md")).to_contain_text("waiting")
+    expect(page.get_by_text("start 'workbench worker'")).to_be_visible()
+    keep("work-waiting-1440-light")
+    page.reload()
+    expect(rows.get_by_role("row", name="002.md")).to_contain_text("waiting")
+
+    other = page.context.new_page()
+    other.goto(f"{address}/library")
+    other.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("stopped: 3 not added")).to_be_visible()
+    expect(rows.get_by_role("row", name="000.md")).to_contain_text("not added: stopped before")
+    page.get_by_role("button", name="Go on").click()
+    expect(other.get_by_role("button", name="Stop")).to_be_visible()
+    other.close()
+
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    address, _ = run_app(worker=True)
+    page.goto(f"{address}/library")
+    expect(rows.get_by_role("row", name="000.md")).to_contain_text("added, 1 passage", timeout=SLOW)
+    expect(page.get_by_role("row", name="Uploads")).to_contain_text("3")
+    page.get_by_role("button", name="Put away").click()
+    expect(rows).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("row", name="Uploads")).to_be_visible()
+    expect(rows).to_have_count(0)
+
+
+def test_an_app_that_is_killed_in_the_middle_of_an_upload_goes_on_when_it_comes_back(
+    page, run_app, keep, make_settings
+):
+    address, process = run_app(worker=True)
+    with Workbench.open(settings=make_settings()) as wb:
+        page.goto(f"{address}/library")
+        upload(page, 150, 1500)
+        expect(page.get_by_role("row", name="added, ").first).to_be_visible(timeout=SLOW)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        keep("work-killed-1440-light")
+        [job] = wb.jobs.in_view()
+        there = wb.knowledge.count_documents()
+        assert (job.status, 0 < there < 150) == ("running", True)
+
+        address, _ = run_app(worker=True)
+        page.goto(address)
+        expect(page.get_by_text("Adding 150 files to Uploads")).to_be_visible()
+        expect(page.get_by_text("done: 150 added")).to_be_visible(timeout=SLOW)
+        assert wb.jobs.tally(job.id).files == {"added": 150}
+        assert wb.jobs.get(job.id).result["documents"]["unchanged"] == there
+        keep("work-done-1440-light")

@@ -9,12 +9,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _END = object()
+GRACE = 0.5  # seconds
 
 
 def run_ahead(items: Iterable[T], depth: int = 256) -> Generator[T, None, None]:
     """Yield the items in order while the next ones are computed; an exception comes out where its item would.
 
-    Closing the generator stops the thread after the item it is at.
+    Closing the generator stops the thread after the item it is at; it is waited for a moment only, as a book of a
+    thousand pages may be what it is at.
     """
     waiting: queue.Queue[object] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
@@ -49,7 +51,7 @@ def run_ahead(items: Iterable[T], depth: int = 256) -> Generator[T, None, None]:
             yield item  # pyright: ignore[reportReturnType]
     finally:
         stopped.set()
-        thread.join()
+        thread.join(GRACE)
 
 
 class _Raised:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from workbench.errors import Cancelled, NotFound
 from workbench.ingestion.cutting import cut
-from workbench.ingestion.embedding import embed
+from workbench.ingestion.embedding import EmbeddedPassages, embed
+from workbench.ingestion.writing import WriteBehind
 from workbench.models.encoder import Encoder
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents
@@ -18,6 +20,7 @@ from workbench.storage.vector_store import PassageStore
 from workbench.types import Index, Progress
 
 BATCH = 128  # passages a transaction
+Batch = list[tuple[dict[str, Any], list[NewPassage]]]  # documents as they are stored, each with its passages
 
 
 class IndexBuilder:
@@ -52,24 +55,40 @@ class IndexBuilder:
             Cancelled: ``should_stop`` said so; what is done stays, and a next build goes on from there.
         """
         missing = self._documents.missing_from(self.index.name, self.index.dataset)
-        done = 0
+        done = embedded = 0
 
-        def stop_if_asked(_: int = 0) -> None:
+        def on_batch(count: int = 0) -> None:
+            nonlocal embedded
+            embedded += count
+            if on_progress is not None:
+                on_progress(Progress(done, len(missing), f"{embedded:,} passages embedded"))
+            stop_if_asked()
+
+        def stop_if_asked(_: int = 0) -> None:  # also as the model's on_batch
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; the documents done so far are in the index.")
 
-        for batch in self._batches(missing):
-            stop_if_asked()
-            self._write(batch, stop_if_asked)
-            done += len(batch)
+        def wrote(count: int) -> None:
+            nonlocal done
+            done += count
             if on_progress is not None:
                 on_progress(Progress(done, len(missing), f"{done:,} of {len(missing):,} documents"))
+
+        with WriteBehind(self._database) as writing:
+            for batch in self._batches(missing, stop_if_asked):
+                on_batch()
+                passages = [passage for _, cut_from in batch for passage in cut_from]
+                found = embed(passages, self._encoder, self._reuse, on_batch)
+                writing.wait(stop_if_asked)
+                writing.submit(partial(self._write, batch, passages, found), wrote)
+            writing.wait(stop_if_asked)
         return done
 
-    def _batches(self, document_ids: Sequence[str]) -> Iterator[list[tuple[dict[str, Any], list[NewPassage]]]]:
-        batch: list[tuple[dict[str, Any], list[NewPassage]]] = []
+    def _batches(self, document_ids: Sequence[str], stop_if_asked: Callable[[int], None]) -> Iterator[Batch]:
+        batch: Batch = []
         size = 0
         for document_id in document_ids:
+            stop_if_asked(0)
             try:
                 row = self._documents.record(document_id)
             except NotFound:  # deleted since the list was made
@@ -84,6 +103,7 @@ class IndexBuilder:
                 document_type=row["document_type"],
                 language=row["language"],
                 pages=row["pages"],
+                on_batch=stop_if_asked,
             )
             batch.append((row, passages))
             size += len(passages)
@@ -93,13 +113,11 @@ class IndexBuilder:
         if batch:
             yield batch
 
-    def _write(self, batch: Sequence[tuple[dict[str, Any], list[NewPassage]]], on_batch: Callable[[int], None]) -> None:
-        passages = [passage for _, found in batch for passage in found]
-        embedded = embed(passages, self._encoder, self._reuse, on_batch)
-        with self._database.transaction() as connection:
-            self._indexes.take_turn(connection, self.index.name)
-            removing = statement("delete_passages_of_documents", self.index.name)
-            connection.execute(removing, {"document_ids": [row["id"] for row, _ in batch]})
-            self._store.insert(connection, passages, embedded.vectors, embedded.token_bits)
-            for row, found in batch:
-                self._indexes.holding(connection, self.index.name, row["id"], row["content_hash"], len(found))
+    def _write(self, batch: Batch, passages: Sequence[NewPassage], embedded: EmbeddedPassages, connection: Any) -> int:
+        self._indexes.take_turn(connection, self.index.name)
+        removing = statement("delete_passages_of_documents", self.index.name)
+        connection.execute(removing, {"document_ids": [row["id"] for row, _ in batch]})
+        self._store.insert(connection, passages, embedded.vectors, embedded.token_bits)
+        for row, found in batch:
+            self._indexes.holding(connection, self.index.name, row["id"], row["content_hash"], len(found))
+        return len(batch)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from typing import Any
 
 from workbench.errors import Cancelled, UnreadableDocument
@@ -21,6 +21,7 @@ from workbench.ingestion.cutting import cut
 from workbench.ingestion.embedding import EmbeddedPassages, embed
 from workbench.ingestion.incoming import Incoming, content_hash, read
 from workbench.ingestion.tally import ItemNews, OnItems, Tally
+from workbench.ingestion.writing import WriteBehind
 from workbench.models.encoder import Encoder
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
@@ -84,20 +85,17 @@ class Pipeline:
         began = time.perf_counter()
         tally = Tally(len(items), on_progress, list(failures), self._on_items)
         known = self._documents.known(source_id, self._store.index.name)
-        writer: Future[None] | None = None
-        with ThreadPoolExecutor(1, thread_name_prefix="write") as pool:
-            prepared = run_ahead(
-                self._prepare(source_id, place, item, known, should_stop) for place, item in enumerate(items)
-            )
-            with closing(prepared):
-                for batch in _batches(prepared, tally):
-                    _stop_if_asked(should_stop)
-                    embedded = self._embed(batch, tally, should_stop)
-                    if writer is not None:
-                        writer.result()
-                    writer = pool.submit(self._write, batch, embedded, tally)
-            if writer is not None:
-                writer.result()
+        prepared = run_ahead(
+            self._prepare(source_id, place, item, known, should_stop) for place, item in enumerate(items)
+        )
+        with WriteBehind(self._database) as writing, closing(prepared):
+            for batch in _batches(prepared, tally):
+                _stop_if_asked(should_stop)
+                embedded = self._embed(batch, tally, should_stop)
+                writing.wait(lambda: _stop_if_asked(should_stop))
+                count = sum(len(one.passages) for one in batch)
+                writing.submit(partial(self._write, batch, embedded), partial(tally.wrote, passages=count))
+            writing.wait(lambda: _stop_if_asked(should_stop))
         return tally.report(source_id, time.perf_counter() - began)
 
     def _prepare(
@@ -156,37 +154,39 @@ class Pipeline:
         tally.begins([prepared.place for prepared in batch], len(passages))
         return embed(passages, self._encoder, self._reuse, on_batch)
 
-    def _write(self, batch: Sequence[Prepared], embedded: EmbeddedPassages, tally: Tally) -> None:
-        """Write whole documents: their rows, their passages and the note of what the index now holds."""
+    def _write(self, batch: Sequence[Prepared], embedded: EmbeddedPassages, connection: Any) -> list[tuple[str, bool]]:
+        """Write whole documents: their rows, their passages and the note of what the index now holds.
+
+        Returns (id, whether it is new) of each.
+        """
         written: list[tuple[str, bool]] = []
         passages: list[NewPassage] = []
-        with self._database.transaction() as connection:
-            self._indexes.take_turn(connection, self._store.index.name)
-            for prepared in batch:
-                assert prepared.document is not None
-                document_id, added = self._documents.write(connection, prepared.document)
-                written.append((document_id, added))
-                passages += [replace(passage, document_id=document_id) for passage in prepared.passages]
-            replaced = [document_id for document_id, added in written if not added]
-            if replaced:
-                removing = statement("delete_passages_of_documents", self._store.index.name)
-                connection.execute(removing, {"document_ids": replaced})
-            self._store.insert(connection, passages, embedded.vectors, embedded.token_bits)
-            for prepared, (document_id, _) in zip(batch, written, strict=True):
-                assert prepared.document is not None
-                self._indexes.holding(
-                    connection,
-                    self._store.index.name,
-                    document_id,
-                    prepared.document.content_hash,
-                    len(prepared.passages),
-                )
-                if self._after_write is not None:
-                    self._after_write(connection, document_id, prepared.document)
-            if self._on_items is not None:
-                outcomes = zip(batch, written, strict=True)
-                self._on_items([_brought_in(prepared, added) for prepared, (_, added) in outcomes], connection)
-        tally.wrote(written, len(passages))
+        self._indexes.take_turn(connection, self._store.index.name)
+        for prepared in batch:
+            assert prepared.document is not None
+            document_id, added = self._documents.write(connection, prepared.document)
+            written.append((document_id, added))
+            passages += [replace(passage, document_id=document_id) for passage in prepared.passages]
+        replaced = [document_id for document_id, added in written if not added]
+        if replaced:
+            removing = statement("delete_passages_of_documents", self._store.index.name)
+            connection.execute(removing, {"document_ids": replaced})
+        self._store.insert(connection, passages, embedded.vectors, embedded.token_bits)
+        for prepared, (document_id, _) in zip(batch, written, strict=True):
+            assert prepared.document is not None
+            self._indexes.holding(
+                connection,
+                self._store.index.name,
+                document_id,
+                prepared.document.content_hash,
+                len(prepared.passages),
+            )
+            if self._after_write is not None:
+                self._after_write(connection, document_id, prepared.document)
+        if self._on_items is not None:
+            outcomes = zip(batch, written, strict=True)
+            self._on_items([_brought_in(prepared, added) for prepared, (_, added) in outcomes], connection)
+        return written
 
 
 def _brought_in(prepared: Prepared, added: bool) -> ItemNews:

@@ -14,7 +14,7 @@ TOKEN_BYTES = TOKEN_AXES // 8  # so 16 bytes a token
 
 FloatArray = NDArray[np.float32]
 Span = tuple[int, int]
-OnBatch = Callable[[int], None]  # receives the number of texts just encoded
+OnBatch = Callable[[int], None]  # receives the number of texts just encoded, 0 while a batch takes long
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
-        """Encode passages; ``on_batch`` is called after each batch and may raise to stop."""
+        """Encode passages; ``on_batch`` is called after each batch, with 0 within a long one, and may raise to stop."""
         ...
 
     def encode_query(self, text: str) -> EncodedQuery:

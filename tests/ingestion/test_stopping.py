@@ -1,0 +1,93 @@
+"""Stopping an ingest or a build: at once, also while a large document is being written, and leaving nothing half."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Workbench
+from workbench.errors import Cancelled
+from workbench.ingestion.ahead import run_ahead
+from workbench.ingestion.incoming import upload
+from workbench.ingestion.writing import WriteBehind
+
+
+def stop() -> None:
+    raise Cancelled("stopped")
+
+
+def test_a_transaction_under_way_is_given_up(wb: Workbench) -> None:
+    database, sources = wb.corpus.database, wb.corpus.sources
+    kept, lost = sources.create("Kept"), sources.create("Lost")
+    with database.transaction() as other:
+        other.execute("SELECT FROM sources WHERE id = %s FOR UPDATE", (lost.id,))
+
+        def write(connection) -> None:
+            connection.execute("DELETE FROM sources WHERE id = %s", (kept.id,))
+            connection.execute("DELETE FROM sources WHERE id = %s", (lost.id,))  # waits for as long as 'other' lasts
+
+        with pytest.raises(Cancelled), WriteBehind(database) as writing:
+            writing.submit(write, lambda _: None)
+            writing.wait(stop)
+    assert {source.title for source in wb.knowledge.sources()} == {"Kept", "Lost"}
+
+
+def test_what_cannot_be_written_is_told(wb: Workbench) -> None:
+    def write(connection) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), WriteBehind(wb.corpus.database) as writing:
+        writing.submit(write, lambda _: None)
+        writing.wait(lambda: None)
+
+
+def test_an_ingest_that_waits_for_another_writer_can_be_stopped(wb: Workbench) -> None:
+    source, index = wb.knowledge.create_source("Tides"), wb.indexes.get().name
+    with wb.corpus.database.transaction() as other:
+        wb.corpus.indexes.take_turn(other, index)
+        asked = iter([False] * 4)
+        with pytest.raises(Cancelled):
+            wb.knowledge.ingest_items(
+                source.id, [upload("a.md", b"# A\n\nOne.")], should_stop=lambda: next(asked, True)
+            )
+    assert wb.knowledge.count_documents() == 0
+    assert wb.knowledge.ingest_items(source.id, [upload("a.md", b"# A\n\nOne.")]).added == 1
+
+
+def test_a_build_that_waits_for_another_writer_can_be_stopped(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder({"a.md": "# A\n\nOne."}), source="Tides")
+    wb.indexes.create("other", chunker="token")
+    with wb.corpus.database.transaction() as writer:
+        wb.corpus.indexes.take_turn(writer, "other")
+        asked = iter([False] * 4)
+        with pytest.raises(Cancelled):
+            wb.indexes.build("other", should_stop=lambda: next(asked, True))
+    assert wb.indexes.missing("other") == 1
+    assert wb.indexes.build("other").documents_count == 1
+
+
+def test_cutting_that_needs_the_model_can_be_stopped(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder({"a.md": "# A\n\n" + "The tide comes in. The bread is baked. " * 200}), source="Tides")
+    wb.indexes.create("meaning", chunker="semantic")
+    asked, told = iter([False]), []
+    with pytest.raises(Cancelled):
+        wb.indexes.build("meaning", on_progress=told.append, should_stop=lambda: next(asked, True))
+    assert told == []  # it never came as far as embedding the passages
+
+
+def test_reading_ahead_ends_without_waiting_for_what_it_is_at() -> None:
+    released = threading.Event()
+
+    def items():
+        yield 1
+        released.wait()
+        yield 2
+
+    ahead = run_ahead(items())
+    assert next(ahead) == 1
+    ahead.close()
+    assert not released.is_set()
+    released.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "KB"))
 _MARKDOWN = frozenset("\\`*_{}[]#|~:$<>!")
 
 
@@ -26,3 +27,11 @@ def labelled(names: Mapping[str, str], otherwise: str | None = None) -> Callable
 def counted(number: int, noun: str) -> str:
     """Return "1 source", "2 sources"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def size(count: int) -> str:
+    """Return a number of bytes for people: "12.3 MB"."""
+    for unit, name in _SIZES:
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return f"{count} bytes"

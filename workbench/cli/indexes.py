@@ -29,15 +29,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the chunker")
     create.add_argument("--model", metavar="M", help="the embedding model (WORKBENCH_EMBEDDING_MODEL)")
     create.add_argument("--build", action="store_true", help="fill it now")
+    _add_background(create)
     update = verbs.add("update", "Bring an index up to date, or make it the default.", _update)
     update.add_argument("name", metavar="NAME")
     update.add_argument("--build", action="store_true", help="add what it lacks")
     update.add_argument("--default", action="store_true", help="let it serve every search that names no index")
-    verbs.add("build", "The same as 'update NAME --build'.", _build).add_argument("name", metavar="NAME")
+    _add_background(update)
+    build = verbs.add("build", "The same as 'update NAME --build'.", _build)
+    build.add_argument("name", metavar="NAME")
+    _add_background(build)
     verbs.add("default", "The same as 'update NAME --default'.", _default).add_argument("name", metavar="NAME")
     delete = verbs.add("delete", "Drop an index; its documents stay.", _delete)
     delete.add_argument("name", metavar="NAME")
     add_yes(delete)
+
+
+def _add_background(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--background", action="store_true", help="let a worker fill it; 'workbench jobs' shows how far"
+    )
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
@@ -74,16 +84,22 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
         index = workbench.indexes.create(
             arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
         )
+        if arguments.background:
+            return _enqueue(out, workbench, index.name)
         if arguments.build:
             index = _filled(workbench, out, index.name)
         return _print(out, workbench, index)
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
-    if not (arguments.build or arguments.default):
+    if arguments.background and arguments.default:
+        raise InvalidInput("An index becomes the default once it is built: use --default when its job has ended.")
+    if not (arguments.build or arguments.default or arguments.background):
         raise InvalidInput("Say what to change: --build adds what the index lacks, --default makes it the default.")
     with opened() as workbench:
         index = workbench.indexes.get(arguments.name)
+        if arguments.background:
+            return _enqueue(out, workbench, index.name)
         if arguments.build:
             index = _filled(workbench, out, index.name)
         if arguments.default:
@@ -93,6 +109,8 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 def _build(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
+        if arguments.background:
+            return _enqueue(out, workbench, arguments.name)
         return _print(out, workbench, _filled(workbench, out, arguments.name))
 
 
@@ -108,6 +126,17 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
         confirm(arguments, out, f"The index {index.name!r} holds {index.passages_count:,} passages.")
         workbench.indexes.delete(index.name)
     out.show(index, lambda console: console.print(f"Dropped the index {index.name!r}; its documents stay."))
+    return 0
+
+
+def _enqueue(out: Out, workbench: Workbench, name: str) -> int:
+    """Hand the build to a worker."""
+    job = workbench.jobs.enqueue_index_build(name)
+    shown = {"job": job.id, "index": name, "status": job.status, "missing_documents": workbench.indexes.missing(name)}
+    out.message(
+        f"A worker builds it: the app's and the MCP server's, or 'workbench worker'. See: workbench jobs show {job.id}"
+    )
+    out.show(shown, lambda console: print_fields(console, shown))
     return 0
 
 

@@ -91,7 +91,7 @@ class IndexService:
         return self._corpus.indexes.set_default(name)
 
     def delete(self, name: str) -> Index:
-        """Drop an index; its documents stay. Raises Conflict for the default one."""
+        """Drop an index; its documents stay. Raises Conflict for the default one, and for one that a job builds."""
         return self._corpus.indexes.delete(name)
 
     def bytes_on_disk(self, name: str) -> int:

@@ -95,10 +95,13 @@ class Indexes:
         self._database.rows(statement("index_status"), {"name": name, "status": status})
 
     def delete(self, name: str) -> Index:
-        """Drop an index and its tables. Raises Conflict for the default index."""
+        """Drop an index and its tables. Raises Conflict for the default index, and for one that a job builds."""
         index = self.get(name)
         if index.is_default:
             raise Conflict(f"{name!r} is the default index; make another one the default before you delete it.")
+        builder = self._database.row(statement("index_builder"), {"name": name})
+        if builder is not None:
+            raise Conflict(f"The index {name!r} is being built by job {builder['id']}; cancel the job first.")
         self.drop(name)
         return index
 

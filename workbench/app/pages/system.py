@@ -9,40 +9,25 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.engine import ENGINE
+from workbench.app.labels import size
+from workbench.app.library_dialogs import show_notice
+from workbench.app.system_indexes import indexes_section
 from workbench.app.table import Column, table
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-INDEX_COLUMNS = (
-    Column("name", "Index"),
-    Column("chunker", "Passages cut by"),
-    Column("model", "Embedding model"),
-    Column("dimensions", "Dimensions", "number"),
-    Column("documents", "Documents", "number"),
-    Column("passages", "Passages", "number"),
-    Column("size", "On disk", "shown", "right"),
-    Column("status", "Status", "state"),
-)
 CHECK_COLUMNS = (Column("name", "Check"), Column("outcome", "Outcome", "state"), Column("detail", "Seen"))
-_SIZES = ((2**30, "GB"), (2**20, "MB"), (2**10, "KB"))
 
 
 def page() -> None:
     """Show health first, then what there is."""
     workbench = ENGINE.workbench
     st.title("System", anchor=False)
+    show_notice()
     _health(workbench)
     status = workbench.status()
-    st.header("Indexes", anchor=False)
-    table(
-        "indexes",
-        INDEX_COLUMNS,
-        [_index_row(index) for index in status["indexes"]],
-        label="Indexes",
-        noun="indexes",
-        filters=False,
-    )
+    indexes_section(workbench, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
@@ -80,25 +65,6 @@ def _health(workbench: Workbench) -> None:
     table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
 
 
-def _index_row(index: Mapping[str, Any]) -> dict[str, Any]:
-    state = {"ready": "done", "building": "busy", "failed": "failed"}.get(index["status"], "waiting")
-    return {
-        "id": index["name"],
-        "name": index["name"],
-        "cells": {
-            "name": index["name"],
-            "chunker": index["chunker"],
-            "model": index["embedding_model"],
-            "dimensions": index["dimensions"],
-            "documents": index["documents_count"],
-            "passages": index["passages_count"],
-            "size": {"text": size(index["bytes"]), "order": index["bytes"]},
-            "status": {"state": state, "text": index["status"]},
-        },
-        "notes": {"name": "default: searches that name none use it"} if index["is_default"] else {},
-    }
-
-
 def _database(status: Mapping[str, Any]) -> dict[str, str]:
     database = status["database"]
     return {
@@ -133,11 +99,3 @@ def facts(values: Mapping[str, str]) -> None:
     """Show names and values as a list of definitions."""
     items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in values.items())
     st.html(f'<dl class="wb-facts">{items}</dl>')
-
-
-def size(count: int) -> str:
-    """Return a number of bytes for people: "12.3 MB"."""
-    for unit, name in _SIZES:
-        if count >= unit:
-            return f"{count / unit:,.1f} {name}"
-    return f"{count} bytes"

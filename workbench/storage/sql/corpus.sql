@@ -165,6 +165,9 @@ UPDATE indexes SET is_default = false WHERE is_default
 -- index_default: this index serves searches that name none
 UPDATE indexes SET is_default = true WHERE name = %(name)s
 
+-- index_builder: the job that builds an index, waiting or running
+SELECT id FROM jobs WHERE kind = 'index_build' AND parameters ->> 'index' = %(name)s AND status IN ('queued', 'running') LIMIT 1
+
 -- index_delete: the entry; its tables go with workbench_drop_index
 DELETE FROM indexes WHERE name = %(name)s
 

@@ -1,0 +1,80 @@
+"""Indexes built by workers: one at a time each, gone on with when a worker dies, never embedding twice."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.jobs.test_jobs import LONG, worker_process
+from workbench import Workbench
+from workbench.errors import Conflict
+from workbench.jobs import start_worker
+
+MANY = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for number in range(80)}
+
+
+def stored(database_url: str, index: str) -> dict[str, set[tuple[str, str]]]:
+    """Every passage of an index with the transaction that wrote it, by its document."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    with psycopg.connect(database_url) as connection:
+        rows = connection.execute(f"SELECT document_id, node_id, xmin::text FROM data_{index}").fetchall()
+    for document_id, passage, written_by in rows:
+        found.setdefault(document_id, set()).add((passage, written_by))
+    return found
+
+
+def test_a_build_whose_worker_was_killed_goes_on_without_embedding_again(
+    wb: Workbench, database_url: str, test_home: Path, folder: Callable[..., Path]
+) -> None:
+    wb.ingest(folder(MANY), source="Many")
+    wb.indexes.create("small", chunker="token", options={"size": 100})
+    job = wb.jobs.enqueue_index_build("small")
+    process = worker_process(database_url, test_home)
+    while wb.jobs.get(job.id).done == 0:
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    held = stored(database_url, "small")
+    assert 0 < len(held) < 80
+    assert (wb.jobs.get(job.id).status, wb.indexes.get("small").status) == ("running", "building")
+
+    survivor = start_worker(wb, heartbeat=0.2, stalled=1.0)
+    done = wb.jobs.wait(job.id, timeout=LONG * 3)
+    survivor.stop()
+    assert (done.status, done.total, done.result["documents"]) == ("completed", 80 - len(held), 80)
+    now = stored(database_url, "small")
+    assert {document: now[document] for document in held} == held  # the very rows of the killed worker
+    assert (wb.indexes.get("small").status, wb.indexes.missing("small")) == ("ready", 0)
+
+
+def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_meanwhile(wb: Workbench) -> None:
+    wb.indexes.create("small", chunker="token")
+    job = wb.jobs.enqueue_index_build("small")
+    assert {name: builder.id for name, builder in wb.jobs.building().items()} == {"small": job.id}
+    with pytest.raises(Conflict, match=f"being built already, by job {job.id}"):
+        wb.jobs.enqueue_index_build("small")
+    with pytest.raises(Conflict, match=f"built by job {job.id}; cancel the job first"):
+        wb.indexes.delete("small")
+    wb.jobs.cancel(job.id)
+    assert wb.indexes.delete("small").name == "small"
+
+
+def test_a_stopped_build_keeps_what_it_has_and_can_be_gone_on_with(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder(MANY), source="Many")
+    wb.indexes.create("small", chunker="token", options={"size": 100})
+    worker = start_worker(wb)
+    job = wb.jobs.enqueue_index_build("small")
+    while wb.jobs.get(job.id).done == 0:
+        pass
+    wb.jobs.cancel(job.id)
+    assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
+    missing = wb.indexes.missing("small")
+    assert 0 < missing < 80
+    wb.jobs.resume(job.id)
+    assert wb.jobs.wait(job.id, timeout=LONG * 3).total == missing
+    worker.stop()
+    assert wb.indexes.missing("small") == 0

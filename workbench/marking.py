@@ -23,16 +23,19 @@ _FUNCTION_WORDS = """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-def matched_spans(query: str, text: str) -> tuple[tuple[int, int], ...]:
-    """Return (start, end) of the words in ``text`` that also stand in the query, in order, never overlapping."""
+def matched_spans(query: str, text: str, language: str = "english") -> tuple[tuple[int, int], ...]:
+    """Return (start, end) of the words in ``text`` that also stand in the query, in order, never overlapping.
+
+    ``language`` is whose stemmer tells which words are the same.
+    """
     words = _WORD.findall(query.lower())
-    wanted = {stem(word) for word in [word for word in words if word not in FUNCTION_WORDS] or words}
+    wanted = {stem(word, language) for word in [word for word in words if word not in FUNCTION_WORDS] or words}
     pairs = {a + b for run in _CJK.findall(query) for a, b in pairwise(run)} | {
         run for run in _CJK.findall(query) if len(run) == 1
     }
     spans = []
     for match in _WORD.finditer(text):
-        if stem(match.group().lower()) in wanted:
+        if stem(match.group().lower(), language) in wanted:
             spans.append(match.span())
         elif pairs and _CJK.search(match.group()):
             spans += _pair_spans(pairs, match.group(), match.start())

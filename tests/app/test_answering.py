@@ -51,3 +51,12 @@ def test_a_refusal_cites_nothing(answered):
     found = answered("refusing")
     assert found.answer is not None and found.answer.refused
     assert answer_data(found, found.state, "Rerank")["kind"] == "refused"
+
+
+def test_extracts_are_shown_as_running_text(wb, folder):
+    text = "# Well\n\n- A stilling well keeps **waves** from [the record](record.md) of the gauge."
+    wb.ingest(folder({"well.md": text}), source="Wells", on_progress=lambda progress: None)
+    found = Answering("key")
+    found.write(lambda: wb.answers.ask("stilling well waves"))
+    data = answer_data(found, found.state, "Rerank")
+    assert (data["kind"], data["text"]) == ("extracts", "A stilling well keeps waves from the record of the gauge. [1]")

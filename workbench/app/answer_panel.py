@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from workbench.app.answering import Answering, again, answering, is_writing, sto
 from workbench.app.assets import component
 from workbench.app.board import Asking
 from workbench.app.board_data import place_of, title_of
+from workbench.app.card_text import plain
 from workbench.app.engine import ENGINE
 from workbench.app.promoting import Serving, serving_columns
 from workbench.app.reader import open_document
@@ -22,6 +24,7 @@ from workbench.types import Comparison, Passage
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
+_QUOTE = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
 EVERY = 0.15  # seconds between looks at an answer that is being written
 
 
@@ -87,7 +90,7 @@ def answer_data(found: Answering, state: str, strategy: str) -> dict[str, Any]:
     return {
         "state": state,
         "kind": answer.kind if answer else "",
-        "text": found.text,
+        "text": _extracts(found.text) if answer and answer.kind == "extracts" else found.text,
         "passages": _passages(found.passages),
         "model": answer.model if answer else "",
         "strategy": strategy,
@@ -95,6 +98,11 @@ def answer_data(found: Answering, state: str, strategy: str) -> dict[str, Any]:
         "error": str(found.error) if found.error else "",
         "ms": round(answer.timings_ms.get("total", 0.0), 1) if answer else None,
     }
+
+
+def _extracts(text: str) -> str:
+    """Return quoted sentences, which are pieces of Markdown, as running text; each still ends in its mark."""
+    return " ".join(plain(quote).removeprefix("· ") for quote in _QUOTE.findall(text))
 
 
 def _passages(passages: Sequence[Passage]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from workbench.app import address
 from workbench.app.assets import component
 from workbench.app.board_data import board_data
 from workbench.app.judging import Judging, read_marks
+from workbench.app.likeness import Likes, likeness
 from workbench.app.promoting import Serving, promote, serving_columns
 from workbench.app.reader import open_document
 from workbench.errors import WorkbenchError
@@ -33,14 +34,34 @@ class Asking:
     parameters: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison with the words of its hits that are to be underlined."""
+
+    comparison: Comparison
+    likes: Likes
+
+
+def compare(workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> Compared:
+    """Ask the columns' strategies. Raises what ``Workbench.compare`` raises."""
+    found = workbench.compare(
+        question,
+        strategies=columns,
+        limit=limit,
+        scope=asking.scope,
+        index=asking.index,
+        parameters=asking.parameters,
+    )
+    return Compared(found, likeness(workbench, found))
+
+
 @st.fragment
-def board(
-    workbench: Workbench, comparison: Comparison, asking: Asking, serving: Serving, judging: Judging | None
-) -> None:
+def board(workbench: Workbench, compared: Compared, asking: Asking, serving: Serving, judging: Judging | None) -> None:
     """Show the columns; judging draws only this part of the page anew."""
     if _FAILED in st.session_state:
         st.toast(st.session_state.pop(_FAILED))
-    data = board_data(comparison)
+    comparison = compared.comparison
+    data = board_data(comparison, compared.likes)
     if judging is not None:
         data["judging"] = {
             "about": judging.about,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
 
-from workbench.app.excerpt import excerpt, plain, stems_of
+from workbench.app.card_text import card_text
 from workbench.app.joining import Joins, joins
 from workbench.app.judging import place_key
+from workbench.app.likeness import Likes
 from workbench.app.looks import look
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Comparison, Passage, SearchResult
@@ -18,15 +20,29 @@ _LEG_NAMES = {"vector": "Meaning", "keyword": "Words", "late": "Word by word"}
 _LEG_UNITS = {"vector": "cosine", "keyword": "BM25", "late": "MaxSim"}
 
 
-def board_data(comparison: Comparison) -> dict[str, Any]:
-    """Return columns of hits and how far they agree; ``judging`` and ``serving`` are a page's to fill in."""
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What a hit is told of the comparison it stands in: ``ranks`` by column and joined text."""
+
+    query: str
+    ranks: Mapping[str, Mapping[str, int]]
+    joined: Joins
+    likes: Likes
+
+
+def board_data(comparison: Comparison, likes: Likes | None = None) -> dict[str, Any]:
+    """Return columns of hits and how far they agree; ``judging`` and ``serving`` are a page's to fill in.
+
+    ``likes`` are the words to underline.
+    """
     joined = joins(comparison)
     ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
     for name, result in comparison.strategies.items():
         for passage in result:
             ranks[name].setdefault(joined[name, passage.passage_id], passage.rank)
     letters = index_letters(comparison)
-    columns = [_column(comparison, name, result, ranks, joined) for name, result in comparison.strategies.items()]
+    whole = _Whole(comparison.query, ranks, joined, likes or {})
+    columns = [_column(whole, name, result) for name, result in comparison.strategies.items()]
     for column in columns:
         column["letter"] = letters.get(column["index"], "")
         for hit in column["hits"]:
@@ -42,9 +58,7 @@ def board_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _column(
-    comparison: Comparison, name: str, result: SearchResult, ranks: Mapping[str, Mapping[str, int]], joined: Joins
-) -> dict[str, Any]:
+def _column(whole: _Whole, name: str, result: SearchResult) -> dict[str, Any]:
     strategy, _, own_index = name.partition("@")
     seen = look(strategy)
     return {
@@ -60,7 +74,7 @@ def _column(
         "total": round(result.timings_ms.get("total", 0.0), 1),
         "stages": _stages(result),
         "notes": [*result.degraded, *result.scope.notes],
-        "hits": [_hit(comparison.query, passage, joined[name, passage.passage_id], name, ranks) for passage in result],
+        "hits": [_hit(whole, name, passage) for passage in result],
     }
 
 
@@ -73,15 +87,14 @@ def _stages(result: SearchResult) -> list[dict[str, Any]]:
     return [*stages, {"name": "other", "ms": round(max(0.0, rest), 2)}]
 
 
-def _hit(
-    query: str, passage: Passage, joined: str, name: str, ranks: Mapping[str, Mapping[str, int]]
-) -> dict[str, Any]:
+def _hit(whole: _Whole, name: str, passage: Passage) -> dict[str, Any]:
+    joined, place = whole.joined[name, passage.passage_id], place_key(passage)
     language = str(passage.metadata.get("language", "english"))
     headings = [str(heading) for heading in passage.metadata.get("heading_path", ())]
-    text = plain(passage.text, [passage.document_title, *headings])
+    hidden = [passage.document_title, *headings]
     return {
         "id": joined,
-        "key": place_key(passage),
+        "key": place,
         "document": passage.document_id,
         "start": passage.start,
         "end": passage.end,
@@ -91,8 +104,8 @@ def _hit(
         "title": passage.document_title,
         "place": place_of(passage, headings) or passage.path or passage.url or "",
         "path": passage.path or passage.url or "",
-        "text": excerpt(text, stems_of(query, language), language),
-        "others": [_other(passage, joined, other, ranks[other]) for other in ranks if other != name],
+        "text": card_text(whole.query, passage.text, hidden, language, whole.likes.get(place)),
+        "others": [_other(passage, joined, other, ranks) for other, ranks in whole.ranks.items() if other != name],
         "legs": [_leg(leg, value) for leg, value in passage.attribution.items()],
     }
 

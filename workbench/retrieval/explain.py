@@ -5,13 +5,13 @@ Ranks here are exact ones over the whole scope, so that a passage beyond a leg's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.models.encoder import TOKEN_BYTES
 from workbench.retrieval.keyword import Words, read_words
-from workbench.retrieval.late_interaction import align
+from workbench.retrieval.late_interaction import Match, align
 from workbench.retrieval.request import Hit, Request
 from workbench.retrieval.rerank import late_scores, token_weights
 from workbench.storage.rows import StoredPassage
@@ -122,28 +122,49 @@ def alignment(
     request: Request, connection: Any, query: str, words: Words, passage: StoredPassage
 ) -> tuple[Alignment, ...]:
     """Return for each token of the question its like in the passage; nothing where there are no token vectors."""
+    return alignments(request, connection, query, words, [passage]).get(passage.node_id, ())
+
+
+def alignments(
+    request: Request, connection: Any, query: str, words: Words, passages: Sequence[StoredPassage]
+) -> dict[str, tuple[Alignment, ...]]:
+    """Return passage id -> its alignment, for those that have token vectors."""
     encoded = request.encoded(query)
-    bits = request.store.token_bits(connection, [passage.id]).get(passage.id, b"")
-    context = str(passage.metadata.get("context", ""))
-    before = f"{context}\n\n" if context else ""
-    spans = request.encoder.token_spans(before + passage.text)[: request.encoder.max_tokens]
-    if encoded.token_axes is None or len(bits) != TOKEN_BYTES * len(spans):
-        return ()
+    if encoded.token_axes is None:
+        return {}
     weights = token_weights(query, encoded.token_spans, words)
-    total = float(weights.sum()) or 1.0
-    found = []
-    for (start, end), weight, match in zip(encoded.token_spans, weights, align(encoded.token_axes, bits), strict=True):
-        first, last = spans[match.token]
-        inside = first >= len(before)
-        offset = int(passage.metadata["start"]) - len(before)
-        found.append(
-            Alignment(
-                query_token=query[start:end],
-                passage_token=(before + passage.text)[first:last],
-                similarity=match.similarity,
-                weight=float(weight) / total,
-                start=first + offset if inside else None,
-                end=last + offset if inside else None,
+    shares = weights / (float(weights.sum()) or 1.0)
+    kept = request.store.token_bits(connection, [passage.id for passage in passages])
+    found = {}
+    for passage in passages:
+        context = str(passage.metadata.get("context", ""))
+        before = f"{context}\n\n" if context else ""
+        text, bits = before + passage.text, kept.get(passage.id, b"")
+        spans = request.encoder.token_spans(text)[: request.encoder.max_tokens]
+        if spans and len(bits) == TOKEN_BYTES * len(spans):
+            asked = [
+                (query[start:end], float(share))
+                for (start, end), share in zip(encoded.token_spans, shares, strict=True)
+            ]
+            matches = align(encoded.token_axes, bits)
+            offset = int(passage.metadata["start"]) - len(before)
+            found[passage.node_id] = tuple(
+                _aligned(*of_query, match, text, spans[match.token], len(before), offset)
+                for of_query, match in zip(asked, matches, strict=True)
             )
-        )
-    return tuple(found)
+    return found
+
+
+def _aligned(
+    query_token: str, weight: float, match: Match, text: str, span: tuple[int, int], before: int, offset: int
+) -> Alignment:
+    first, last = span
+    inside = first >= before
+    return Alignment(
+        query_token=query_token,
+        passage_token=text[first:last],
+        similarity=match.similarity,
+        weight=weight,
+        start=first + offset if inside else None,
+        end=last + offset if inside else None,
+    )

@@ -260,8 +260,12 @@ class PassageStore(PGVectorStore):
 
     def internal_id(self, connection: Any, passage_id: str) -> int | None:
         """Return the internal id behind a public passage id."""
-        rows = self._all(connection, "id_of_passage", {"node_id": passage_id})
-        return rows[0]["id"] if rows else None
+        return self.internal_ids(connection, [passage_id]).get(passage_id)
+
+    def internal_ids(self, connection: Any, passage_ids: Sequence[str]) -> dict[str, int]:
+        """Return the internal ids behind public passage ids, of those that there are."""
+        rows = self._all(connection, "ids_of_passages", {"node_ids": list(passage_ids)})
+        return {row["node_id"]: row["id"] for row in rows}
 
     def lexicon(self) -> Mapping[str, int]:
         """Return every term of the index with its document frequency."""

@@ -9,7 +9,7 @@ import streamlit as st
 from workbench.app import address
 from workbench.app.answer_panel import answer_button, answer_panel
 from workbench.app.asking import Asked, ask, forget
-from workbench.app.board import Asking, board
+from workbench.app.board import Asking, Compared, board, compare
 from workbench.app.engine import ENGINE
 from workbench.app.judge_control import judge_control
 from workbench.app.judging import Judging
@@ -23,7 +23,6 @@ from workbench.app.why import why_panel
 from workbench.app.work import WORKS
 from workbench.errors import WorkbenchError
 from workbench.services.search import across
-from workbench.types import Comparison
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -68,28 +67,24 @@ def _question() -> str:
 
 
 def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
-    limit, scope, index = chosen_limit(), current_scope(), current_index()
-    parameters = chosen_parameters(strategies)
-    columns = tuple(across(strategies, chosen_indexes()))
-    key = (question, columns, limit, scope, index, repr(parameters), ENGINE.changes)
+    limit, columns = chosen_limit(), tuple(across(strategies, chosen_indexes()))
+    asking = Asking(current_scope(), current_index(), chosen_parameters(strategies))
+    key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), ENGINE.changes)
     try:
-        asked = ask(
-            key,
-            lambda: workbench.compare(
-                question, strategies=columns, limit=limit, scope=scope, index=index, parameters=parameters
-            ),
-        )
+        asked = ask(key, lambda: compare(workbench, question, columns, limit, asking))
     except WorkbenchError as error:
         failed(error, retry=forget)
         return
     if asked.settled.is_set():
-        _board(workbench, asked.answer, Asking(scope, index, parameters), judging)
-        why_panel(workbench, asked.answer, {"limit": limit, "scope": scope, "index": index, "parameters": parameters})
+        _board(workbench, asked.answer, asking, judging)
+        asked_with = {"scope": asking.scope, "index": asking.index, "parameters": asking.parameters}
+        why_panel(workbench, asked.answer.comparison, {"limit": limit, **asked_with})
     else:
         _slow(asked, len(columns))
 
 
-def _board(workbench: Workbench, comparison: Comparison, asking: Asking, judging: Judging | None) -> None:
+def _board(workbench: Workbench, compared: Compared, asking: Asking, judging: Judging | None) -> None:
+    comparison = compared.comparison
     if not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
         message("Nothing found", *notes, "Ask in other words, or widen the scope above.")
@@ -97,7 +92,7 @@ def _board(workbench: Workbench, comparison: Comparison, asking: Asking, judging
     serving = serving_in(workbench, asking.scope)
     serving_line(workbench, serving, asking.scope)
     above = st.container(key="answer_place")
-    board(workbench, comparison, asking, serving, judging)
+    board(workbench, compared, asking, serving, judging)
     with above:
         answer_panel(workbench, comparison, asking, serving)
 

@@ -107,8 +107,8 @@ SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source
 FROM {data} p JOIN documents d ON d.id = p.document_id
 WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::integer
 
--- id_of_passage: the internal id of a passage by its public one
-SELECT id FROM {data} WHERE node_id = %(node_id)s
+-- ids_of_passages: the internal ids behind public passage ids
+SELECT id, node_id FROM {data} WHERE node_id = ANY(%(node_ids)s)
 
 -- copy_passages: take new passages in
 COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN

@@ -35,6 +35,19 @@ function legs(hit) {
     make("tbody", {}, rows));
 }
 
+// Words that the question has are highlighted, words like one of the question's underlined: the more alike, the thicker.
+function marked(segments) {
+  const parts = [];
+  let mark = null;
+  for (const [text, matched, like] of segments) {
+    const piece = like ? make("u", { class: `like${like}` }, text) : text;
+    if (!matched) mark = null;
+    else if (mark === null) parts.push((mark = make("mark", {})));
+    (mark ?? parts)[mark ? "append" : "push"](piece);
+  }
+  return parts;
+}
+
 function card(hit, column, first, judging) {
   const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
   const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path }, hit.title,
@@ -44,7 +57,7 @@ function card(hit, column, first, judging) {
       make("span", { class: "score mono", "aria-hidden": "true" }, hit.score)),
     make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
     make("div", { class: "place", title: hit.place }, hit.place || "\u00a0"),
-    make("p", { class: "text" }, hit.text.map(([text, matched]) => (matched ? make("mark", {}, text) : text))),
+    make("p", { class: "text" }, marked(hit.text)),
     make("div", { class: "foot" },
       onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
       make("button", { class: "why", type: "button", tabindex: "-1", "aria-expanded": "false" }, "Why", spoken(` ${hit.title} is here`))),

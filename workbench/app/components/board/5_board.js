@@ -10,7 +10,8 @@ function draw(root, data) {
     columns.map((column) => columnOf(column, data.judging !== null)));
   const board = make("div", { class: "board" }, data.judging ? judgingHint(data.judging) : null, make("div", { class: "scroller", tabindex: "-1" }, grid),
     make("p", { class: "hint" }, make("kbd", {}, "/"), " question  ", make("kbd", {}, "↑"), make("kbd", {}, "↓"), make("kbd", {}, "←"), make("kbd", {}, "→"),
-      " between passages  ", make("kbd", {}, "Enter"), " opens  ", make("kbd", {}, "W"), " why"),
+      " between passages  ", make("kbd", {}, "Enter"), " opens  ", make("kbd", {}, "W"), " why  ", make("mark", {}, "same word"), "  ",
+      make("u", { class: "like2" }, "like a word of the question"), ", by late interaction"),
     figures(data));
   root.replaceChildren(board);
   const follow = (id) => {

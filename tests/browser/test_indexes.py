@@ -1,0 +1,74 @@
+"""Indexes on the System page in a real browser: made, built, switched to, dropped."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+SLOW = 120_000  # ms
+
+
+@pytest.fixture
+def main_again(filled):
+    """Let the other tests find the default index they know."""
+    yield
+    filled.indexes.set_default("main")
+
+
+def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(goto, keep, filled, main_again):
+    page = goto("/system")
+    page.get_by_role("button", name="New index").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("Sentences!")
+    dialog.get_by_role("button", name="Create and build").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("use lower-case letters, digits and _")
+    dialog.get_by_label("Name").fill("sentences")
+    dialog.get_by_role("combobox", name="Cut passages by").click()
+    page.get_by_role("option", name="hierarchical").click()
+    expect(dialog.get_by_text("Small passages that lead to their section.")).to_be_visible()
+    dialog.get_by_role("spinbutton", name="Parent").fill("200")
+    dialog.get_by_role("spinbutton", name="Parent").press("Tab")
+    keep("index-new-1440-light")
+    found = Axe().run(page).response["violations"]
+    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    dialog.get_by_role("button", name="Create and build").click()
+    expect(page.get_by_text("Made the index sentences; it is being built")).to_be_visible()
+    expect(page.get_by_text("done: sentences holds")).to_be_visible(timeout=SLOW)
+    row = page.get_by_role("row", name="sentences")
+    expect(row).to_contain_text("ready")
+    expect(row).to_contain_text("parent 200")
+    page.get_by_role("button", name="Put away").click()
+    assert filled.indexes.get("sentences").chunker_options["parent"] == 200
+
+    page.get_by_role("checkbox", name="Select sentences").check()
+    keep("indexes-1440-light")
+    page.get_by_role("button", name="Make default").click()
+    expect(page.get_by_text("Searches that name no index now use sentences.")).to_be_visible()
+    expect(page.get_by_role("button", name="Drop")).to_have_count(1)  # the page has been drawn anew
+    expect(page.get_by_role("button", name="Drop")).to_be_disabled()
+    page.get_by_role("checkbox", name="Select sentences").uncheck()
+    page.get_by_role("checkbox", name="Select main").check()
+    page.get_by_role("button", name="Make default").click()
+    expect(page.get_by_text("Searches that name no index now use main.")).to_be_visible()
+
+    page.get_by_role("checkbox", name="Select main").uncheck()
+    page.get_by_role("checkbox", name="Select sentences").check()
+    page.get_by_role("button", name="Drop").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Documents stay")
+    page.get_by_role("button", name="Drop sentences").click()
+    expect(page.get_by_text("Dropped the index sentences; the documents stay.")).to_be_visible()
+    expect(row).to_have_count(0)
+    assert [index.name for index in filled.indexes.list()] == ["main"]
+
+
+def test_an_index_that_lacks_documents_says_so_and_is_brought_up_to_date(goto, filled):
+    filled.indexes.create("late", chunker="token")
+    page = goto("/system")
+    row = page.get_by_role("row", name="late")
+    expect(row).to_contain_text("lacks ")
+    page.get_by_role("checkbox", name="Select late").check()
+    page.get_by_role("button", name="Build").click()
+    expect(row).to_contain_text("ready", timeout=SLOW)
+    assert filled.indexes.missing("late") == 0
+    page.get_by_role("button", name="Put away").click()
+    filled.indexes.delete("late")

@@ -50,10 +50,8 @@ def build_form(workbench: Workbench) -> None:
 
 
 def _dataset(workbench: Workbench) -> str:
-    there = {
-        info.id: f"{info.title} ({counted(info.questions, 'question')})" for info in DatasetStore(workbench).list()
-    }
-    if SAMPLE not in (info.title for info in DatasetStore(workbench).list()):
+    there = {info.id: info.title for info in DatasetStore(workbench).list()}
+    if SAMPLE not in there.values():
         there |= {SAMPLE: "The sample's questions, over the sample's articles"}
     wanted = address.get("dataset")
     left, right = st.columns(2)

@@ -28,9 +28,8 @@ def judge_control(workbench: Workbench, question: str) -> Judging | None:
 
 def _choices(workbench: Workbench, sets: dict[str, DatasetInfo]) -> None:
     value = address.get("judge")
-    shown = {"": "Not judging"} | {
-        key: f"{info.title} · {info.questions} questions, {info.judgments} judgments" for key, info in sets.items()
-    }
+    # without counts: Streamlit tells options by their labels, so a label must not change between two clicks
+    shown = {"": "Not judging"} | {key: info.title for key, info in sets.items()}
     if value not in shown:
         shown[value] = "A test set that is not there"
     st.session_state["judge_set"] = value

@@ -17,6 +17,7 @@ from workbench import Workbench
 
 pytestmark = pytest.mark.browser
 ASKED = {"tide gauge": "Tide gauge", "stilling well waves": "Stilling well", "knead the dough": "Bread"}
+AGENT_ASKS = "tide gauge"
 HITS = 4  # judged of each question: more than ten in all
 SLOW = 90_000  # ms
 
@@ -38,9 +39,13 @@ def test_ten_judged_hits_lead_to_what_agents_search_with(
     expect(page.get_by_text("serves now")).to_be_visible()
     try:
         assert winner in ("keyword", "hybrid")
-        assert _served_to_an_agent(filled) == winner
+        served = _found_by_an_agent(filled)
+        assert served["reranked"] is False  # which the built-in default would have made true
+        expected = [hit.passage_id for hit in filled.search(AGENT_ASKS, strategy=winner, limit=3)]
+        assert [result["id"] for result in served["results"]] == expected
     finally:
         filled.promotions.undo()
+    assert _found_by_an_agent(filled)["reranked"] is True
 
 
 def _make_test_set(page: Page) -> None:
@@ -83,13 +88,14 @@ def _run_two_strategies(page: Page) -> None:
     expect(page.get_by_text("6 questions asked")).to_be_visible(timeout=SLOW)
 
 
-def _served_to_an_agent(workbench: Workbench) -> str:
-    """Ask over MCP, as a process of its own, naming no strategy; returns the strategy that answered."""
+def _found_by_an_agent(workbench: Workbench) -> dict[str, Any]:
+    """Ask over MCP, a process of its own; no strategy is named, so what was promoted serves."""
+    question = {"query": AGENT_ASKS, "return_mode": "chunks", "match_count": 3}
 
     async def script() -> Any:
         async with Client(over_stdio(workbench.settings)) as client:
-            return await client.call_tool("search_knowledge_base", {"query": "tide gauge"})
+            return await client.call_tool("rag_search_knowledge_base", question)
 
     with ThreadPoolExecutor(1) as pool:  # Playwright's loop runs in this thread
         answer = pool.submit(asyncio.run, script()).result()
-    return json.loads(answer.content[0].text)["strategy"]
+    return json.loads(answer.content[0].text)

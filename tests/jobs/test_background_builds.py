@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
@@ -21,7 +22,8 @@ def stored(database_url: str, index: str) -> dict[str, set[tuple[str, str]]]:
     """Every passage of an index with the transaction that wrote it, by its document."""
     found: dict[str, set[tuple[str, str]]] = {}
     with psycopg.connect(database_url) as connection:
-        rows = connection.execute(f"SELECT document_id, node_id, xmin::text FROM data_{index}").fetchall()
+        written = sql.SQL("SELECT document_id, node_id, xmin::text FROM {}").format(sql.Identifier(f"data_{index}"))
+        rows = connection.execute(written).fetchall()
     for document_id, passage, written_by in rows:
         found.setdefault(document_id, set()).add((passage, written_by))
     return found

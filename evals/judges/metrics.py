@@ -29,7 +29,10 @@ UNDEFINED = "The score is not defined for this question (NaN)."
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question as ragas sees it; an empty field makes the metrics that need it unmeasurable."""
+    """One question as ragas sees it.
+
+    Nothing retrieved is precision and recall 0; any other empty field makes the metrics that need it unmeasurable.
+    """
 
     question_id: str
     question: str
@@ -133,6 +136,8 @@ async def _score(scorer: Any, name: str, sample: Sample) -> float | str:
     missing = _missing(name, sample)
     if missing:
         return missing
+    if name in _RETRIEVED and not getattr(sample, _RETRIEVED[name]):
+        return 0.0  # a strategy that finds nothing has missed what there was; ragas says 0, NaN or fails, by metric
     try:
         value = float(await scorer.single_turn_ascore(_single_turn(sample)))
     except ModelError as error:
@@ -151,18 +156,25 @@ def _collected(name: str, samples: Sequence[Sample], results: Sequence[float | s
 
 
 _NEEDS: dict[str, tuple[str, ...]] = {
-    "id_context_precision": ("documents", "reference_documents"),
-    "id_context_recall": ("documents", "reference_documents"),
-    "text_context_precision": ("passages", "reference_passages"),
-    "text_context_recall": ("passages", "reference_passages"),
+    "id_context_precision": ("reference_documents",),
+    "id_context_recall": ("reference_documents",),
+    "text_context_precision": ("reference_passages",),
+    "text_context_recall": ("reference_passages",),
     "faithfulness": ("answer", "passages"),
     "answer_relevancy": ("answer",),
-    "context_precision": ("passages", "reference_answer"),
-    "context_recall": ("passages", "reference_answer"),
+    "context_precision": ("reference_answer",),
+    "context_recall": ("reference_answer",),
     "factual_correctness": ("answer", "reference_answer"),
 }
+_RETRIEVED = {  # what a context metric looks at; where that is empty it is 0, not unmeasured
+    "id_context_precision": "documents",
+    "id_context_recall": "documents",
+    "text_context_precision": "passages",
+    "text_context_recall": "passages",
+    "context_precision": "passages",
+    "context_recall": "passages",
+}
 _NAMES = {
-    "documents": "retrieved document",
     "passages": "retrieved passage",
     "reference_documents": "relevant document",
     "reference_passages": "relevant passage",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -40,7 +41,8 @@ BAD = Sample(
     "Wasps build paper nests everywhere.",
     "Bees gather nectar and make honey.",
 )
-UNANSWERED = Sample("unanswered", "Is there anything?", documents=("cats",), reference_documents=("cats",))
+UNJUDGED = Sample("unjudged", "Is there anything?", ("Cats purr.",), ("cats",), reference_documents=("cats",))
+NOTHING = replace(GOOD, question_id="nothing", passages=(), documents=())
 
 
 def scores(found: dict[str, Judged], question_id: str) -> dict[str, float | None]:
@@ -59,14 +61,30 @@ def test_without_a_judge_context_is_measured_by_documents_and_by_texts() -> None
 
 
 def test_what_cannot_be_measured_is_counted_and_never_averaged_away() -> None:
-    found = judge([GOOD, UNANSWERED], FREE)
+    found = judge([GOOD, UNJUDGED], FREE)
     assert found["text_context_recall"].summary() == {
         "mean": 1.0,
         "measured": 1,
         "not_measured": 1,
-        "reasons": {"There is no retrieved passage.": 1},
+        "reasons": {"There is no relevant passage.": 1},
     }
     assert found["id_context_recall"].summary()["measured"] == 2
+
+
+def test_nothing_retrieved_for_a_question_that_has_an_answer_counts_nought(start_judge: StartJudge) -> None:
+    context = (*FREE, "context_precision", "context_recall")
+    found = judge([GOOD, NOTHING], context, endpoint=start_judge("good"))
+    assert scores(found, "nothing") == dict.fromkeys(context, 0.0)
+    assert {judged.measured for judged in found.values()} == {2}
+    assert found["id_context_recall"].mean == 0.5  # of 1 and 0
+
+
+def test_nothing_retrieved_where_no_truth_is_known_is_not_measured() -> None:
+    unknown = replace(NOTHING, reference_documents=(), reference_passages=())
+    found = judge([unknown], FREE)
+    assert {judged.mean for judged in found.values()} == {None}
+    assert found["id_context_recall"].reasons == {"There is no relevant document.": 1}
+    assert found["text_context_precision"].reasons == {"There is no relevant passage.": 1}
 
 
 def test_a_judge_that_works_tells_a_good_answer_from_a_bad_one(start_judge: StartJudge) -> None:

@@ -1,9 +1,11 @@
 """Judgments made on the board: which test sets are offered, what is written down, what is left out."""
 
+from dataclasses import replace
+
 import pytest
 
 from evals.store import DatasetStore
-from workbench.app.judging import Judging, own_test_sets, place_key, read_marks
+from workbench.app.judging import Judging, own_test_sets, place_key, read_marks, same_places
 from workbench.errors import InvalidInput
 
 
@@ -38,6 +40,27 @@ def test_of_several_marks_on_a_place_the_last_one_counts_and_taking_back_leaves_
     assert judging.grades() == {first: 1, second: 2}
     judging.keep(compared, [(4, second, None)])
     assert judging.grades() == {first: 1}
+
+
+def test_a_judgment_is_found_again_on_a_passage_that_is_cut_differently(wb, compared, judging):
+    judged = compared.strategies["vector"][0]
+    middle = (judged.start + judged.end) // 2
+
+    def cut(start, end):
+        """The comparison as another index would give it, which cuts the passage at other places."""
+        hit = replace(judged, start=start, end=end)
+        return replace(compared, strategies={"vector": replace(compared.strategies["vector"], results=(hit,))})
+
+    judging.keep(compared, [(1, place_key(judged), 2)])
+    half, wider, next_one = (
+        cut(judged.start, middle),
+        cut(judged.start, judged.end + 99),
+        cut(judged.end, judged.end + 9),
+    )
+    for found in (half, wider):
+        place = place_key(found.strategies["vector"][0])
+        assert same_places(found, judging.grades()) == {place: [place_key(judged)]}
+    assert same_places(next_one, judging.grades()) == same_places(compared, judging.grades()) == {}
 
 
 def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):

@@ -11,7 +11,7 @@ import streamlit as st
 from workbench.app import address
 from workbench.app.assets import component
 from workbench.app.board_data import board_data
-from workbench.app.judging import Judging, read_marks
+from workbench.app.judging import Judging, read_marks, same_places
 from workbench.app.likeness import Likes, likeness
 from workbench.app.promoting import Serving, promote, serving_columns
 from workbench.app.reader import open_document
@@ -63,10 +63,12 @@ def board(workbench: Workbench, compared: Compared, asking: Asking, serving: Ser
     comparison = compared.comparison
     data = board_data(comparison, compared.likes)
     if judging is not None:
+        grades = _grades(judging)
         data["judging"] = {
             "about": judging.about,
             "title": judging.dataset.title,
-            "grades": _grades(judging),
+            "grades": grades,
+            "same": same_places(comparison, grades),
             "kept": st.session_state.get(_MARKED, 0),
         }
 

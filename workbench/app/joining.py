@@ -8,6 +8,7 @@ from itertools import combinations
 from workbench.types import Comparison, Passage
 
 Joins = Mapping[tuple[str, str], str]  # column and passage id -> what the same text has in common
+Span = tuple[str, int, int]  # document, start, end
 
 
 def joins(comparison: Comparison) -> Joins:
@@ -21,16 +22,21 @@ def joins(comparison: Comparison) -> Joins:
             by_document.setdefault(hit.document_id, {})[key] = (index_of[name], hit)
         for found in by_document.values():
             for (index, one), (other_index, other) in combinations(found.values(), 2):
-                if index != other_index and overlap(one, other) >= 0.5:
+                if index != other_index and same_text(span_of(one), span_of(other)):
                     _unite(leader, one.passage_id, other.passage_id)
     return {place: _leader(leader, hit.passage_id) for place, hit in hits.items()}
 
 
-def overlap(one: Passage, other: Passage) -> float:
-    """Return which share of the shorter passage the other one holds too; 0..1, both of one document."""
-    shared = min(one.end, other.end) - max(one.start, other.start)
-    shorter = min(one.end - one.start, other.end - other.start)
-    return max(0, shared) / shorter if shorter > 0 else 0.0
+def span_of(passage: Passage) -> Span:
+    """Return where a passage stands."""
+    return passage.document_id, passage.start, passage.end
+
+
+def same_text(one: Span, other: Span) -> bool:
+    """Tell whether each holds at least half of the shorter one: what is said of one then goes for the other."""
+    shared = min(one[2], other[2]) - max(one[1], other[1])
+    shorter = min(one[2] - one[1], other[2] - other[1])
+    return one[0] == other[0] and shorter > 0 and 2 * shared >= shorter
 
 
 def _leader(leader: Mapping[str, str], key: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from workbench.app.joining import Span, same_text, span_of
 from workbench.types import Comparison, Passage
 
 if TYPE_CHECKING:
@@ -18,7 +19,32 @@ Mark = tuple[int, str, int | None]  # its number in the session, the place that 
 
 def place_key(passage: Passage) -> str:
     """Return what a judgment is about, in one word: the document and the span in it."""
-    return f"{passage.document_id}:{passage.start}-{passage.end}"
+    return _key(span_of(passage))
+
+
+def same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list[str]]:
+    """Return of each shown place the others, shown or judged, that are the same text, though cut differently.
+
+    So a judgment made on one index's passage is found again on another's, as the span metrics find it by characters.
+    """
+    shown = {place_key(hit): span_of(hit) for result in comparison.strategies.values() for hit in result}
+    known = {key: _span(key) for key in judged} | shown
+    found = {
+        key: [other for other, span in known.items() if other != key and same_text(mine, span)]
+        for key, mine in shown.items()
+    }
+    return {key: others for key, others in found.items() if others}
+
+
+def _key(span: Span) -> str:
+    document, start, end = span
+    return f"{document}:{start}-{end}"
+
+
+def _span(key: str) -> Span:
+    document, _, stretch = key.rpartition(":")
+    start, _, end = stretch.partition("-")
+    return document, int(start), int(end)
 
 
 def own_test_sets(workbench: Workbench) -> list[DatasetInfo]:
@@ -46,7 +72,7 @@ class Judging:
         dataset = self._store.load(self.dataset.id)
         asked = _same(dataset, self.question)
         return {
-            f"{judgment.document}:{judgment.start}-{judgment.end}": judgment.grade
+            _key((judgment.document, judgment.start or 0, judgment.end or 0)): judgment.grade
             for judgment in dataset.judgments
             if asked is not None and judgment.question_id == asked.id and judgment.is_span
         }

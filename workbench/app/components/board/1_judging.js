@@ -6,7 +6,7 @@ const SIGNS = { 2: "●", 1: "◐", 0: "○" };
 function grades() {
   return make("div", { class: "grades", role: "group", "aria-label": "Judgement" },
     GRADES.map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
-      make("kbd", { "aria-hidden": "true" }, key), name)));
+      make("kbd", { "aria-hidden": "true" }, key), name)), make("span", { class: "through", hidden: true }));
 }
 
 function judgingHint(judging) {
@@ -23,8 +23,14 @@ function gradesNow(root) {
   return now;
 }
 
-function tallyOf(column, now) {
-  const seen = column.hits.map((hit) => now.get(hit.key)).filter((grade) => grade !== undefined);
+// What another passage of the same text was judged, one of another index as a rule: the best grade, as metrics take it.
+function gradeThrough(root, now, key) {
+  const found = (root.data.judging.same[key] ?? []).map((other) => now.get(other)).filter((grade) => grade !== undefined);
+  return found.length && !now.has(key) ? Math.max(...found) : undefined;
+}
+
+function tallyOf(root, column, now) {
+  const seen = column.hits.map((hit) => now.get(hit.key) ?? gradeThrough(root, now, hit.key)).filter((grade) => grade !== undefined);
   const count = (grade) => seen.filter((one) => one === grade).length;
   return [`${seen.length} of ${column.hits.length} judged`, ...GRADES.slice(0, 3).map(([, name, grade]) =>
     make("span", { title: name }, make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), spoken(name), String(count(grade))))];
@@ -36,6 +42,7 @@ function paintGrades(root) {
   root.querySelectorAll(".card").forEach((item) => {
     const grade = now.get(item.dataset.key);
     item.dataset.judged = grade === undefined ? "" : String(grade);
+    paintThrough(item, gradeThrough(root, now, item.dataset.key));
     item.querySelectorAll(".grade").forEach((button) => {
       const own = button.dataset.grade;
       if (own === "null") button.setAttribute("aria-disabled", String(grade === undefined));
@@ -44,8 +51,14 @@ function paintGrades(root) {
   });
   root.querySelectorAll(".tally").forEach((line, place) => {
     line.hidden = false;
-    line.replaceChildren(...tallyOf(root.data.columns[place], now));
+    line.replaceChildren(...tallyOf(root, root.data.columns[place], now));
   });
+}
+
+function paintThrough(item, grade) {
+  const line = item.querySelector(".through"), name = GRADES.find(([, , one]) => one === grade)?.[1];
+  line.hidden = grade === undefined;
+  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), `judged ${name} through an overlapping passage`] : []));
 }
 
 function mark(root, item, grade) {

@@ -8,7 +8,7 @@ import streamlit as st
 
 from workbench.app import address
 from workbench.app.states import message
-from workbench.app.table import Column, table
+from workbench.app.table import Column, moment, table
 
 if TYPE_CHECKING:
     from workbench.services.tool_calls import ToolCall
@@ -69,7 +69,6 @@ def _compare(question: str) -> None:
 
 def row_of(call: ToolCall) -> dict[str, Any]:
     """Return a call as a row."""
-    at = call.called_at.astimezone()
     outcome = {"state": "failed", "text": call.error} if call.error else {"state": "done", "text": "answered"}
     if call.zero_result and not call.error:
         outcome = {"state": "waiting", "text": "found nothing"}
@@ -83,7 +82,7 @@ def row_of(call: ToolCall) -> dict[str, Any]:
             "time": {"text": f"{call.duration_ms:,.1f} ms", "order": call.duration_ms},
             "size": {"text": f"{call.answer_chars:,}", "order": call.answer_chars},
             "outcome": outcome,
-            "at": {"text": at.strftime("%-d %b, %H:%M:%S"), "order": at.isoformat()},
+            "at": moment(call.called_at, seconds=True),
         },
         "notes": {"tool": ", ".join(f"{name}: {value}" for name, value in call.scope.items())} if call.scope else {},
     }

@@ -15,7 +15,7 @@ from workbench.app.evaluate_edit import edit_judgments, edit_questions
 from workbench.app.labels import counted, escaped
 from workbench.app.library_dialogs import act
 from workbench.app.states import message
-from workbench.app.table import Column, table
+from workbench.app.table import Column, moment, table
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -53,7 +53,6 @@ def datasets_view(workbench: Workbench) -> None:
 
 def row_of(info: DatasetInfo) -> dict[str, Any]:
     """Return a test set as a row of the list."""
-    changed = info.updated_at
     return {
         "id": info.id,
         "name": info.title,
@@ -63,10 +62,7 @@ def row_of(info: DatasetInfo) -> dict[str, Any]:
             "questions": info.questions,
             "judgments": info.judgments,
             "version": info.version,
-            "changed": {
-                "text": changed.astimezone().strftime("%-d %b %Y, %H:%M") if changed else "–",
-                "order": changed.isoformat() if changed else "",
-            },
+            "changed": moment(info.updated_at),
         },
         "notes": {"title": info.description} if info.description else {},
     }

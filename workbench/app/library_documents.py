@@ -17,7 +17,7 @@ from workbench.app.library_dialogs import (
     tag_sources,
 )
 from workbench.app.reader import open_document
-from workbench.app.table import Column, table
+from workbench.app.table import Column, moment, table
 from workbench.types import Document, Source
 
 if TYPE_CHECKING:
@@ -85,11 +85,6 @@ def _document_actions(workbench: Workbench, selected: list[Document]) -> None:
 
 
 def _row(document: Document) -> dict[str, Any]:
-    changed = document.updated_at
-    shown = {
-        "text": changed.strftime("%-d %b %Y, %H:%M") if changed else "–",
-        "order": changed.isoformat() if changed else "",
-    }
     where = document.path or document.url
     return {
         "id": document.id,
@@ -98,7 +93,7 @@ def _row(document: Document) -> dict[str, Any]:
             "title": document.title,
             "type": document.document_type,
             "passages": document.passages_count,
-            "updated": shown,
+            "updated": moment(document.updated_at),
         },
         "notes": {"title": where} if where else {},
     }

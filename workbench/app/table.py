@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from workbench.app.assets import component
@@ -62,6 +63,14 @@ def table(
     there = {row["id"] for row in rows}
     selected = tuple(item for item in (result.selected or ()) if item in there)
     return Chosen(selected, result.open if result.open in there else None)
+
+
+def moment(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
+    """Return the cell, of kind "shown", of a point in time: told by this machine's clock, sorted as time."""
+    if at is None:
+        return {"text": "–", "order": ""}
+    form = "%-d %b, %H:%M:%S" if seconds else "%-d %b %Y, %H:%M"
+    return {"text": at.astimezone().strftime(form), "order": at.isoformat()}
 
 
 def _nothing() -> None:

@@ -10,7 +10,7 @@ from workbench.app import address
 from workbench.app.crawl_job import SAID, STATES, job_view
 from workbench.app.crawl_start import start_form
 from workbench.app.engine import ENGINE
-from workbench.app.table import Column, table
+from workbench.app.table import Column, moment, table
 from workbench.errors import NotFound
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def _history(workbench: Workbench) -> None:
 
 def row_of(job: CrawlJob) -> dict[str, Any]:
     """Return a crawl as a row of the history."""
-    began = job.created_at
     return {
         "id": job.id,
         "name": job.url,
@@ -81,9 +80,6 @@ def row_of(job: CrawlJob) -> dict[str, Any]:
             "added": job.report["added"],
             "changed": job.report["changed"],
             "removed": job.report["removed"],
-            "began": {
-                "text": began.astimezone().strftime("%-d %b %Y, %H:%M") if began else "–",
-                "order": began.isoformat() if began else "",
-            },
+            "began": moment(job.created_at),
         },
     }

@@ -15,7 +15,7 @@ from workbench.app.evaluate_tune import tune_view
 from workbench.app.library_dialogs import show_notice
 from workbench.app.reader import reader
 from workbench.app.states import message
-from workbench.app.table import Column, table
+from workbench.app.table import Column, moment, table
 from workbench.errors import NotFound
 
 if TYPE_CHECKING:
@@ -100,7 +100,6 @@ def _experiments(workbench: Workbench) -> None:
 
 def row_of(experiment: Experiment) -> dict[str, Any]:
     """Return an experiment as a row of the list."""
-    began = experiment.created_at
     return {
         "id": experiment.id,
         "name": experiment.title,
@@ -109,7 +108,7 @@ def row_of(experiment: Experiment) -> dict[str, Any]:
             "dataset": f"{experiment.dataset_title}, version {experiment.dataset_version}",
             "runs": len(experiment.cells),
             "status": {"state": STATES[experiment.status], "text": experiment.status},
-            "began": {"text": began.astimezone().strftime("%-d %b %Y, %H:%M"), "order": began.isoformat()},
+            "began": moment(experiment.created_at),
         },
         "notes": {"status": experiment.message} if experiment.message else {},
     }

@@ -15,7 +15,7 @@ from workbench.app.library_projects import projects_view
 from workbench.app.library_upload import upload_area
 from workbench.app.reader import reader
 from workbench.app.scope_bar import current_index
-from workbench.app.table import Column, table
+from workbench.app.table import Column, moment, table
 from workbench.errors import NotFound
 from workbench.types import Source
 
@@ -114,7 +114,6 @@ def _actions(workbench: Workbench, selected: Sequence[Source]) -> None:
 def row_of(source: Source, projects: dict[str, str]) -> dict[str, Any]:
     """Return a source as a row of the table."""
     place = projects.get(source.project_id or "", "") + (f" / {source.folder_name}" if source.folder_name else "")
-    changed = source.updated_at
     return {
         "id": source.id,
         "name": source.title,
@@ -125,10 +124,7 @@ def row_of(source: Source, projects: dict[str, str]) -> dict[str, Any]:
             "type": source.source_type,
             "documents": source.documents_count,
             "passages": source.passages_count,
-            "updated": {
-                "text": changed.strftime("%-d %b %Y, %H:%M") if changed else "–",
-                "order": changed.isoformat() if changed else "",
-            },
+            "updated": moment(source.updated_at),
         },
         "notes": {"title": source.url} if source.url else {},
     }

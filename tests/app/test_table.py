@@ -1,0 +1,26 @@
+"""Cells of tables."""
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from workbench.app.table import moment
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch):
+    """A machine whose clock is nine hours ahead."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_a_moment_is_told_by_this_machines_clock_and_sorted_as_time(in_tokyo):
+    early, late = datetime(2026, 3, 1, 20, 5, 9, tzinfo=UTC), datetime(2026, 11, 3, 1, 2, tzinfo=UTC)
+    assert moment(early)["text"] == "2 Mar 2026, 05:05"
+    assert moment(early, seconds=True)["text"] == "2 Mar, 05:05:09"
+    assert moment(None)["text"] == "–"
+    assert moment(None)["order"] < moment(early)["order"] < moment(late)["order"]

@@ -16,6 +16,7 @@ from workbench.errors import WorkbenchError
 logger = logging.getLogger(__name__)
 
 LONGEST_QUERY = 2000  # characters of a question that are kept
+LINGER = 0.25  # seconds between a call and its line in the log: writing at once would take the core from the answer
 _SCOPE = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
 _COUNTED = ("results", "documents", "sources", "folders", "crawl_jobs", "articles")
 
@@ -29,6 +30,7 @@ class CallLog:
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._hurry = threading.Event()
 
     def record(
         self, tool: str, given: Mapping[str, Any], seconds: float, answer: str, value: Any, error: str | None
@@ -45,6 +47,7 @@ class CallLog:
             return
         done = threading.Event()
         self._queue.put(done)
+        self._hurry.set()
         done.wait(timeout)
 
     def _start(self) -> None:
@@ -56,6 +59,8 @@ class CallLog:
     def _write(self) -> None:
         while True:
             batch = [self._queue.get()]
+            self._hurry.wait(LINGER)
+            self._hurry.clear()
             while not self._queue.empty():
                 batch.append(self._queue.get())
             calls = [item for item in batch if not isinstance(item, threading.Event)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import threading
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from mcp_app.arguments import input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.engine import Engine
 from mcp_app.instructions import instructions
+from mcp_app.pipes import standard_streams
 from mcp_app.tool import Tool
 from mcp_app.tools import TOOLSETS
 from workbench import __version__
@@ -46,6 +48,8 @@ class WorkbenchServer(MCPServer):
         self.boundary = boundary
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
+        if importlib.util.find_spec("opentelemetry.sdk") is None:  # nobody collects spans: do not make any
+            self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(self._warm_after_first_reply)
         self._warming = threading.Event()
 
@@ -62,6 +66,11 @@ class WorkbenchServer(MCPServer):
         """Serve one call; a failure is a result that says so, never an exception."""
         answer = await self.boundary.serve(self.tools.get(name), name, arguments, context)
         return CallToolResult(content=[TextContent(type="text", text=answer.text)], is_error=answer.failed)
+
+    async def run_stdio_async(self) -> None:
+        """Serve over stdin and stdout until the client leaves."""
+        async with standard_streams() as (incoming, outgoing):
+            await self._lowlevel_server.run(incoming, outgoing, self._lowlevel_server.create_initialization_options())
 
     async def _warm_after_first_reply(self, ctx: Any, call_next: Any) -> Any:
         try:

@@ -1,0 +1,112 @@
+"""The standard streams as the event loop itself reads and writes them: no thread stands between a call and its answer.
+
+The SDK reads and writes them through worker threads, which costs every call four changes of thread. Where the streams
+are no pipes or sockets (a terminal, a file, Windows), the SDK's own way serves.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+from mcp.server.stdio import stdio_server
+
+_CHUNK = 2**18  # bytes read at once; a pipe holds 64 KB
+
+
+@asynccontextmanager
+async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
+    """Yield what a server reads from and writes to while it serves over stdio."""
+    if not _suit():
+        async with stdio_server() as streams:
+            yield streams
+        return
+    with _claimed(0, os.devnull) as wire_in, _claimed(1, None) as wire_out:
+        lines: Any = Lines(wire_in)
+        writer: Any = Writer(wire_out)
+        async with stdio_server(stdin=lines, stdout=writer) as streams:
+            yield streams
+
+
+class Lines:
+    """Reads lines of UTF-8 from a descriptor, however long they are; what is no UTF-8 becomes U+FFFD."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Yield lines until the other side closes; a last one may lack its end."""
+        begun: list[bytes] = []
+        while True:
+            await anyio.wait_readable(self._descriptor)
+            chunk = os.read(self._descriptor, _CHUNK)
+            if not chunk:
+                break
+            *ended, rest = chunk.split(b"\n")
+            for line in ended:
+                yield b"".join((*begun, line)).decode(errors="replace")
+                begun.clear()
+            if rest:
+                begun.append(rest)
+        if begun:
+            yield b"".join(begun).decode(errors="replace")
+
+
+class Writer:
+    """Writes text to a descriptor that does not block, and waits where the other side is slow to read."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    async def write(self, text: str) -> None:
+        """Write all of a text. Raises ClosedResourceError where the other side is gone."""
+        left = memoryview(text.encode())
+        while left:
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._descriptor)
+            except BrokenPipeError as error:
+                raise anyio.ClosedResourceError from error
+
+    async def flush(self) -> None:
+        """Do nothing: what was written is with the system already."""
+
+
+def _suit() -> bool:
+    """Tell whether both streams can be waited for, and stderr is another one: it must go on blocking."""
+    if sys.platform == "win32":
+        return False
+    try:
+        states = [os.fstat(descriptor) for descriptor in (0, 1)]
+    except OSError:
+        return False
+    if not all(stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode) for state in states):
+        return False
+    try:
+        return not os.path.samestat(states[1], os.fstat(2))
+    except OSError:  # there is no stderr
+        return False
+
+
+@contextmanager
+def _claimed(descriptor: int, instead: str | None) -> Iterator[int]:
+    """Yield a private duplicate; meanwhile a stray read or print meets ``instead``, or stderr where that is None."""
+    private = os.dup(descriptor)
+    other = os.open(instead, os.O_RDONLY) if instead else os.dup(2)
+    os.dup2(other, descriptor)
+    os.close(other)
+    blocking = os.get_blocking(private)
+    if instead is None:
+        os.set_blocking(private, False)
+    try:
+        yield private
+    finally:
+        os.set_blocking(private, blocking)
+        os.dup2(private, descriptor)
+        os.close(private)

@@ -15,7 +15,7 @@ from evals.dataset import Dataset
 from evals.fingerprint import hash_of, strategy_hash
 from evals.metrics import DEFAULT_METRICS, check_metrics, depth
 from evals.plan import Cell, CellResult, Experiment, experiment_from, matrix
-from evals.runner import Answer, Hit, ask, scored
+from evals.runner import Answer, Hit, ask, scored, warm
 from evals.store import DatasetStore
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
 from workbench.retrieval.strategies import check_parameters
@@ -146,6 +146,8 @@ class Experiments:
         answered = {answer["question_id"] for answer in self._runs.answers(row["id"])}
         waiting: list[dict[str, Any]] = []
         try:
+            if len(answered) < len(dataset.answerable):
+                warm(self._wb, corpus, dataset.answerable[0], cell.strategy, parameters)
             for number, question in enumerate(dataset.answerable):
                 watch.at(position * len(dataset.answerable) + number, cell.label)
                 if question.id in answered:

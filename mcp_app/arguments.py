@@ -32,7 +32,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument; ``low`` and ``high`` bound numbers inclusively, lists hold texts."""
+    """One argument; ``low`` and ``high`` bound numbers inclusively, lists hold texts.
+
+    ``unset`` is what the tool gets where the caller gave nothing, when that is not the ``default`` that clients see.
+    """
 
     name: str
     kind: Kind
@@ -42,6 +45,7 @@ class Argument:
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
+    unset: Any = None
 
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of the argument."""
@@ -69,11 +73,15 @@ class Argument:
             return f"{noun} from {self.low} to {self.high}"
         return f"{noun} from {self.low} up" if self.low is not None else noun
 
+    def absent(self) -> Any:
+        """Return the value of an argument that was not given."""
+        return self.default if self.unset is None else self.unset
+
     def read(self, value: Any) -> Any:
         """Return the value in its type. Raises Refused naming the argument and the valid values."""
         value = self._unwrapped(value)
         if value == "" and not self.required and (self.kind != "string" or self.choices):
-            return self.default
+            return self.absent()
         if not self._fits(value):
             raise self.refusal(value)
         return value
@@ -141,7 +149,7 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
         value = given.get(argument.name)
         if value is None and argument.required:
             raise missing(argument.name, argument.why)
-        values[argument.name] = argument.default if value is None else argument.read(value)
+        values[argument.name] = argument.absent() if value is None else argument.read(value)
     return values
 
 

@@ -41,11 +41,12 @@ class SearchService:
         index: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         min_similarity: float = 0.0,
+        built_in: str = DEFAULT_STRATEGY,
     ) -> SearchResult:
         """Return the best passages for a query, best first; scores fall with rank and lie in 0..1.
 
         ``min_similarity`` is the least cosine between query and passage, for every strategy; it is judged before the
-        cut to the limit.
+        cut to the limit. ``built_in`` serves where no strategy is named and none is promoted.
 
         Raises:
             InvalidInput: an empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
@@ -59,6 +60,7 @@ class SearchService:
             index=index,
             parameters=parameters,
             min_similarity=min_similarity,
+            built_in=built_in,
         )
 
     def search_within(
@@ -71,13 +73,14 @@ class SearchService:
         index: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         min_similarity: float = 0.0,
+        built_in: str = DEFAULT_STRATEGY,
     ) -> SearchResult:
         """Search a scope whose names are resolved already. Raises what ``search`` raises."""
         check_query(query)
         check_limit(limit)
         if not 0 <= min_similarity <= 1:
             raise InvalidInput(f"min_similarity cannot be {min_similarity}; use a number from 0 to 1.")
-        name, index, parameters = self.chosen(strategy, scope, index, parameters)
+        name, index, parameters = self.chosen(strategy, scope, index, parameters, built_in)
         request = self.request(name, scope, limit, index, parameters)
         request.min_similarity = min_similarity
         return self.run(query, name, request)
@@ -181,13 +184,14 @@ class SearchService:
         scope: ResolvedScope,
         index: str | None = None,
         parameters: Mapping[str, Any] | None = None,
+        built_in: str = DEFAULT_STRATEGY,
     ) -> tuple[str, str | None, Mapping[str, Any] | None]:
         """Return strategy, index and parameters of a search: the named ones, else what is promoted for the scope."""
         if strategy is not None:
             return (*named(strategy, index), parameters)
         promoted = self._corpus.promotions.serving(promotion_keys(scope))
         if promoted is None:
-            return DEFAULT_STRATEGY, index, parameters
+            return built_in, index, parameters
         return promoted.strategy, index or promoted.index, {**promoted.parameters, **(parameters or {})}
 
     def check_usable(self, strategy: str) -> None:

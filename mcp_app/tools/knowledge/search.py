@@ -11,21 +11,31 @@ from mcp_app.tools.knowledge.family import FAMILY, source_named
 from workbench.types import Passage, Scope
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
+DEFAULT_SEARCH_TYPE = "hybrid"
+NOT_GIVEN = ""
 
 
 def search_knowledge_base(
     call: Call, query: str, source_id: str, match_count: int, search_type: str, similarity_threshold: float
 ) -> dict[str, Any]:
-    """Return the passages that answer a query; the source is a filter in the search, not after it."""
+    """Return the passages that answer a query; the source is a filter in the search, not after it.
+
+    Where no search type was given, what is promoted for the scope serves.
+    """
     scope = Scope(sources=(source_named(call, source_id).id,)) if source_id else Scope()
     found = call.workbench.search_service.search(
-        query, strategy=search_type, limit=match_count, scope=scope, min_similarity=similarity_threshold
+        query,
+        strategy=search_type or None,
+        built_in=DEFAULT_SEARCH_TYPE,
+        limit=match_count,
+        scope=scope,
+        min_similarity=similarity_threshold,
     )
     answer: dict[str, Any] = {
         "success": True,
         "results": [passage_json(passage) for passage in found],
         "count": len(found),
-        "search_type": search_type,
+        "search_type": found.strategy,
         "query": query,
     }
     if found.degraded:
@@ -78,9 +88,11 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument(
             "search_type",
             "string",
-            "vector: by meaning, fast. hybrid: by meaning and words. rerank: hybrid, then compared word by word.",
-            "hybrid",
+            "vector: by meaning, fast. hybrid: by meaning and words. rerank: hybrid, then compared word by word. "
+            "Left out, what was promoted for this scope serves, else hybrid.",
+            DEFAULT_SEARCH_TYPE,
             choices=SEARCH_TYPES,
+            unset=NOT_GIVEN,
         ),
         Argument(
             "similarity_threshold",

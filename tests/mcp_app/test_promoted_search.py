@@ -1,0 +1,68 @@
+"""What was promoted for a scope serves an agent that names no search type; a named one is what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mcp_app.agent import MODES, Agent
+from workbench import Scope, Workbench
+
+
+@pytest.fixture
+def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Two sources that hold the same word."""
+    wb.ingest(folder({"a.md": "The login needs a token."}, "one"), source="One")
+    wb.ingest(folder({"b.md": "A token opens the gate."}, "two"), source="Two")
+    return wb
+
+
+def served(agent: Agent, **given: Any) -> str:
+    return agent("search_knowledge_base", query="token", **given)["search_type"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_without_a_search_type_what_is_promoted_serves(agent: Agent, places: Workbench, mode: str) -> None:
+    agent = Agent(agent.server, mode)
+    assert served(agent) == "hybrid"
+    places.promotions.promote("mmr")
+    places.promotions.promote("keyword", scope=Scope(sources=("Two",)))
+    assert (served(agent), served(agent, source_id="One"), served(agent, source_id="Two")) == ("mmr", "mmr", "keyword")
+    assert served(agent, search_type=None) == "mmr"
+    places.promotions.undo()
+    assert served(agent) == "hybrid"
+
+
+@pytest.mark.parametrize("search_type", ["vector", "hybrid", "rerank"])
+def test_a_search_type_that_was_given_is_not_replaced(agent: Agent, places: Workbench, search_type: str) -> None:
+    places.promotions.promote("mmr")
+    assert served(agent, search_type=search_type) == search_type
+
+
+def test_a_promoted_index_and_parameters_come_along(agent: Agent, places: Workbench) -> None:
+    places.indexes.create("sentences", chunker="sentence")
+    places.indexes.build("sentences")
+    places.promotions.promote("hybrid@sentences")
+    (chunk, *_) = agent("search_knowledge_base", query="token")["results"]
+    there = {hit.passage_id for hit in places.search("token", "hybrid", index="sentences")}
+    assert chunk["chunk_id"] in there
+    assert chunk["chunk_id"] not in {hit.passage_id for hit in places.search("token", "hybrid", index="main")}
+    (chunk, *_) = agent("search_knowledge_base", query="token", search_type="hybrid")["results"]
+    assert chunk["chunk_id"] not in there
+
+
+def test_the_scoped_tools_serve_what_is_promoted_too(agent: Agent, places: Workbench) -> None:
+    assert agent("rag_search_global_knowledge", query="token")["reranked"]
+    places.promotions.promote("hybrid")
+    assert not agent("rag_search_global_knowledge", query="token")["reranked"]
+
+
+def test_the_schema_keeps_the_contracts_default_and_says_what_serves(agent: Agent) -> None:
+    tools = agent.talk(lambda client: client.list_tools()).tools
+    (tool,) = [tool for tool in tools if tool.name == "search_knowledge_base"]
+    offered = tool.input_schema["properties"]["search_type"]
+    assert offered["default"] == "hybrid"
+    assert "what was promoted for this scope serves, else hybrid" in offered["description"]

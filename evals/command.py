@@ -49,6 +49,7 @@ def evaluate(
         InvalidInput: wrong arguments, an unreadable dataset, a baseline of another corpus.
     """
     from evals import baseline, report, runner
+    from evals.agreement import sentence
     from evals.corpus import index_corpus
     from evals.datasets import load_dataset
     from evals.metrics import DEFAULT_METRICS, check_metrics
@@ -62,13 +63,16 @@ def evaluate(
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
     run = runner.run(wb, dataset, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
+    agreed: dict[str, Any] = {}
     if arguments.ragas != "none":
-        run = _judged(wb, run, arguments.ragas, on_progress)
+        run, agreed = _judged(wb, run, arguments.ragas, on_progress)
     pairs = against_best(metrics[0], {name: found.values[metrics[0]] for name, found in run.strategies.items()})
-    payload = report.to_json(run, [pair.to_dict() for pair in pairs])
+    payload = report.to_json(run, [pair.to_dict() for pair in pairs]) | agreed
     say(report.text(report.table(run)))
     if arguments.ragas != "none":
         say(report.text(report.ragas_table(run)))
+    if agreed:
+        say(sentence(agreed["judge"]))
     if pairs:
         say(report.text(report.pair_table(pairs, title="Against the best")))
     if arguments.save:
@@ -79,12 +83,19 @@ def evaluate(
     return payload, code
 
 
-def _judged(wb: Workbench, run: EvalRun, how: str, on_progress: Callable[[Progress], None] | None) -> EvalRun:
+def _judged(
+    wb: Workbench, run: EvalRun, how: str, on_progress: Callable[[Progress], None] | None
+) -> tuple[EvalRun, dict[str, Any]]:
+    """Return the run with what ragas says of it, and what its judge is worth where it is an LLM."""
+    from evals.agreement import judge_agreement
     from evals.endpoint import Endpoint
-    from evals.judging import judge_run, with_ragas
+    from evals.judging import Texts, judge_run, with_ragas
 
     endpoint = Endpoint.from_settings(wb.settings) if how == "llm" else None
-    return with_ragas(run, judge_run(wb, run, endpoint=endpoint, on_progress=on_progress))
+    judged = with_ragas(run, judge_run(wb, run, endpoint=endpoint, on_progress=on_progress))
+    if endpoint is None:
+        return judged, {}
+    return judged, {"judge": judge_agreement(run.dataset, Texts(wb, run.dataset, run.corpus), endpoint)}
 
 
 def _gate(run: EvalRun, path: Path, payload: dict[str, Any], say: Callable[[str], None]) -> int:

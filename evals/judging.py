@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
+from evals.agreement import judge_agreement
 from evals.corpus import IndexedCorpus, index_corpus
-from evals.dataset import Dataset
+from evals.dataset import Dataset, Judgment
 from evals.endpoint import Endpoint
 from evals.experiments import Experiments
 from evals.judges import FREE, JUDGED, Judged, Sample, answers, judge
 from evals.plan import Experiment
 from evals.runner import EvalRun, StrategyRun
-from workbench.errors import Cancelled
-from workbench.types import Progress
+from workbench.errors import Cancelled, NotFound
+from workbench.types import Document, Progress
 from workbench.workbench import Workbench
 
 QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
@@ -59,15 +61,21 @@ def judge_experiment(
     """
     experiments = Experiments(wb)
     dataset = experiments.dataset(experiment)
+    wanted = set(FREE if endpoint is None else (*FREE, *JUDGED))
+    agreed: dict[str, Any] | None = None
     for result in experiments.results(experiment.id):
-        if result.run is None or "ragas" in result.extra:
+        if result.run is None or wanted <= result.extra.get("ragas", {}).keys():
             continue
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; what was judged so far is kept.")
         corpus = index_corpus(wb, dataset, result.cell.index)
         run = EvalRun(dataset, corpus, {result.cell.label: result.run})
         judged = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress)[result.cell.label]
-        experiments.note(experiment, result, {"ragas": {name: found.summary() for name, found in judged.items()}})
+        noted: dict[str, Any] = {"ragas": {name: found.summary() for name, found in judged.items()}}
+        if endpoint is not None:
+            agreed = agreed or judge_agreement(dataset, Texts(wb, dataset, corpus), endpoint)
+            noted["judge"] = agreed
+        experiments.note(experiment, result, noted)
 
 
 def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, Judged]]) -> EvalRun:
@@ -114,22 +122,32 @@ class Texts:
             reference_answer=question.reference_answer,
         )
 
+    def judged(self, judgment: Judgment) -> str:
+        """Return what a judgment is about: the span, or the whole document."""
+        return self.text(judgment.document)[judgment.start : judgment.end]
+
     def text(self, key: str) -> str:
         """Return a document's text; "" where it is gone."""
         if key not in self._texts:
-            document_id = self._ids.get(key, key)
-            there = document_id in self._corpus.keys or not self._corpus.keys
-            self._texts[key] = (self._wb.knowledge.document(document_id).text or "") if there else ""
+            document = self._document(key)
+            self._texts[key] = (document.text or "") if document else ""
         return self._texts[key]
+
+    def _document(self, key: str) -> Document | None:
+        document_id = self._ids.get(key, key)
+        if self._corpus.keys and document_id not in self._corpus.keys:
+            return None
+        try:
+            return self._wb.knowledge.document(document_id)
+        except NotFound:  # judged once, deleted since
+            return None
 
     def _references(self, question_id: str, relevant: Sequence[str]) -> list[str]:
         spans = self._dataset.spans.get(question_id, ())
         if spans:
-            return [self.text(span.document)[span.start : span.end] for span in spans]
+            return [text for text in map(self.judged, spans) if text]
         found = []
-        for key in relevant:
-            document_id = self._ids.get(key, key)
-            if document_id in self._corpus.keys or not self._corpus.keys:
-                passages = self._wb.knowledge.passages(document_id, index=self._corpus.index.name)
-                found += [passage.text for passage in passages]
+        for document in filter(None, map(self._document, relevant)):
+            passages = self._wb.knowledge.passages(document.id, index=self._corpus.index.name)
+            found += [passage.text for passage in passages]
         return found[:MOST_REFERENCES]

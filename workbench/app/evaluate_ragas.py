@@ -21,7 +21,7 @@ def ragas_view(seen: Found) -> None:
     names = list(dict.fromkeys(name for cell in seen.measured for name in cell.extra.get("ragas", {})))
     columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
     table("ragas", columns, rows, label="ragas", noun="runs", filters=False)
-    for reason in reasons(seen):
+    for reason in [*reasons(seen), *agreements(seen)]:
         st.caption(reason)
 
 
@@ -44,6 +44,13 @@ def reasons(seen: Found) -> list[str]:
             for reason, times in summary["reasons"].items():
                 counts[name, reason] = counts.get((name, reason), 0) + times
     return [f"{name.replace('_', ' ')}, {times} times: {reason}" for (name, reason), times in counts.items()]
+
+
+def agreements(seen: Found) -> list[str]:
+    """Return how far the LLM that judged agrees with the test set's own judgments; nothing where none judged."""
+    from evals.agreement import sentence
+
+    return list(dict.fromkeys(sentence(cell.extra["judge"]) for cell in seen.measured if "judge" in cell.extra))
 
 
 def _cell(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""How far a language model agrees with people: which judgments it grades anew, and where that is told."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.agreement import drawn, sentence
+from evals.command import add_arguments, evaluate
+from evals.corpus import index_corpus
+from evals.dataset import Judgment
+from evals.experiments import Experiments, matrix
+from evals.judging import judge_experiment
+from tests.evals.conftest import TEXTS, StartJudge, WriteDataset
+from workbench import Settings, Workbench
+
+
+def test_as_many_that_say_relevant_are_drawn_as_not_where_there_are_as_many() -> None:
+    judgments = [Judgment("q", f"r{n}", 2) for n in range(9)] + [Judgment("q", f"n{n}", 0) for n in range(3)]
+    assert sorted(one.grade for one in drawn(judgments, 4)) == [0, 0, 2, 2]
+    assert sorted(one.grade for one in drawn(judgments, 8)) == [0] * 3 + [2] * 5
+    assert len(drawn(judgments, 99)) == 12
+    assert drawn(judgments, 5) == drawn(judgments[::-1], 5)
+
+
+@pytest.fixture
+def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) -> Callable[[str], Settings]:
+    """Settings that name a judge of some mode as the LLM."""
+
+    def settings(mode: str) -> Settings:
+        return make_settings(llm_base_url=start_judge(mode)._base_url, llm_model="small")
+
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        # it does not see that "make honey" answers "makes honey", nor that a cat hunts at night: 5 of 7. It says
+        # "relevant" to 4 of 7, people to 6: (5/7 - 27/49) / (1 - 27/49) = 0.36
+        ("good", "small agrees with the test set on 5 of 7 judgments (kappa 0.36;"),
+        ("nonsense", "small agrees with the test set's judgments could not be measured: The judge's answers had not"),
+    ],
+)
+def test_the_command_says_what_its_judge_is_worth(
+    with_judge: Callable[[str], Settings], beir: WriteDataset, mode: str, said: str
+) -> None:
+    parser, heard = argparse.ArgumentParser(), []
+    add_arguments(parser)
+    arguments = parser.parse_args([str(beir()), "--strategies", "keyword", "--ragas", "llm"])
+    with Workbench.open(settings=with_judge(mode)) as wb:
+        payload, code = evaluate(wb, arguments, say=heard.append)
+    assert code == 0
+    assert payload["judge"]["model"] == "small"
+    assert said in "\n".join(heard)
+
+
+def test_an_experiment_judged_without_an_llm_can_be_judged_by_one_later_though_a_document_is_gone(
+    wb: Workbench, folder: Callable[..., Path], start_judge: StartJudge
+) -> None:
+    wb.ingest(folder({f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}), source="Animals")
+    ids = {document.title: document.id for document in wb.knowledge.documents()}
+    experiments = Experiments(wb)
+    dataset = experiments.datasets.create("Mine").id
+    asked = experiments.datasets.add_questions(dataset, ["cats purr", "dogs bark"])
+    for question, title in zip(asked, ("Cats", "Dogs"), strict=True):
+        experiments.datasets.judge(dataset, question.id, ids[title], "relevant", start=0, end=40)
+    wb.knowledge.delete_document(ids["Dogs"])
+    made = experiments.run(experiments.create("Mine", dataset, matrix(["keyword"])).id)
+    judge_experiment(wb, made)
+    assert "judge" not in experiments.results(made.id)[0].extra
+    judge_experiment(wb, made, start_judge("good"))
+    (result,) = experiments.results(made.id)
+    assert result.extra["ragas"]["text_context_recall"]["reasons"] == {"There is no relevant passage.": 1}
+    assert sentence(result.extra["judge"]).startswith("small agrees with the test set on 1 of 1 judgments")
+    assert index_corpus(wb, experiments.dataset(made)).documents == 4

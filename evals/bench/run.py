@@ -61,6 +61,7 @@ def _latencies(bench: Bench, size: int, synthetic: SyntheticCorpus, say: Say) ->
     found = [
         ("vector", bench.paired(bench.strategy("vector"), bench.raw_vector(), "raw SQL, vector")),
         ("hybrid", bench.paired(bench.strategy("hybrid"), bench.raw_both(), "raw SQL, both statements")),
+        ("keyword leg", bench.paired(bench.raw_keyword(), bench.plain_keyword(), "BM25 in plain SQL")),
         ("rerank", bench.paired(bench.strategy("rerank"), bench.strategy("hybrid"), "hybrid")),
         (
             "rerank, 50 candidates",

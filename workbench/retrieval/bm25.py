@@ -40,6 +40,7 @@ def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: fl
         weights=tuple(rarity(term, totals.passages) * (k1 + 1) for term in known),
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
+        passages=totals.passages,
     )
 
 

@@ -74,6 +74,7 @@ class FeedbackRetriever(BaseRetriever):
             weights=(*words.weights.weights, *(budget * rated[key] / total for key in best)),
             a=words.weights.a,
             c=words.weights.c,
+            passages=words.weights.passages,
         )
         return Words(words.terms, words.totals, weights)
 

@@ -50,7 +50,7 @@ def _read_words(request: Request, connection: Any, query: str) -> Words:
 def keyword_candidates(request: Request, connection: Any, words: Words, limit: int) -> list[Candidate]:
     """Return the passages in scope with the highest BM25 scores, best first."""
     with request.trace.stage("keyword"):
-        return request.store.best_by_terms(connection, words.weights, request.scope, limit)
+        return request.store.best_by_terms(connection, words.weights, request.scope, limit, request.held(connection))
 
 
 def similar_candidates(

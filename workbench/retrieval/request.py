@@ -34,11 +34,18 @@ class Request:
     cross_encoder: CrossEncoder | None = None
     trace: Trace = field(default_factory=Trace)
     words: dict[str, Any] = field(default_factory=dict)  # the keyword leg's reading of each query, see keyword.py
+    _held: int | None = None
     _encoded: dict[str, EncodedQuery] = field(default_factory=dict)
 
     def share_encoded(self, encoded: dict[str, EncodedQuery]) -> None:
         """Use embedded queries of other requests with the same model, and give them ours."""
         self._encoded = encoded
+
+    def held(self, connection: Any) -> int:
+        """Return how many passages the scope holds as the store counts them, counted once a request; 0 for all."""
+        if self._held is None:
+            self._held = 0 if self.scope.is_everything else self.store.held(connection, self.scope)
+        return self._held
 
     def similar_enough(self, cosine: float) -> bool:
         """Tell whether a passage of that cosine may be shown."""

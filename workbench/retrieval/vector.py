@@ -17,7 +17,7 @@ def vector_candidates(request: Request, connection: Any, query: str, limit: int)
     """Return the nearest passages in scope, best first; score = cosine similarity."""
     vector = request.encoded(query).vector
     with request.trace.stage("vector"):
-        return request.store.nearest(connection, vector, request.scope, limit)
+        return request.store.nearest(connection, vector, request.scope, limit, request.held(connection))
 
 
 class VectorRetriever(BaseRetriever):

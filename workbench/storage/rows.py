@@ -110,12 +110,16 @@ class IndexTotals:
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """BM25 prepared for SQL: score = sum of weight * tf / (tf + a + c * length) over the terms."""
+    """BM25 prepared for SQL: score = sum of weight * tf / (tf + a + c * length) over the terms.
+
+    ``passages`` is how many the whole index has.
+    """
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
     a: float
     c: float
+    passages: int
 
     def parameters(self) -> dict[str, Any]:
         """Return the bound parameters of the bm25 statements."""

@@ -2,6 +2,11 @@
 SELECT id, node_id, text, metadata_, 1 - (embedding <=> %(vector)s::halfvec) AS score
 FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
+-- bench_bm25: what anyone would write to get the passages with the best BM25 scores
+SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {postings} o ON o.term_id = t.id
+GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
+
 -- bench_copy_to_framework: the same passages in the framework's own table, for the bench
 INSERT INTO {framework} (text, metadata_, node_id, embedding)
 SELECT text, metadata_::json, node_id, embedding::vector FROM {data}

@@ -49,16 +49,47 @@ asked AS (
     GROUP BY u.lexeme)
 SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
 
--- bm25_everything: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length
-SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {postings} o ON o.term_id = t.id
-GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
+-- within_everything: the postings that count where nothing is left out
+TRUE
 
--- bm25_filtered: the same within a scope
-SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {postings} o ON o.term_id = t.id
-WHERE o.passage_id IN (SELECT p.id FROM {data} p WHERE {scope})
-GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
+-- within_few: the postings of a scope whose passages are few enough to be listed
+o.passage_id IN (SELECT id FROM inside)
+
+-- within_many: the postings of a large scope, each looked up
+(SELECT TRUE FROM {data} p WHERE p.id = o.passage_id AND ({scope}))
+
+-- bm25_best: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length.
+-- MaxScore (Turtle & Flood, "Query evaluation: strategies and optimizations", 1995): the rarest terms are read first, and the
+-- full scores of the best so found set a bar. What holds only terms whose weights together stay below the bar cannot be
+-- among the best, so those light terms are looked up for passages alone that can still reach it, heaviest term first.
+WITH RECURSIVE inside AS MATERIALIZED (SELECT p.id FROM {data} p WHERE {scope}),
+terms AS MATERIALIZED (
+    SELECT id, weight, rare, sum(weight) OVER lighter AS at_most, row_number() OVER lighter AS place FROM (
+        SELECT t.id, t.weight, sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
+        FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {lexicon} l ON l.id = t.id) AS rated
+    WINDOW lighter AS (PARTITION BY rare ORDER BY weight, id)),
+first AS MATERIALIZED (
+    SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+    FROM terms t JOIN {postings} o ON o.term_id = t.id WHERE t.rare AND {within} GROUP BY o.passage_id),
+bar AS MATERIALIZED (
+    SELECT CASE WHEN count(*) < %(limit)s THEN 0 ELSE min(score) * (1 - 1e-9) END AS score FROM (
+        SELECT (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
+                FROM terms t JOIN {postings} o ON o.term_id = t.id AND o.passage_id = f.id) AS score
+        FROM (SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s) AS f) AS best),
+scored AS (
+    SELECT id, sum(score) AS score, (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
+    FROM (
+        SELECT id, score FROM first
+        UNION ALL
+        SELECT o.passage_id, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
+        FROM bar JOIN terms t ON NOT t.rare AND t.at_most >= bar.score JOIN {postings} o ON o.term_id = t.id
+        WHERE {within}) AS shares
+    GROUP BY id
+    UNION ALL
+    SELECT s.id, s.score + coalesce((SELECT t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
+        FROM {postings} o WHERE o.term_id = t.id AND o.passage_id = s.id), 0), s.light - 1
+    FROM scored s JOIN terms t ON NOT t.rare AND t.place = s.light JOIN bar ON s.score + t.at_most >= bar.score)
+SELECT id, score FROM scored WHERE light = 0 ORDER BY score DESC, id LIMIT %(limit)s
 
 -- bm25_of: the BM25 scores of given passages
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score

@@ -55,7 +55,7 @@ def check(run: EvalRun, path: Path) -> Gate:
     Raises:
         InvalidInput: the file is no baseline, or was made on another corpus or other questions.
     """
-    baseline = _read(path)
+    baseline = read(path)
     _same_ground(run, baseline, path)
     shared = [name for name in baseline["questions"] if name in run.strategies]
     if not shared:
@@ -92,7 +92,8 @@ def _notes(run: EvalRun, baseline: Mapping[str, Any], shared: list[str]) -> list
     return notes
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, Any]:
+    """Return a saved run. Raises InvalidInput where there is none, or the file is something else."""
     try:
         payload = json.loads(path.read_text(encoding="utf-8"))
         if all(isinstance(payload[key], dict) and payload[key] for key in ("hashes", "strategies", "questions")):

@@ -58,6 +58,7 @@ def evaluate(
 
     metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
     strategies = [strategy_named(name).name for name in _names(arguments.strategies)] or runner.default_strategies()
+    _check(wb, arguments)
     dataset = load_dataset(arguments.dataset).first(arguments.limit_queries)
     corpus = index_corpus(wb, dataset, arguments.index, on_progress=on_progress, should_stop=should_stop)
     for failure in corpus.failures:
@@ -81,6 +82,17 @@ def evaluate(
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
     return payload, code
+
+
+def _check(wb: Workbench, arguments: argparse.Namespace) -> None:
+    """Refuse at once what would else be refused after minutes of asking. Raises what reading these raises."""
+    from evals import baseline
+    from evals.endpoint import Endpoint
+
+    if arguments.ragas == "llm":
+        Endpoint.from_settings(wb.settings)
+    if arguments.baseline:
+        baseline.read(Path(arguments.baseline))
 
 
 def _judged(

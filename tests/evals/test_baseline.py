@@ -92,6 +92,7 @@ def test_a_file_that_is_no_baseline_is_refused(
         file.write_text(content)
     with pytest.raises(InvalidInput, match=r"broken\.json"):
         run(wb, str(beir()), "--strategies", "keyword", "--baseline", str(file))
+    assert wb.corpus.sources.list(source_type="dataset") == []  # refused before anything is indexed
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ class Bench:
         return run
 
     def paired(self, timed: Timed, baseline: Timed, name: str) -> Latency:
-        """Time a call and its baseline over all questions, now one first, now the other: the second finds warm pages."""
+        """Time a call and its baseline over all questions, each first in turn: the second finds warm pages."""
         ours, theirs = [], []
         for question in self.questions[:WARM_UP]:
             timed(question)

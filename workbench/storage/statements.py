@@ -33,16 +33,17 @@ def _statements() -> dict[str, str]:
 def statement(name: str, index: str | None = None, **parts: str) -> sql.Composed:
     """Return the named statement, with the tables of ``index`` and further named statements ``parts`` filled in.
 
-    Each keyword in ``parts`` names a statement whose text stands in for ``{keyword}`` (a scope's predicate); it may hold
-    the other parts in its turn.
+    Each keyword in ``parts`` names a statement whose text stands in for ``{keyword}`` (a scope's predicate); it may
+    hold the parts named after it.
     """
     tables = {}
     if index is not None:
         tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings")}
         tables["framework"] = sql.Identifier(f"data_framework_{index}")
         tables["vector_index"] = sql.Identifier(f"data_{index}_embedding_idx")
+    names = list(parts)
     nested = {
-        key: statement(value, index, **{other: parts[other] for other in parts if other != key})
-        for key, value in parts.items()
+        name: statement(parts[name], index, **{later: parts[later] for later in names[place + 1 :]})
+        for place, name in enumerate(names)
     }
     return sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]

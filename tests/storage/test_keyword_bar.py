@@ -1,0 +1,63 @@
+"""The keyword leg reads few of the postings and ranks exactly as if it had read them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench import Workbench
+from workbench.retrieval.bm25 import weigh
+from workbench.storage.rows import TermWeights
+from workbench.storage.statements import statement
+from workbench.storage.vector_store import EXACT_UP_TO, PassageStore
+from workbench.types import ResolvedScope
+
+WORDS = [f"{first}{last}" for first in ("kar", "lum", "pod", "sti", "vex") for last in ("dan", "fil", "gor", "mup")]
+QUESTIONS = (
+    "kardan vexmup",
+    "lumfil podgor stidan kardan karfil kargor",
+    "kardan karfil",
+    "vexmup vexgor vexfil kardan",
+)
+
+
+@pytest.fixture
+def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
+    """Two sources of documents whose words are common and rare as in a language."""
+    rng = np.random.default_rng(5)
+    commonness = 1 / np.arange(1, len(WORDS) + 1)
+    for source, documents in (("Large", 160), ("Small", 40)):
+        texts = {
+            f"{source}{number}.txt": " ".join(rng.choice(WORDS, rng.integers(5, 40), p=commonness / commonness.sum()))
+            for number in range(documents)
+        }
+        wb.ingest(folder(texts, source), source=source)
+    return wb.corpus.store(wb.corpus.index(None))
+
+
+def _everything_read(store: PassageStore, terms: TermWeights, scope: ResolvedScope, limit: int) -> list[float]:
+    parameters = {**terms.parameters(), "limit": 1000}
+    with store.reading() as connection:
+        rows = connection.execute(statement("bench_bm25", store.index.name), parameters).fetchall()
+        inside = store.in_scope(connection, [row["id"] for row in rows], scope)
+    return [row["score"] for row in rows if row["id"] in inside][:limit]
+
+
+@pytest.mark.parametrize("held", [0, 40, EXACT_UP_TO + 1], ids=["everything", "few", "many"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
+    wb: Workbench, store: PassageStore, question: str, held: int
+) -> None:
+    small = next(source for source in wb.knowledge.sources() if source.title == "Small")
+    scope = ResolvedScope(source_ids=(small.id,)) if held else ResolvedScope()
+    with store.reading() as connection:
+        totals, terms = store.query_terms(connection, question)
+        weights = weigh(terms, totals)
+        for limit in (1, 3, 20, 500):
+            found = store.best_by_terms(connection, weights, scope, limit, held)
+            expected = _everything_read(store, weights, scope, limit)
+            assert [score for _, score in found] == pytest.approx(expected, rel=1e-12)
+            assert len({key for key, _ in found}) == len(found) > 0

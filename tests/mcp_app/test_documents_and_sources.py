@@ -93,3 +93,19 @@ def test_a_source_is_renamed_and_found_by_its_title(agent: Agent) -> None:
     agent("manage_source", action="update", source_id=made["id"], title="New")
     assert agent("manage_source", action="get", source_id="New")["source"]["id"] == made["id"]
     assert agent("manage_source", action="get", source_id="https://example.com/")["source"]["title"] == "New"
+
+
+def test_a_title_that_is_taken_is_refused_in_words_of_the_field(agent: Agent) -> None:
+    agent("manage_source", action="create", title="Lab")
+    refused = agent.failure("manage_source", action="create", title="Lab")
+    assert refused["error"] == "There is a source of that name already; choose another name, or use that one."
+
+
+def test_nul_characters_in_text_and_metadata_are_left_out(agent: Agent) -> None:
+    given = {"note\x00": "a\x00b", "list": ["c\x00", {"d": "\x00"}]}
+    created = agent("manage_document", action="create", content="Alpha\x00 beta.", title="T", metadata=given)
+    document = created["document"]
+    assert document["metadata"] == {"note": "ab", "list": ["c", {"d": ""}]}
+    changed = agent("manage_document", action="update", document_id=document["id"], metadata={"e": "\x00f"})
+    assert changed["document"]["metadata"]["e"] == "f"
+    assert agent("search_knowledge_base", query="alpha beta")["results"][0]["text"].endswith("Alpha beta.")

@@ -118,6 +118,9 @@ def _item(
     if (path is None) == (text is None):
         raise InvalidInput("Give either a file or a text, not both and not neither.")
     if text is not None:
+        text = text.replace(
+            "\x00", ""
+        )  # in a file it marks what is no text; in a text it is a slip of whoever wrote it
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None

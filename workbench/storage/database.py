@@ -136,7 +136,7 @@ def clean(parameters: Any) -> Any:
     if isinstance(parameters, str):
         return parameters.replace("\x00", "")
     if isinstance(parameters, Mapping):
-        return {key: clean(value) for key, value in parameters.items()}
+        return {clean(key): clean(value) for key, value in parameters.items()}
     if isinstance(parameters, list | tuple):
         return type(parameters)(clean(value) for value in parameters)
     return parameters
@@ -171,6 +171,15 @@ def describe(url: str) -> str:
     return f"{where}{port}/{known.get('dbname') or known.get('user') or ''}"
 
 
+_KINDS = {
+    "sources": "source",
+    "projects": "project",
+    "folders": "folder",
+    "indexes": "index",
+    "datasets": "test set",
+}
+
+
 @contextmanager
 def translated(url: str) -> Iterator[None]:
     """Turn the driver's errors into ours, one sentence each."""
@@ -182,9 +191,8 @@ def translated(url: str) -> Iterator[None]:
             "check it, or raise WORKBENCH_POOL_SIZE."
         ) from error
     except psycopg.errors.UniqueViolation as error:
-        raise Conflict(
-            f"That name is taken already ({error.diag.message_detail or error.diag.constraint_name})."
-        ) from error
+        kind = _KINDS.get(error.diag.table_name or "", error.diag.table_name or "row")
+        raise Conflict(f"There is a {kind} of that name already; choose another name, or use that one.") from error
     except psycopg.OperationalError as error:
         raise StorageError(_connection_sentence(url, error)) from error
     except psycopg.Error as error:

@@ -122,7 +122,10 @@ class Documents:
             "language": document.language,
             "document_date": document.document_date,
         }
-        values = clean(values) | {"metadata": Jsonb(dict(document.metadata)), "pages": Jsonb(list(document.pages))}
+        values = clean(values) | {
+            "metadata": Jsonb(clean(dict(document.metadata))),
+            "pages": Jsonb(list(document.pages)),
+        }
         row = connection.execute(statement("document_upsert"), values).fetchone()
         if document.file is not None:
             name, media_type, data = document.file
@@ -144,7 +147,8 @@ class Documents:
         self.record(document_id)
         values = {"id": document_id, "title": title, "url": url}
         self._database.rows(
-            statement("document_update"), values | {"metadata": None if metadata is None else Jsonb(dict(metadata))}
+            statement("document_update"),
+            values | {"metadata": None if metadata is None else Jsonb(clean(dict(metadata)))},
         )
         return self.get(document_id)
 

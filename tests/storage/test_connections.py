@@ -74,7 +74,7 @@ def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:
     database = Database(database_url)
     insert = psycopg.sql.SQL("INSERT INTO projects (id, title) VALUES (%s, 'Zoo')")
     database.rows(insert, ["p1"])
-    with pytest.raises(Conflict, match="taken already"):
+    with pytest.raises(Conflict, match="of that name already"):
         database.rows(insert, ["p2"])
     database.close()
 

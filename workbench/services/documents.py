@@ -118,9 +118,7 @@ def _item(
     if (path is None) == (text is None):
         raise InvalidInput("Give either a file or a text, not both and not neither.")
     if text is not None:
-        text = text.replace(
-            "\x00", ""
-        )  # in a file it marks what is no text; in a text it is a slip of whoever wrote it
+        text = text.replace("\x00", "")  # unlike in a file, where it tells that the whole is no text
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None

@@ -16,6 +16,9 @@ from browser_server import free_port, wait_until_up
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 from psycopg import conninfo, sql
 
+from evals.dataset import Question
+from evals.experiments import Experiments, matrix
+from evals.store import DatasetStore
 from workbench import Workbench
 from workbench.settings import Settings
 
@@ -41,6 +44,12 @@ PASSAGES = {
     "well.md": "# Stilling well\n\nA stilling well keeps waves from the record; the gauge stands in it.\n",
     "bread.md": "# Bread\n\nKnead the dough, let it rise, and bake it in a hot oven.\n",
     "script.md": "# Gauge <script>alert(1)</script>\n\nA gauge <img src=x onerror=\"document.title='x'\"> & <b>.\n",
+}
+ASKED = {
+    "How is the level of the sea recorded?": "Tide gauge",
+    "What keeps waves from the record?": "Stilling well",
+    "How do I bake?": "Bread",
+    "When is the float calibrated?": "Tide gauge",
 }
 
 
@@ -116,6 +125,26 @@ def app(serve: Callable[[str], str], filled: Workbench, browser_database: str, c
     page.locator(".card").first.wait_for(timeout=FIRST)
     page.close()
     return address
+
+
+@pytest.fixture(scope="session")
+def harbour(filled: Workbench) -> str:
+    """A test set over the documents of the browser's tests; returns its id."""
+    store = DatasetStore(filled)
+    made = store.create("Harbour <b>questions</b>")
+    by_title = {document.title: document.id for document in filled.knowledge.documents()}
+    store.add_questions(made.id, [Question(f"q{n}", text) for n, text in enumerate(ASKED)])
+    for n, title in enumerate(ASKED.values()):
+        store.judge(made.id, f"q{n}", by_title[title], "relevant")
+    return made.id
+
+
+@pytest.fixture(scope="session")
+def measured(filled: Workbench, harbour: str) -> str:
+    """An experiment that is done; returns its id."""
+    experiments = Experiments(filled)
+    made = experiments.create("Words or vectors", harbour, matrix(["keyword", "vector", "hybrid"]))
+    return experiments.run(made.id).id
 
 
 @pytest.fixture

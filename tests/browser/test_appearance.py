@@ -10,6 +10,9 @@ SEEN = {
     "library": ("/library", "tbody .open"),
     "crawl": ("/crawl", ".st-key-crawl_start input"),
     "system": ("/system", "dl.wb-facts"),
+    "judging": ("/?q=tide gauge&judge={harbour}", ".card .grades"),
+    "answer": ("/?q=what keeps waves from the record?&answer=1", "blockquote"),
+    "leaderboard": ("/evaluate?experiment={measured}", "table[aria-label=Leaderboard] tbody tr"),
 }
 SIZES = {1440: 1000, 1024: 800, 390: 844}
 
@@ -21,11 +24,11 @@ def settled(page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_without_serious_findings_and_fits_every_width(goto, page, keep, scheme):
+def test_every_page_is_without_serious_findings_and_fits_every_width(goto, page, keep, scheme, harbour, measured):
     page.emulate_media(color_scheme=scheme)
     for name, (path, landmark) in SEEN.items():
         page.set_viewport_size({"width": 1440, "height": 1000})
-        goto(path)
+        goto(path.format(harbour=harbour, measured=measured))
         expect(page.locator(landmark).first).to_be_visible()
         settled(page)
         found = Axe().run(page).response["violations"]

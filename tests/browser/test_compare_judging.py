@@ -91,6 +91,31 @@ def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_anew(goto, fill
     keep("judging-700-dark")
 
 
+def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differently(goto, filled, keep):
+    made = DatasetStore(filled).create("Through an overlap")
+    filled.indexes.create("by_sentences", chunker="sentence", options={"size": 20})
+    filled.indexes.build("by_sentences")
+    page = goto(f"/?q=gauge every month&judge={made.id}&s=keyword&on=main&on=by_sentences")
+    whole, pieces = (page.locator("ol.column").nth(place).locator(".card") for place in (0, 1))
+    judge_of = whole.filter(has_text="Tide gauge").first
+    judge_of.get_by_role("button", name="relevant").click()
+    through = pieces.get_by_text("judged relevant through an overlapping passage")
+    expect(through.first).to_be_visible()
+    settled(page, 1)
+    assert len(judged(filled, made.title)["gauge every month"]) == 1  # nothing was written for the others
+    page.reload()
+    expect(through.first).to_be_visible()
+    expect(page.locator(".tally").nth(1)).not_to_contain_text("0 of")
+    keep("judging-through-1440-light")
+    page.set_viewport_size({"width": 390, "height": 844})
+    keep("judging-through-390-light")
+    of_its_own = through.first.locator("xpath=ancestor::li")
+    of_its_own.get_by_role("button", name="not").click()  # a judgment of its own goes before what overlaps
+    settled(page, 1)  # a new visit counts from the beginning
+    assert sorted(grade for grade, _ in judged(filled, made.title)["gauge every month"]) == [0, 2]
+    filled.indexes.delete("by_sentences")
+
+
 def test_a_test_set_that_is_gone_is_said_and_the_board_shows_what_is_kept(goto, filled):
     made = DatasetStore(filled).create("Short lived")
     page = goto(f"/?q=tide&judge={made.id}")

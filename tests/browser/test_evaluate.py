@@ -8,39 +8,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from evals.dataset import Question
-from evals.experiments import Experiments, matrix
 from evals.store import DatasetStore
 from workbench import Workbench
 from workbench.types import Scope
 
 pytestmark = pytest.mark.browser
-ASKED = {
-    "How is the level of the sea recorded?": "Tide gauge",
-    "What keeps waves from the record?": "Stilling well",
-    "How do I bake?": "Bread",
-    "When is the float calibrated?": "Tide gauge",
-}
-
-
-@pytest.fixture(scope="session")
-def harbour(filled: Workbench) -> str:
-    """A test set over the documents of the browser's tests; returns its id."""
-    store = DatasetStore(filled)
-    made = store.create("Harbour <b>questions</b>")
-    by_title = {document.title: document.id for document in filled.knowledge.documents()}
-    store.add_questions(made.id, [Question(f"q{n}", text) for n, text in enumerate(ASKED)])
-    for n, title in enumerate(ASKED.values()):
-        store.judge(made.id, f"q{n}", by_title[title], "relevant")
-    return made.id
-
-
-@pytest.fixture(scope="session")
-def measured(filled: Workbench, harbour: str) -> str:
-    """An experiment that is done; returns its id."""
-    experiments = Experiments(filled)
-    made = experiments.create("Words or vectors", harbour, matrix(["keyword", "vector", "hybrid"]))
-    return experiments.run(made.id).id
 
 
 def test_an_experiment_is_planned_run_and_read_in_the_page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import Any
 
 from evals.leaderboard import Change
@@ -83,9 +84,16 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> dict[str, Any]:
             "nameGap": 28,
             "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
         },
-        "yAxis": {"type": "value", "scale": True, "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}}},
+        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}}}
+        | _ends([spot.quality for spot in spots]),
         "series": series,
     }
+
+
+def _ends(values: Sequence[float]) -> dict[str, float]:
+    """Return the ends of an axis around values in 0..1, in steps of .05 and with some room."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return {"min": max(0, floor(20 * low - 0.4)) / 20, "max": min(20, ceil(20 * high + 0.4)) / 20}
 
 
 def heat_map(

@@ -102,6 +102,8 @@ def scale(lines: Sequence[Line]) -> tuple[float, float, int]:
     if not done:
         return 0.0, 1.0, 1
     low, high = min(line.interval[0] for line in done), max(line.interval[1] for line in done)
+    if low == high == 1.0:
+        low = 0.99  # a scale has two ends
     for step, digits in ((0.1, 1), (0.05, 2), (0.01, 2)):
         ends = (max(0.0, step * int(low / step)), min(1.0, step * (int(high / step) + 1)))
         if high - low > (ends[1] - ends[0]) * 0.5 or step == 0.01:

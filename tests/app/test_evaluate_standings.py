@@ -1,0 +1,29 @@
+"""The scales of the leaderboard and of its picture: they have two ends, and none beyond what a metric can be."""
+
+import pytest
+
+from evals.leaderboard import Line
+from workbench.app.evaluate_charts import Spot, quality_latency
+from workbench.app.evaluate_standings import scale
+
+
+@pytest.mark.parametrize(
+    ("intervals", "ends"),
+    [
+        ([(0.62, 0.71), (0.55, 0.68)], (0.5, 0.8)),
+        ([(1.0, 1.0)], (0.99, 1.0)),
+        ([(0.0, 0.0)], (0.0, 0.01)),
+        ([], (0.0, 1.0)),
+    ],
+)
+def test_the_scale_holds_every_interval_and_has_two_ends(intervals, ends):
+    lines = [Line("Run", "run_1", "done", None, {}, interval, {}, "main", 0) for interval in intervals]
+    assert scale(lines)[:2] == ends
+
+
+@pytest.mark.parametrize(
+    ("quality", "ends"), [([1.0, 1.0], (0.95, 1.0)), ([0.61, 0.74], (0.55, 0.8)), ([], (0.0, 1.0))]
+)
+def test_the_picture_shows_no_quality_that_cannot_be(quality, ends):
+    axis = quality_latency([Spot("Run", "vector", 5.0, value, on_front=True) for value in quality], "light")["yAxis"]
+    assert (axis["min"], axis["max"]) == ends

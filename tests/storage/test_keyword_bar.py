@@ -10,9 +10,10 @@ import pytest
 
 from workbench import Workbench
 from workbench.retrieval.bm25 import weigh
+from workbench.storage.ranking import EXACT_UP_TO
 from workbench.storage.rows import TermWeights
 from workbench.storage.statements import statement
-from workbench.storage.vector_store import EXACT_UP_TO, PassageStore
+from workbench.storage.vector_store import PassageStore
 from workbench.types import ResolvedScope
 
 WORDS = [f"{first}{last}" for first in ("kar", "lum", "pod", "sti", "vex") for last in ("dan", "fil", "gor", "mup")]

@@ -42,12 +42,12 @@ class FrameworkHybridRetriever(BaseRetriever):
             found = request.store.query(query)
         order = list(found.ids or [])[: request.limit]
         with request.store.reading() as connection:
-            keys = {node_id: request.store.internal_id(connection, node_id) for node_id in order}
-            stored = request.store.passages(connection, [key for key in keys.values() if key is not None])
+            keys = request.store.internal_ids(connection, order)
+            stored = request.store.passages(connection, list(keys.values()))
             cosines = request.store.cosines(connection, vector, list(stored))
         nodes = []
         for rank, node_id in enumerate(order, start=1):
-            key = keys[node_id]
+            key = keys.get(node_id)
             if key is None or key not in stored or not request.similar_enough(cosines[key]):
                 continue
             score = max(0.0, cosines[key])

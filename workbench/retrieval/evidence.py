@@ -60,7 +60,7 @@ def coverage(request: Request, connection: Any, query: str, words: Words, passag
     A word that several languages stem differently counts once, by its rarest form; English function words, which are
     words to the other languages of an index, do not count.
     """
-    key = request.store.internal_id(connection, passage.passage_id)
+    key = request.store.internal_ids(connection, [passage.passage_id]).get(passage.passage_id)
     if key is None:
         return 0.0
     held = {term for term, _, _ in request.store.term_shares(connection, words.weights, key)}

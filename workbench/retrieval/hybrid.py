@@ -65,13 +65,12 @@ def complete_scores(
     request: Request, connection: Any, query: str, words: Words, cosines: dict[int, float], bm25: dict[int, float]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return both legs' scores for the union of their candidates."""
-    unknown = sorted(cosines.keys() ^ bm25.keys())
-    if not unknown:
+    worded, near = sorted(bm25.keys() - cosines.keys()), sorted(cosines.keys() - bm25.keys())
+    if not worded and not near:
         return cosines, bm25
     vector = request.encoded(query).vector
-    found = request.store.both_scores(connection, vector, words.weights, unknown)
-    cosines = cosines | {key: cosine for key, (cosine, _) in found.items()}
-    bm25 = bm25 | {key: score for key, (_, score) in found.items() if score is not None}
+    more_cosines, more_bm25 = request.store.missing_scores(connection, vector, words.weights, worded, near)
+    cosines, bm25 = cosines | more_cosines, bm25 | more_bm25
     return cosines, {key: score for key, score in bm25.items() if key in cosines}  # some may be deleted by now
 
 

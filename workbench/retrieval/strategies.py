@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -224,6 +225,15 @@ def watched(request: Request, stages: list[Any]) -> list[Any]:
     return noted
 
 
+@cache
+def _silence() -> Any:
+    """What answers nothing, for whoever only retrieves: made once, for it holds nothing of a request."""
+    from llama_index.core.llms import MockLLM
+    from llama_index.core.response_synthesizers.no_text import NoText
+
+    return NoText(llm=MockLLM())
+
+
 def build_engine(name: str, request: Request, synthesizer: Any = None) -> RetrieverQueryEngine:
     """Assemble a strategy for one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
 
@@ -231,9 +241,7 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
         ScopeError: the strategy insists on a scope and the request names none.
         ConfigurationError: the strategy needs a model that is not configured.
     """
-    from llama_index.core.llms import MockLLM
     from llama_index.core.query_engine import RetrieverQueryEngine
-    from llama_index.core.response_synthesizers.no_text import NoText
 
     from workbench.retrieval.ordering import FinalOrder
 
@@ -247,6 +255,6 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
         stages = watched(request, stages)
     return RetrieverQueryEngine(
         retriever=strategy.source(request),
-        response_synthesizer=synthesizer or NoText(llm=MockLLM()),
+        response_synthesizer=synthesizer or _silence(),
         node_postprocessors=[*stages, FinalOrder(request)],
     )

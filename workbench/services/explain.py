@@ -117,7 +117,7 @@ class ExplainService:
             self._corpus.documents.record(document_id)
             return store.passages_of_document(document_id)
         with store.reading() as connection:
-            key = store.internal_id(connection, str(passage_id))
+            key = store.internal_ids(connection, [str(passage_id)]).get(str(passage_id))
             if key is None:
                 raise NotFound(
                     "passage", str(passage_id), f"Search the index {store.index.name!r} to see its passages."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from pydantic import PrivateAttr
 from workbench.errors import InvalidInput
 from workbench.storage.database import Database, clean
 from workbench.storage.filters import bound_clause
+from workbench.storage.ranking import EXACT_UP_TO, Rows, best_rows, nearest_rows
 from workbench.storage.rows import (
     Candidate,
     IndexTotals,
@@ -36,14 +38,6 @@ from workbench.storage.rows import (
 from workbench.storage.sqlalchemy_engines import engines
 from workbench.storage.statements import statement
 from workbench.types import Index, ResolvedScope
-
-# Up to this many passages in scope every distance is computed: exact, and faster than walking the graph past
-# what the scope excludes (measured: 10,000 passages of 384 dimensions in about 15 ms).
-EXACT_UP_TO = 10_000
-# Postings of the rarest terms that are read before the keyword leg sets its bar, for each passage asked for: enough to
-# find that many good ones, within a scope by its share of the index. At 100,000 passages the leg took 6.5, 5.8 and
-# 7.1 ms with 4, 10 and 20 (55 ms without a bar), in a scope of 1 % 6.8, 6.7 and 7.6 ms with 1, 1.6 and 2 (16 ms).
-PROBED, PROBED_INSIDE = 10, 1.5
 
 
 class PassageStore(PGVectorStore):
@@ -179,45 +173,33 @@ class PassageStore(PGVectorStore):
         return self._all(connection, "count_in_scope", parameters, scope=scope_statement(scope))[0]["n"]
 
     def nearest(
-        self,
-        connection: Any,
-        vector: NDArray[np.float32],
-        scope: ResolvedScope,
-        limit: int,
-        held: int,
+        self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int, held: int
     ) -> list[Candidate]:
         """Return the passages in scope nearest to a vector, best first; score = cosine similarity.
 
         ``held`` is what the method of that name says of the scope.
         """
-        if scope.is_empty:
-            return []
-        parameters = {"vector": vector_literal(vector), "limit": limit}
-        if scope.is_everything:
-            return self._candidates(connection, "vector_everything", parameters)
-        predicate = scope_statement(scope)
-        parameters |= scope_parameters(scope)
-        if held <= EXACT_UP_TO:
-            return self._candidates(connection, "vector_exact", parameters, scope=predicate)
-        found = self._candidates(connection, "vector_filtered", parameters, scope=predicate)
-        if len(found) < limit:  # the graph was walked to its bound and the scope lay elsewhere
-            return self._candidates(connection, "vector_exact", parameters, scope=predicate)
-        return found
+        rows = nearest_rows(partial(self._all, connection), vector, scope, limit, held)
+        return [(row["id"], float(row["score"])) for row in rows]
+
+    def nearest_passages(
+        self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int, held: int
+    ) -> list[tuple[StoredPassage, float]]:
+        """Return what ``nearest`` returns as passages with their documents, in the same statement."""
+
+        def read(name: str, parameters: Mapping[str, Any], **parts: str) -> Rows:
+            return self._all(connection, "passages_found", parameters, found=name, **parts)
+
+        rows = nearest_rows(read, vector, scope, limit, held)
+        scores = [float(row.pop("score")) for row in rows]
+        return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
 
     def best_by_terms(
         self, connection: Any, terms: TermWeights, scope: ResolvedScope, limit: int, held: int
     ) -> list[Candidate]:
         """Return the passages in scope with the highest BM25 scores, best first; ``held`` as for ``nearest``."""
-        if scope.is_empty or not terms.ids:
-            return []
-        parameters = {**terms.parameters(), **scope_parameters(scope), "limit": limit, "probed": PROBED * limit}
-        if scope.is_everything:
-            within = "within_everything"
-        else:
-            within = "within_few" if held <= EXACT_UP_TO else "within_many"
-            share = max(1, held) / max(1, held, terms.passages)
-            parameters["probed"] = PROBED_INSIDE * limit / share
-        return self._candidates(connection, "bm25_best", parameters, within=within, scope=scope_statement(scope))
+        rows = best_rows(partial(self._all, connection), terms, scope, limit, held)
+        return [(row["id"], float(row["score"])) for row in rows]
 
     def cosines(self, connection: Any, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
         """Return the cosine similarity of given passages with a vector."""
@@ -229,15 +211,27 @@ class PassageStore(PGVectorStore):
             return {}
         return dict(self._candidates(connection, "bm25_of", {**terms.parameters(), "ids": list(ids)}))
 
-    def both_scores(
-        self, connection: Any, vector: NDArray[np.float32], terms: TermWeights, ids: Sequence[int]
-    ) -> dict[int, tuple[float, float | None]]:
-        """Return (cosine, BM25 or None without any of the terms) of given passages in one statement."""
-        parameters = {**terms.parameters(), "vector": vector_literal(vector), "ids": list(ids)}
-        return {
-            row["id"]: (float(row["cosine"]), None if row["bm25"] is None else float(row["bm25"]))
-            for row in self._all(connection, "both_scores_of", parameters)
+    def missing_scores(
+        self,
+        connection: Any,
+        vector: NDArray[np.float32],
+        terms: TermWeights,
+        worded: Sequence[int],
+        near: Sequence[int],
+    ) -> tuple[dict[int, float], dict[int, float]]:
+        """Return the cosines of the passages ``worded`` and the BM25 scores of those ``near``, in one statement.
+
+        A passage that is gone, or has none of the terms, is left out.
+        """
+        parameters = {
+            **terms.parameters(),
+            "vector": vector_literal(vector),
+            "worded": list(worded),
+            "near": list(near),
         }
+        rows = self._all(connection, "scores_missing", parameters)
+        cosines = {row["id"]: float(row["cosine"]) for row in rows if row["cosine"] is not None}
+        return cosines, {row["id"]: float(row["bm25"]) for row in rows if row["bm25"] is not None}
 
     def term_shares(self, connection: Any, terms: TermWeights, passage: int) -> list[tuple[str, int, float]]:
         """Return (term, frequency, share of the BM25 score) for one passage, largest first."""
@@ -277,20 +271,12 @@ class PassageStore(PGVectorStore):
         rows = self._all(connection, "documents_in_scope", scope_parameters(scope), scope=scope_statement(scope))
         return [row["document_id"] for row in rows]
 
-    def internal_id(self, connection: Any, passage_id: str) -> int | None:
-        """Return the internal id behind a public passage id."""
-        return self.internal_ids(connection, [passage_id]).get(passage_id)
-
     def internal_ids(self, connection: Any, passage_ids: Sequence[str]) -> dict[str, int]:
         """Return the internal ids behind public passage ids, of those that there are."""
         rows = self._all(connection, "ids_of_passages", {"node_ids": list(passage_ids)})
         return {row["node_id"]: row["id"] for row in rows}
 
-    def lexicon(self) -> Mapping[str, int]:
-        """Return every term of the index with its document frequency."""
-        return {row["term"]: int(row["df"]) for row in self._reader.rows(statement("lexicon_terms", self._index.name))}
-
-    def _all(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> list[dict[str, Any]]:
+    def _all(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> Rows:
         return connection.execute(statement(name, self._index.name, **parts), clean(parameters)).fetchall()
 
     def _candidates(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> list[Candidate]:

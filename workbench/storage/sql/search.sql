@@ -58,6 +58,20 @@ o.passage_id IN (SELECT id FROM inside)
 -- within_many: the postings of a large scope, each looked up
 (SELECT TRUE FROM {data} p WHERE p.id = o.passage_id AND ({scope}))
 
+-- candidates_read: the passages that may be among the best, with what the terms that are not light give them
+SELECT id, sum(score) AS score, (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
+FROM (
+    SELECT id, score FROM first
+    UNION ALL
+    SELECT o.passage_id, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
+    FROM bar JOIN terms t ON NOT t.rare AND t.at_most >= bar.score JOIN {postings} o ON o.term_id = t.id
+    WHERE {within}) AS shares
+GROUP BY id
+
+-- candidates_listed: the same where few passages are in scope: all of them, and every term that is not rare counts as light
+SELECT i.id, coalesce(f.score, 0) AS score, (SELECT count(*) FROM terms t WHERE NOT t.rare) AS light
+FROM inside i LEFT JOIN first f ON f.id = i.id
+
 -- bm25_best: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length.
 -- MaxScore (Turtle & Flood, "Query evaluation: strategies and optimizations", 1995): the rarest terms are read first, and the
 -- full scores of the best so found set a bar. What holds only terms whose weights together stay below the bar cannot be
@@ -65,7 +79,7 @@ o.passage_id IN (SELECT id FROM inside)
 WITH RECURSIVE inside AS MATERIALIZED (SELECT p.id FROM {data} p WHERE {scope}),
 terms AS MATERIALIZED (
     SELECT id, weight, rare, sum(weight) OVER lighter AS at_most, row_number() OVER lighter AS place FROM (
-        SELECT t.id, t.weight, sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
+        SELECT t.id, t.weight, l.df <= %(readable)s AND sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
         FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {lexicon} l ON l.id = t.id) AS rated
     WINDOW lighter AS (PARTITION BY rare ORDER BY weight, id)),
 first AS MATERIALIZED (
@@ -77,19 +91,12 @@ bar AS MATERIALIZED (
                 FROM terms t JOIN {postings} o ON o.term_id = t.id AND o.passage_id = f.id) AS score
         FROM (SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s) AS f) AS best),
 scored AS (
-    SELECT id, sum(score) AS score, (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
-    FROM (
-        SELECT id, score FROM first
-        UNION ALL
-        SELECT o.passage_id, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
-        FROM bar JOIN terms t ON NOT t.rare AND t.at_most >= bar.score JOIN {postings} o ON o.term_id = t.id
-        WHERE {within}) AS shares
-    GROUP BY id
+    {candidates}
     UNION ALL
     SELECT s.id, s.score + coalesce((SELECT t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
         FROM {postings} o WHERE o.term_id = t.id AND o.passage_id = s.id), 0), s.light - 1
     FROM scored s JOIN terms t ON NOT t.rare AND t.place = s.light JOIN bar ON s.score + t.at_most >= bar.score)
-SELECT id, score FROM scored WHERE light = 0 ORDER BY score DESC, id LIMIT %(limit)s
+SELECT id, score FROM scored WHERE light = 0 AND score > 0 ORDER BY score DESC, id LIMIT %(limit)s
 
 -- bm25_of: the BM25 scores of given passages
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
@@ -104,12 +111,14 @@ FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
     JOIN {postings} o ON o.term_id = t.id AND o.passage_id = %(passage)s JOIN {lexicon} l ON l.id = t.id
 ORDER BY score DESC, l.term
 
--- both_scores_of: cosine and BM25 of given passages in one go
-SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS cosine,
-    (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
-     FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-         JOIN {postings} o ON o.term_id = t.id AND o.passage_id = p.id) AS bm25
-FROM {data} p WHERE p.id = ANY(%(ids)s)
+-- scores_missing: the cosine of passages that only the keyword leg found, the BM25 of those that only the vector leg did
+SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS cosine, NULL::float8 AS bm25
+FROM {data} p WHERE p.id = ANY(%(worded)s)
+UNION ALL
+SELECT i.id, NULL, (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
+    FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+        JOIN {postings} o ON o.term_id = t.id AND o.passage_id = i.id)
+FROM unnest(%(near)s::integer[]) AS i (id)
 
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
@@ -121,6 +130,11 @@ SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}
 SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
     d.title, d.path, d.url, d.document_type, d.document_date
 FROM {data} p JOIN documents d ON d.id = p.document_id WHERE p.id = ANY(%(ids)s)
+
+-- passages_found: what another statement finds, with its documents and in its order, for showing
+SELECT f.score, p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
+    d.title, d.path, d.url, d.document_type, d.document_date
+FROM ({found}) AS f JOIN {data} p ON p.id = f.id JOIN documents d ON d.id = p.document_id ORDER BY f.score DESC, f.id
 
 -- token_bits_by_id: the one-bit token vectors of given passages
 SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
@@ -149,9 +163,6 @@ DELETE FROM {data} WHERE document_id = ANY(%(document_ids)s)
 
 -- delete_passages_of_source: take a source's passages out in one statement
 DELETE FROM {data} WHERE source_id = %(source_id)s
-
--- lexicon_terms: every term of the index with its document frequency, for spelling
-SELECT term, df FROM {lexicon} WHERE df > 0
 
 -- documents_in_scope: the documents with passages in a scope
 SELECT DISTINCT p.document_id FROM {data} p WHERE {scope}

@@ -7,7 +7,7 @@ from typing import Any
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from workbench.retrieval.nodes import node_of
+from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
 from workbench.storage.rows import Candidate
 from workbench.types import Leg
@@ -29,15 +29,12 @@ class VectorRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         request = self._request
-        vector = request.encoded(query_bundle.query_str).vector
-        with request.store.reading() as connection, request.trace.stage("vector"):
-            held = request.held(connection)
-            found = request.store.nearest_passages(connection, vector, request.scope, request.limit, held)
-        nodes = []
-        for rank, (passage, cosine) in enumerate(found, start=1):
-            if not request.similar_enough(cosine):
-                break  # best first: the rest are less similar still
-            score = max(0.0, cosine)
-            leg = Leg(score=cosine, rank=rank, contribution=score)
-            nodes.append(node_of(passage, Hit(passage.id, score, {"vector": leg})))
-        return nodes
+        with request.store.reading() as connection:
+            found = vector_candidates(request, connection, query_bundle.query_str, request.limit)
+            hits = []
+            for rank, (key, cosine) in enumerate(found, start=1):
+                if not request.similar_enough(cosine):
+                    break  # best first: the rest are less similar still
+                score = max(0.0, cosine)
+                hits.append(Hit(key, score, {"vector": Leg(score=cosine, rank=rank, contribution=score)}))
+            return to_nodes(request, connection, hits)

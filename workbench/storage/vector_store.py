@@ -182,18 +182,6 @@ class PassageStore(PGVectorStore):
         rows = nearest_rows(partial(self._all, connection), vector, scope, limit, held)
         return [(row["id"], float(row["score"])) for row in rows]
 
-    def nearest_passages(
-        self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int, held: int
-    ) -> list[tuple[StoredPassage, float]]:
-        """Return what ``nearest`` returns as passages with their documents, in the same statement."""
-
-        def read(name: str, parameters: Mapping[str, Any], **parts: str) -> Rows:
-            return self._all(connection, "passages_found", parameters, found=name, **parts)
-
-        rows = nearest_rows(read, vector, scope, limit, held)
-        scores = [float(row.pop("score")) for row in rows]
-        return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
-
     def best_by_terms(
         self, connection: Any, terms: TermWeights, scope: ResolvedScope, limit: int, held: int
     ) -> list[Candidate]:

@@ -131,11 +131,6 @@ SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source
     d.title, d.path, d.url, d.document_type, d.document_date
 FROM {data} p JOIN documents d ON d.id = p.document_id WHERE p.id = ANY(%(ids)s)
 
--- passages_found: what another statement finds, with its documents and in its order, for showing
-SELECT f.score, p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
-    d.title, d.path, d.url, d.document_type, d.document_date
-FROM ({found}) AS f JOIN {data} p ON p.id = f.id JOIN documents d ON d.id = p.document_id ORDER BY f.score DESC, f.id
-
 -- token_bits_by_id: the one-bit token vectors of given passages
 SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 

@@ -106,6 +106,7 @@ class Experiments:
             for position, cell in enumerate(experiment.cells):
                 watch.at(position * len(dataset.answerable), cell.label)
                 failed += not self._run_cell(experiment, dataset, position, cell, watch)
+            watch.end()
         except Cancelled:
             self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to go on.")
             raise
@@ -198,6 +199,11 @@ class _Watch:
         if self.should_stop is not None and self.should_stop():
             raise Cancelled("Stopped; what was answered so far is kept.")
         self._tell(label)
+
+    def end(self) -> None:
+        """Say that nothing is left; it is too late to stop."""
+        self._done = self._total
+        self._tell("done")
 
     def indexing(self, progress: Progress) -> None:
         """Say that a corpus is being indexed first."""

@@ -20,6 +20,7 @@ from workbench.errors import Cancelled, NotFound
 from workbench.types import Document, Progress
 from workbench.workbench import Workbench
 
+OnProgress = Callable[[Progress], None]
 QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
 SHOWN = 5  # passages of each that count as its context
 MOST_REFERENCES = 20  # relevant passages a question is compared with, where whole documents were judged
@@ -31,7 +32,7 @@ def judge_run(
     *,
     endpoint: Endpoint | None = None,
     questions: int = QUESTIONS,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> dict[str, dict[str, Judged]]:
     """Return strategy -> metric -> what ragas measured, on the first ``questions``; with an endpoint the LLM's too."""
     texts = Texts(wb, run.dataset, run.corpus)
@@ -51,7 +52,7 @@ def judge_experiment(
     experiment: Experiment,
     endpoint: Endpoint | None = None,
     *,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: OnProgress | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> None:
     """Let ragas look at every run of an experiment, and keep what it says beside the run.
@@ -63,19 +64,31 @@ def judge_experiment(
     dataset = experiments.dataset(experiment)
     wanted = set(FREE if endpoint is None else (*FREE, *JUDGED))
     agreed: dict[str, Any] | None = None
-    for result in experiments.results(experiment.id):
-        if result.run is None or wanted <= result.extra.get("ragas", {}).keys():
-            continue
+    results = [result for result in experiments.results(experiment.id) if result.run is not None]
+    waiting = [result for result in results if not wanted <= result.extra.get("ragas", {}).keys()]
+    total = len(waiting) * len(wanted)
+    for number, result in enumerate(waiting):
+        assert result.run is not None
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; what was judged so far is kept.")
         corpus = index_corpus(wb, dataset, result.cell.index)
         run = EvalRun(dataset, corpus, {result.cell.label: result.run})
-        judged = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress)[result.cell.label]
+        told = _further(on_progress, result.cell.label, number * len(wanted), total)
+        judged = judge_run(wb, run, endpoint=endpoint, on_progress=told)[result.cell.label]
         noted: dict[str, Any] = {"ragas": {name: found.summary() for name, found in judged.items()}}
         if endpoint is not None:
             agreed = agreed or judge_agreement(dataset, Texts(wb, dataset, corpus), endpoint)
             noted["judge"] = agreed
         experiments.note(experiment, result, noted)
+    if on_progress is not None and total:
+        on_progress(Progress(total, total, "done"))
+
+
+def _further(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
+    """Return what tells one run's progress as a part of all runs'."""
+    if on_progress is None:
+        return None
+    return lambda one: on_progress(Progress(before + one.done, total, f"{label}: {one.message}"))
 
 
 def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, Judged]]) -> EvalRun:

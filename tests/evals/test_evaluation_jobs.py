@@ -29,6 +29,7 @@ def test_a_worker_runs_an_experiment_and_ragas_looks_at_its_texts(wb: Workbench,
     wb.work()
     done = wb.jobs.wait(job.id, timeout=LONG)
     assert (done.status, job_of(wb, made.id)) == ("completed", done)
+    assert (done.done, done.total) == (8, 8)  # ragas' metrics of both runs
     ragas = [result.extra["ragas"] for result in experiments.results(made.id)]
     assert [found["id_context_recall"]["measured"] for found in ragas] == [12, 12]
 
@@ -41,7 +42,9 @@ def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(wb: Workbench, word
     wb.work()
     assert wb.jobs.wait(first.id, timeout=LONG).status == "cancelled"
     again = enqueue_experiment(wb, made.id)
-    assert wb.jobs.wait(again.id, timeout=LONG).message == "24 questions asked; 0 answers were there already."
+    finished = wb.jobs.wait(again.id, timeout=LONG)
+    assert finished.message == "24 questions asked; 0 answers were there already."
+    assert (finished.done, finished.total) == (24, 24)
     third = enqueue_experiment(wb, made.id)
     assert wb.jobs.wait(third.id, timeout=LONG).message == "0 questions asked; 24 answers were there already."
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import NodeWithScore, QueryBundle
-from pydantic import PrivateAttr
+from llama_index.core.schema import NodeWithScore
 
 from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import rarity
@@ -18,31 +16,18 @@ from workbench.retrieval.keyword import Words, read_words
 from workbench.retrieval.late_interaction import beyond_chance, max_sim
 from workbench.retrieval.nodes import LEGS, hit_of
 from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.stage import Stage
 from workbench.types import Leg
 
 _WORD = re.compile(r"[^\W_]+")
 
 
-class LateInteractionRerank(BaseNodePostprocessor):
+class LateInteractionRerank(Stage):
     """Add the late-interaction score to what the first stage said and sort anew."""
 
-    _request: Request = PrivateAttr()
-
-    def __init__(self, request: Request) -> None:
-        super().__init__()
-        self._request = request
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Name the stage as LlamaIndex wants it."""
-        return "LateInteractionRerank"
-
-    def _postprocess_nodes(
-        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
-    ) -> list[NodeWithScore]:
-        if not nodes or query_bundle is None:
-            return nodes
-        request, query = self._request, query_bundle.query_str
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Return the nodes by both judges' scores."""
+        request = self._request
         hits = [hit_of(node) for node in nodes]
         with request.store.reading() as connection:
             words = read_words(request, connection, query)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -91,6 +93,13 @@ def test_the_picture_holds_a_dot_a_document_and_a_line_a_link():
         ("d1", "d2", "See [two](2.md).")
     ]
     assert "2 documents and 1 links" in spoken(GRAPH)
+
+
+def test_a_legend_names_the_sources_where_there_is_more_than_one():
+    assert chart(GRAPH, "light")["legend"] == []
+    other = replace(GRAPH.nodes[1], source_title="Another")
+    (legend,) = chart(replace(GRAPH, nodes=(GRAPH.nodes[0], other)), "dark")["legend"]
+    assert legend["data"] == [GRAPH.nodes[0].source_title, "Another"]
 
 
 def test_only_a_selected_dot_opens_a_document():

@@ -26,7 +26,8 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> dict[str, Any
         "animation": False,
         "tooltip": {"confine": True, "extraCssText": "max-width:380px;white-space:normal;overflow-wrap:anywhere"},
         "legend": [
-            {"data": [_short(title, 40) for title in sources], "type": "scroll", "top": 0, "left": 0}
+            {"data": [_short(title, 40) for title in sources], "type": "scroll", "top": 0, "left": 0, "icon": "circle",
+             "textStyle": {"color": INK[theme]}}
         ] if len(sources) > 1 else [],
         "series": [
             {

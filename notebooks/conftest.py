@@ -9,7 +9,9 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg import sql
 
 HOME = "WORKBENCH_NOTEBOOKS_HOME"
 _OWNED = pytest.StashKey[str]()
@@ -29,7 +31,15 @@ def pytest_configure(config: pytest.Config) -> None:
         Path(home).chmod(0o755)  # as root the embedded server runs as its own user
         os.environ[HOME] = config.stash[_OWNED] = home
         os.environ["CRAWL4_AI_BASE_DIRECTORY"] = str(Path(home) / "crawl4ai")
-        embedded_url(Path(home) / "postgres")
+        _hurry(embedded_url(Path(home) / "postgres"))
+
+
+def _hurry(url: str) -> None:
+    """Let the server not wait for the disk: nothing of a test run has to survive a power cut."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("SELECT pg_reload_conf()")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -211,6 +211,16 @@ def test_changes_on_disk_are_found_at_the_next_search(agent: Agent, tmp_path: Pa
     assert found(search(agent, "narwhal", fuzzy=False)) == []
 
 
+def test_a_link_that_leads_out_of_the_archives_is_not_followed(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "secret.md").write_text("# Secret\n\nThe okapi.")
+    (tmp_path / "archives" / "research-archive" / "way").symlink_to(tmp_path / "private")
+    (tmp_path / "archives" / "research-archive" / "link.md").symlink_to(tmp_path / "private" / "secret.md")
+    assert found(search(agent, "okapi", fuzzy=False)) == []
+    (tmp_path / "archives" / "research-archive" / "own.md").write_text("# Own\n\nAnother okapi.")
+    assert found(search(agent, "okapi", fuzzy=False)) == ["research-archive/own.md"]
+
+
 def test_errors_are_descriptive_and_begin_as_specified(agent: Agent) -> None:
     wrong = ({}, {"query": ""}, {"query": "x", "limit": 51}, {"query": "x", "citationDepth": 4}, {"query": 5})
     for arguments in wrong:

@@ -186,6 +186,16 @@ def test_the_list_is_fresh_without_a_restart_when_files_change(wb: Workbench, tm
     assert "agent" not in {one["slug"] for one in json.loads(agent.text("list_articles"))}
 
 
+def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tmp_path: Path) -> None:
+    agent = Agent(create_server(wb))
+    (tmp_path / "private.md").write_text(article("Private", "x", "Not for agents.", "2026-01-01", "Live", "Mine."))
+    (tmp_path / "articles/patterns/private.md").symlink_to(tmp_path / "private.md")
+    (tmp_path / "articles/patterns/alias.md").symlink_to(tmp_path / "articles/concepts/agent.md")
+    slugs = {one["slug"] for one in json.loads(agent.text("list_articles"))}
+    assert "alias" in slugs and "private" not in slugs
+    assert json.loads(agent.text("search_articles", query="private")) == []
+
+
 def test_the_samples_articles_are_served_where_no_folder_is_set(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings()) as workbench:
         agent = Agent(create_server(workbench))

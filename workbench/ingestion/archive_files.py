@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from workbench.ingestion.enclosure import lies_inside
 from workbench.ingestion.incoming import Incoming, files_under
 
 _DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
@@ -18,9 +19,12 @@ _HEAD = 2_048  # bytes of a saved page in which its address is looked for
 
 
 def archive_items(folder: Path) -> list[Incoming]:
-    """Return the files below a folder of archives as things to ingest, with archive, date and address."""
+    """Return the files below a folder of archives as things to ingest, with archive, date and address.
+
+    The folder is resolved already; links that lead out of it are left out.
+    """
     found, _ = files_under([folder])
-    return [_described(item, folder) for item in found]
+    return [_described(item, folder) for item in found if lies_inside(folder / item.key, folder)]
 
 
 def _described(item: Incoming, folder: Path) -> Incoming:

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.enclosure import lies_inside
 from workbench.ingestion.incoming import Incoming
 from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
 
@@ -60,7 +61,7 @@ def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
     if below or path == workspace:
         return below
     files = [path] if path.is_file() else list(discover([path]))
-    inside = (file for file in files if _inside(file, workspace))
+    inside = (file for file in files if lies_inside(file, workspace))
     return [Conversation(file.relative_to(workspace).as_posix(), file) for file in inside]
 
 
@@ -95,8 +96,8 @@ def incoming(conversation: Conversation, workspace: Path) -> Incoming:
 def files_of(conversation: Conversation, workspace: Path) -> list[Path]:
     """Return a conversation's readable files, by path; links that lead out of the workspace are not followed."""
     if conversation.path.is_file():
-        return [conversation.path] if _inside(conversation.path, workspace) else []
-    return [file for file in discover([conversation.path]) if _inside(file, workspace)]
+        return [conversation.path] if lies_inside(conversation.path, workspace) else []
+    return [file for file in discover([conversation.path]) if lies_inside(file, workspace)]
 
 
 def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
@@ -142,11 +143,4 @@ def _children(folder: Path, workspace: Path) -> Iterator[Path]:
         names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
     except OSError:
         return
-    yield from (folder / name for name in names if _inside(folder / name, workspace))
-
-
-def _inside(path: Path, workspace: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(workspace)
-    except (OSError, RuntimeError):
-        return False
+    yield from (folder / name for name in names if lies_inside(folder / name, workspace))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import Conflict
+from workbench.ingestion.enclosure import lies_inside
 from workbench.services.corpus import Corpus
 from workbench.services.knowledge import KnowledgeService
 from workbench.types import IngestReport, Progress
@@ -96,7 +97,10 @@ class FolderMirror:
 
 
 def stamps_of(folder: Path) -> Stamps:
-    """Return what the file system says of every file below a folder; hidden files and folders do not count."""
+    """Return what the file system says of every file below a resolved folder.
+
+    Hidden files and folders do not count, nor do links that lead out of it.
+    """
     stamps: Stamps = {}
     waiting = [(str(folder), "")]
     while waiting:
@@ -113,6 +117,8 @@ def stamps_of(folder: Path) -> Stamps:
                 try:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append((entry.path, f"{prefix}{name}/"))
+                        continue
+                    if entry.is_symlink() and not lies_inside(Path(entry.path), folder):
                         continue
                     status = entry.stat()
                 except OSError:  # gone between the listing and now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,16 +18,19 @@ from workbench.workbench import Workbench
 
 BATCH = 2_000  # passages a transaction
 SMALL_SHARE = 100  # one passage in this many lies in the small source, for the 1 % scope
+LEAVING_SHARE = 4  # and one in this many in the source that is deleted at the end
 
 
 @dataclass(frozen=True, slots=True)
 class BenchCorpus:
-    """A filled index with its two sources, and what filling it took (seconds)."""
+    """A filled index with its sources, and what filling it took (seconds): one passage in a hundred is in ``small``,
+    a quarter is in ``leaving``, which is deleted at the end."""
 
     workbench: Workbench
     index: Index
     large: Source
     small: Source
+    leaving: Source
     load_seconds: float
     graph_seconds: float
 
@@ -46,6 +49,7 @@ def fill(workbench: Workbench, passages: int, synthetic: SyntheticCorpus) -> Ben
             workbench.knowledge.delete_source(source.id)
     large = corpus.sources.create(f"{name} large", source_type="dataset")
     small = corpus.sources.create(f"{name} small", source_type="dataset")
+    leaving = corpus.sources.create(f"{name} leaving", source_type="dataset")
     encoder = corpus.encoder()
     index = corpus.indexes.create(
         name,
@@ -61,19 +65,21 @@ def fill(workbench: Workbench, passages: int, synthetic: SyntheticCorpus) -> Ben
     with store.bulk_load():
         pieces = synthetic.passages(passages)
         for number, batch in enumerate(_batches(pieces, BATCH)):
-            _write(workbench, index, large, small, batch, number * BATCH)
+            _write(workbench, index, (large, small, leaving), batch, number * BATCH)
         loaded = time.perf_counter()
-    return BenchCorpus(workbench, index, large, small, loaded - began, time.perf_counter() - loaded)
+    return BenchCorpus(workbench, index, large, small, leaving, loaded - began, time.perf_counter() - loaded)
 
 
-def _write(workbench: Workbench, index: Index, large: Source, small: Source, batch: list[Piece], first: int) -> None:
+def _write(workbench: Workbench, index: Index, sources: Sequence[Source], batch: list[Piece], first: int) -> None:
+    large, small, leaving = sources
     corpus = workbench.corpus
     store = corpus.store(index)
     with corpus.database.transaction() as connection:
         passages = []
         for start in range(0, len(batch), PASSAGES_A_DOCUMENT):
             number = first + start
-            source = small if (number // PASSAGES_A_DOCUMENT) % SMALL_SHARE == 0 else large
+            place = number // PASSAGES_A_DOCUMENT
+            source = small if place % SMALL_SHARE == 0 else leaving if place % LEAVING_SHARE == 1 else large
             pieces = batch[start : start + PASSAGES_A_DOCUMENT]
             text = "\n\n".join(piece.text for piece in pieces)
             document = NewDocument(

@@ -28,6 +28,11 @@ def table(result: dict[str, Any]) -> str:
             for size, load in result["load"].items()
             for name, value in load.items()
         ),
+        *(
+            f"| deleting {gone['documents']:,} documents at {int(size):,}, seconds | {gone['seconds']} |\n"
+            f"| a hybrid search meanwhile, p50 ms | {gone['p50_ms_meanwhile']} |"
+            for size, gone in result["deletion"].items()
+        ),
         f"| ingestion, passages a second | {result['ingestion']['passages_per_s']} |",
         f"| the embedding session alone | {result['ingestion']['embedding_only_passages_per_s']} |",
         f"| ingestion against it | {result['ingestion']['ratio']} |",

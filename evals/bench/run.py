@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.bench.corpus import BenchCorpus, fill, open_bench
+from evals.bench.deletion import deletion
 from evals.bench.ingestion import ingestion
 from evals.bench.latency import Bench, Latency
 from evals.bench.synthetic import SyntheticCorpus
@@ -38,6 +39,9 @@ def run_bench(home: Path, sizes: Sequence[int] = SIZES, say: Say = print, questi
             say("searching with several callers")
             result["throughput"] = throughput(bench.strategy("hybrid"), bench.questions)
             result["bytes_per_passage"] = workbench.indexes.bytes_on_disk(corpus.index.name) // size
+            say("deleting a quarter of it")
+            gone = deletion(workbench, corpus.leaving, bench.strategy("hybrid"), bench.questions)
+            result["deletion"] = result.get("deletion", {}) | {str(size): gone}
             workbench.knowledge.delete_source(corpus.small.id)
             workbench.knowledge.delete_source(corpus.large.id)
         say("ingesting")

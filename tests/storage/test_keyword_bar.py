@@ -57,8 +57,8 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     with store.reading() as connection:
         totals, terms = store.query_terms(connection, question)
         weights = weigh(terms, totals)
-        for limit in (1, 3, 20, 500):
-            found = store.best_by_terms(connection, weights, scope, limit, held)
+        for limit, brief in ((1, 0), (3, 0), (20, 0), (20, 12_000), (500, 0)):
+            found = store.best_by_terms(connection, weights, scope, limit, held, brief)
             expected = _everything_read(store, weights, scope, limit)
             assert [score for _, score in found] == pytest.approx(expected, rel=1e-12)
             assert len({key for key, _ in found}) == len(found) > 0

@@ -21,6 +21,7 @@ EXACT_UP_TO = 10_000
 # find that many good ones, within a scope by its share of the index. At 100,000 passages the leg took 6.5, 5.8 and
 # 7.1 ms with 4, 10 and 20 (55 ms without a bar), in a scope of 1 % 6.8, 6.7 and 7.6 ms with 1, 1.6 and 2 (16 ms).
 PROBED, PROBED_INSIDE = 10, 1.5
+BRIEF = 12_000  # postings of all the question's terms together that are simply read, which takes about 3 ms
 READABLE = 30  # postings read one after the other in the time that one takes to be looked up
 
 
@@ -41,11 +42,17 @@ def nearest_rows(read: Read, vector: NDArray[np.float32], scope: ResolvedScope, 
     return found
 
 
-def best_rows(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, held: int) -> Rows:
+def best_rows(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, held: int, brief: int = BRIEF) -> Rows:
     """Return id and BM25 score of the best passages in scope, best first."""
     if scope.is_empty or not terms.ids:
         return []
-    parameters = {**terms.parameters(), **scope_parameters(scope), "limit": limit, "readable": terms.passages}
+    parameters = {
+        **terms.parameters(),
+        **scope_parameters(scope),
+        "limit": limit,
+        "brief": brief,
+        "readable": terms.passages,
+    }
     parts = {"scope": scope_statement(scope)}
     if scope.is_everything:
         parameters["probed"] = PROBED * limit

@@ -22,7 +22,7 @@ from pydantic import PrivateAttr
 from workbench.errors import InvalidInput
 from workbench.storage.database import Database, clean
 from workbench.storage.filters import bound_clause
-from workbench.storage.ranking import EXACT_UP_TO, Rows, best_rows, nearest_rows
+from workbench.storage.ranking import BRIEF, EXACT_UP_TO, Rows, best_rows, nearest_rows
 from workbench.storage.rows import (
     Candidate,
     IndexTotals,
@@ -183,10 +183,13 @@ class PassageStore(PGVectorStore):
         return [(row["id"], float(row["score"])) for row in rows]
 
     def best_by_terms(
-        self, connection: Any, terms: TermWeights, scope: ResolvedScope, limit: int, held: int
+        self, connection: Any, terms: TermWeights, scope: ResolvedScope, limit: int, held: int, brief: int = BRIEF
     ) -> list[Candidate]:
-        """Return the passages in scope with the highest BM25 scores, best first; ``held`` as for ``nearest``."""
-        rows = best_rows(partial(self._all, connection), terms, scope, limit, held)
+        """Return the passages in scope with the highest BM25 scores, best first; ``held`` as for ``nearest``.
+
+        Up to ``brief`` postings of all terms together are read without a bar.
+        """
+        rows = best_rows(partial(self._all, connection), terms, scope, limit, held, brief)
         return [(row["id"], float(row["score"])) for row in rows]
 
     def cosines(self, connection: Any, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:

@@ -79,17 +79,19 @@ FROM inside i LEFT JOIN first f ON f.id = i.id
 WITH RECURSIVE inside AS MATERIALIZED (SELECT p.id FROM {data} p WHERE {scope}),
 terms AS MATERIALIZED (
     SELECT id, weight, rare, sum(weight) OVER lighter AS at_most, row_number() OVER lighter AS place FROM (
-        SELECT t.id, t.weight, l.df <= %(readable)s AND sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
+        SELECT t.id, t.weight, sum(l.df) OVER () <= %(brief)s
+            OR l.df <= %(readable)s AND sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
         FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {lexicon} l ON l.id = t.id) AS rated
     WINDOW lighter AS (PARTITION BY rare ORDER BY weight, id)),
 first AS MATERIALIZED (
     SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
     FROM terms t JOIN {postings} o ON o.term_id = t.id WHERE t.rare AND {within} GROUP BY o.passage_id),
 bar AS MATERIALIZED (
-    SELECT CASE WHEN count(*) < %(limit)s THEN 0 ELSE min(score) * (1 - 1e-9) END AS score FROM (
-        SELECT (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
-                FROM terms t JOIN {postings} o ON o.term_id = t.id AND o.passage_id = f.id) AS score
-        FROM (SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s) AS f) AS best),
+    SELECT CASE WHEN (SELECT bool_and(rare) FROM terms) THEN 0 ELSE (
+        SELECT CASE WHEN count(*) < %(limit)s THEN 0 ELSE min(score) * (1 - 1e-9) END FROM (
+            SELECT (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
+                    FROM terms t JOIN {postings} o ON o.term_id = t.id AND o.passage_id = f.id) AS score
+            FROM (SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s) AS f) AS best) END AS score),
 scored AS (
     {candidates}
     UNION ALL

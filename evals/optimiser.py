@@ -19,7 +19,7 @@ from evals.corpus import IndexedCorpus
 from evals.dataset import Dataset, Question
 from evals.leaderboard import pareto_front
 from evals.metrics import check_metrics, depth
-from evals.runner import Answer, StrategyRun, ask, scored
+from evals.runner import Answer, StrategyRun, ask, scored, warm
 from evals.significance import Difference, bootstrap_interval, compare
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.strategies import check_parameters, strategy_named
@@ -101,8 +101,10 @@ def optimise(
             f"needs at least {FEWEST}."
         )
     tuning, held_out = split(dataset.answerable)
-    search = _Search(wb, dataset, corpus, metric, clock, clock(), seconds, on_progress, should_stop)
     defaults = [Candidate(name, check_parameters(name, None)) for name in dict.fromkeys(strategies)]
+    for default in defaults:  # what is loaded at first is neither in the time given nor in a latency
+        warm(wb, corpus, tuning[0], default.strategy, default.parameters)
+    search = _Search(wb, dataset, corpus, metric, clock, clock(), seconds, on_progress, should_stop)
     best = search.halve(defaults, candidates(strategies, seed), tuning)
     finalists = list(dict.fromkeys(_key(candidate) for candidate in [*best[:FINALISTS], *defaults]))
     chosen = [search.known[key] for key in finalists]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from mcp_app.arguments import Argument
 from mcp_app.boundary import Answer
 from mcp_app.guard import LARGEST_BODY, too_large
-from mcp_app.tool import Call, Tool
+from mcp_app.tool import Call, Tool, compact
 from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE
 from mcp_app.tools.scoped.searches import search
 from workbench import __version__
@@ -85,6 +86,19 @@ def add_routes(app: Any, server: WorkbenchServer) -> None:
             Route("/api/openapi.json", openapi),
         ]
     )
+    app.add_exception_handler(HTTPException, _not_served)
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """Say in the routes' own JSON that there is no such address, or that it is asked in another way."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    said, suggestion = f"There is nothing at {path}", "See /api/openapi.json for what there is"
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        said, suggestion = f"{request.method} is not served at {path}", f"Use {allowed}"
+    text = compact({"success": False, "error": said, "suggestion": suggestion})
+    return _response(Answer(text, failed=True, status=error.status_code), error.headers)
 
 
 async def _body(request: Request) -> bytes | None:

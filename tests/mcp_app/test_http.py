@@ -146,6 +146,12 @@ def test_http_errors_have_the_status_and_the_same_json(web: httpx.Client) -> Non
         assert body["error"].startswith(error)
 
 
+def test_an_address_or_method_that_is_not_served_is_told_in_the_same_json(web: httpx.Client) -> None:
+    gone, wrong = web.get("/api/rag/nothing"), web.get("/api/rag/query")
+    assert (gone.status_code, gone.json()["error"]) == (404, "There is nothing at /api/rag/nothing")
+    assert (wrong.status_code, wrong.json()["suggestion"], wrong.headers["Allow"]) == (405, "Use POST", "POST")
+
+
 def test_a_body_beyond_the_limit_is_refused_whether_or_not_it_says_its_length(web: httpx.Client) -> None:
     part = b"x" * 2**20
     for content in (part * 9, iter([part] * 9)):

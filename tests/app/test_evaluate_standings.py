@@ -22,7 +22,8 @@ def test_the_scale_holds_every_interval_and_has_two_ends(intervals, ends):
 
 
 @pytest.mark.parametrize(
-    ("quality", "ends"), [([1.0, 1.0], (0.95, 1.0)), ([0.61, 0.74], (0.55, 0.8)), ([], (0.0, 1.0))]
+    ("quality", "ends"),
+    [([1.0, 1.0], (0.95, 1.0)), ([0.61, 0.74], (0.55, 0.8)), ([0.28, 0.75], (0.2, 0.8)), ([], (0.0, 1.0))],
 )
 def test_the_picture_shows_no_quality_that_cannot_be(quality, ends):
     axis = quality_latency([Spot("Run", "vector", 5.0, value, on_front=True) for value in quality], "light")["yAxis"]

@@ -25,7 +25,9 @@ SEQUENTIAL = {
     "dark": ["#22201d", "#2b3f52", "#35658c", "#5b9bd0", "#c2e2ff"],
 }
 SHORT = 46  # characters of a question in a picture
-NAMED = 14  # points that carry their name in the picture
+NAMED = (
+    6  # points that all carry their name in the picture; of more only those of the front, the pointer names the others
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> dict[str, Any]:
                 "itemStyle": {"color": seen.hex(theme), "opacity": 1 if spot.on_front else 0.7},
                 "data": [[spot.milliseconds, spot.quality]],
                 "label": {
-                    "show": len(spots) <= NAMED,
+                    "show": spot.on_front or len(spots) <= NAMED,
                     "formatter": "{a}",
                     "position": "top",
                     "color": INK[theme],
@@ -91,9 +93,10 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> dict[str, Any]:
 
 
 def _ends(values: Sequence[float]) -> dict[str, float]:
-    """Return the ends of an axis around values in 0..1, in steps of .05 and with some room."""
+    """Return the ends of an axis around values in 0..1: steps of .05, of .1 where they are far apart; some room."""
     low, high = min(values, default=0.0), max(values, default=1.0)
-    return {"min": max(0, floor(20 * low - 0.4)) / 20, "max": min(20, ceil(20 * high + 0.4)) / 20}
+    steps = 20 if high - low < 0.25 else 10  # in all of 0..1
+    return {"min": max(0, floor(steps * low - 0.4)) / steps, "max": min(steps, ceil(steps * high + 0.4)) / steps}
 
 
 def heat_map(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from typing import Any
+
+from mcp import Client
 
 from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
+from tests.mcp_app.processes import over_http, over_stdio
 from workbench import Workbench
 from workbench.settings import Settings
 
@@ -47,6 +52,17 @@ def test_the_log_is_off_by_the_setting(make_settings: Callable[..., Settings]) -
     with Workbench.open(settings=make_settings(mcp_log_calls=False)) as workbench:
         Agent(create_server(workbench))("rag_get_available_sources")
         assert workbench.tool_calls.count() == 0
+
+
+def test_a_call_right_before_the_end_of_a_server_is_kept(wb: Workbench) -> None:
+    async def ask(server: Any, query: str) -> None:
+        async with Client(server) as client:
+            await client.call_tool("search_knowledge_base", {"query": query})
+
+    asyncio.run(ask(over_stdio(wb.settings), "over stdio"))  # the client closes the server's stdin at once
+    with over_http(wb.settings) as base:
+        asyncio.run(ask(f"{base}/mcp", "over HTTP"))  # and here the server is told to stop
+    assert [call.query for call in wb.tool_calls.list()] == ["over HTTP", "over stdio"]
 
 
 def test_calls_are_newest_first_counted_and_forgotten(agent: Agent, wb: Workbench) -> None:

@@ -16,12 +16,17 @@ from workbench.storage.statements import statement
 from workbench.storage.vector_store import PassageStore
 from workbench.types import ResolvedScope
 
-WORDS = [f"{first}{last}" for first in ("kar", "lum", "pod", "sti", "vex") for last in ("dan", "fil", "gor", "mup")]
+WORDS = [
+    f"{first}{last}"
+    for first in ("kar", "lum", "pod", "sti", "vex")
+    for last in ("dan", "fil", "gor", "mup", "ni", "rus", "tek", "zol")
+]
 QUESTIONS = (
     "kardan vexmup",
     "lumfil podgor stidan kardan karfil kargor",
     "kardan karfil",
     "vexmup vexgor vexfil kardan",
+    " ".join(WORDS),
 )
 
 
@@ -48,7 +53,7 @@ def _everything_read(store: PassageStore, terms: TermWeights, scope: ResolvedSco
 
 
 @pytest.mark.parametrize("held", [0, 40, EXACT_UP_TO + 1], ids=["everything", "few", "many"])
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", QUESTIONS, ids=["two", "six", "common", "rare", "long"])
 def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     wb: Workbench, store: PassageStore, question: str, held: int
 ) -> None:

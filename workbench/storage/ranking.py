@@ -22,6 +22,7 @@ EXACT_UP_TO = 10_000
 # 7.1 ms with 4, 10 and 20 (55 ms without a bar), in a scope of 1 % 6.8, 6.7 and 7.6 ms with 1, 1.6 and 2 (16 ms).
 PROBED, PROBED_INSIDE = 10, 1.5
 BRIEF = 12_000  # postings of all the question's terms together that are simply read, which takes about 3 ms
+LONG = 30  # terms; a question with more is answered without a bar: 100 terms took .5 s so and 1.1 s with one
 READABLE = 30  # postings read one after the other in the time that one takes to be looked up
 
 
@@ -46,19 +47,18 @@ def best_rows(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, 
     """Return id and BM25 score of the best passages in scope, best first."""
     if scope.is_empty or not terms.ids:
         return []
+    everything = scope.is_everything
+    few = not everything and held <= EXACT_UP_TO
+    long = len(terms.ids) > LONG and not few  # so many look-ups would take longer than reading
+    share = 1.0 if everything else min(1.0, max(1, held) / max(1, terms.passages))
+    within = "within_everything" if everything else "within_listed" if few or long else "within_asked"
     parameters = {
         **terms.parameters(),
         **scope_parameters(scope),
         "limit": limit,
-        "brief": brief,
-        "readable": terms.passages,
+        "brief": terms.passages * len(terms.ids) if long else brief,
+        "probed": limit * (PROBED if everything else PROBED_INSIDE / share),
+        "readable": READABLE * held if few else terms.passages,
     }
-    parts = {"scope": scope_statement(scope)}
-    if scope.is_everything:
-        parameters["probed"] = PROBED * limit
-        return read("bm25_best", parameters, candidates="candidates_read", within="within_everything", **parts)
-    parameters["probed"] = PROBED_INSIDE * limit * max(1.0, terms.passages / max(1, held))
-    if held > EXACT_UP_TO:
-        return read("bm25_best", parameters, candidates="candidates_read", within="within_many", **parts)
-    parameters["readable"] = READABLE * held
-    return read("bm25_best", parameters, candidates="candidates_listed", within="within_few", **parts)
+    candidates = "candidates_listed" if few else "candidates_read"
+    return read("bm25_best", parameters, candidates=candidates, within=within, scope=scope_statement(scope))

@@ -52,10 +52,10 @@ SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
 -- within_everything: the postings that count where nothing is left out
 TRUE
 
--- within_few: the postings of a scope whose passages are few enough to be listed
+-- within_listed: the postings of a scope whose passages are listed
 o.passage_id IN (SELECT id FROM inside)
 
--- within_many: the postings of a large scope, each looked up
+-- within_asked: the postings of a scope that each is looked up in
 (SELECT TRUE FROM {data} p WHERE p.id = o.passage_id AND ({scope}))
 
 -- candidates_read: the passages that may be among the best, with what the terms that are not light give them

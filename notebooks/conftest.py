@@ -1,4 +1,4 @@
-"""One home for a test run of the notebooks: its server is started here, joined by every kernel, and removed."""
+"""One home for a run of the notebooks: its server is started and filled here, joined by every kernel, and removed."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def _hurry(url: str) -> None:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
         connection.execute("SELECT pg_reload_conf()")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Embed the sample before the first notebook, so that none waits for what all of them share."""
+    if session.items and not session.config.option.collectonly:
+        from sandbox import filled, server_url
+
+        filled(server_url())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -32,7 +32,7 @@ def open_workbench(name: str, *, sample: bool = True, **settings: Any) -> Workbe
     ``settings`` are those of ``workbench.Settings``.
     """
     url = server_url()
-    template = _filled(url) if sample else "template1"
+    template = filled(url) if sample else "template1"
     with _alone(url) as connection:
         _drop(connection, name)
         clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
@@ -50,7 +50,7 @@ def server_url() -> str:
     return embedded_url(home() / "postgres")
 
 
-def _filled(url: str) -> str:
+def filled(url: str) -> str:
     """Return the database that holds the sample, made where the code that shapes it has changed."""
     name = f"sample_{_fingerprint()}"
     with _alone(url) as connection:

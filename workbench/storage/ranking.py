@@ -22,6 +22,8 @@ EXACT_UP_TO = 10_000
 # 7.1 ms with 4, 10 and 20 (55 ms without a bar), in a scope of 1 % 6.8, 6.7 and 7.6 ms with 1, 1.6 and 2 (16 ms).
 PROBED, PROBED_INSIDE = 10, 1.5
 BRIEF = 12_000  # postings of all the question's terms together that are simply read, which takes about 3 ms
+HEAVY = 10  # times as many postings as are to be probed: a term with more is not read for it
+DEEP, DEEPER = 2, 4  # passages ranked for each asked for in a large scope, and how much more where that was not enough
 LONG = 30  # terms; a question with more is answered without a bar: 100 terms took .5 s so and 1.1 s with one
 READABLE = 30  # postings read one after the other in the time that one takes to be looked up
 
@@ -47,18 +49,43 @@ def best_rows(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, 
     """Return id and BM25 score of the best passages in scope, best first."""
     if scope.is_empty or not terms.ids:
         return []
-    everything = scope.is_everything
-    few = not everything and held <= EXACT_UP_TO
-    long = len(terms.ids) > LONG and not few  # so many look-ups would take longer than reading
-    share = 1.0 if everything else min(1.0, max(1, held) / max(1, terms.passages))
-    within = "within_everything" if everything else "within_listed" if few or long else "within_asked"
+    if scope.is_everything:
+        return _best_of_everything(read, terms, limit, brief)
+    if held > EXACT_UP_TO:
+        return _best_of_many(read, terms, scope, limit, brief)
     parameters = {
         **terms.parameters(),
         **scope_parameters(scope),
         "limit": limit,
-        "brief": terms.passages * len(terms.ids) if long else brief,
-        "probed": limit * (PROBED if everything else PROBED_INSIDE / share),
-        "readable": READABLE * held if few else terms.passages,
+        "brief": brief,
+        "probed": PROBED_INSIDE * limit * max(1.0, terms.passages / max(1, held)),
+        "readable": READABLE * held,
     }
-    candidates = "candidates_listed" if few else "candidates_read"
-    return read("bm25_best", parameters, candidates=candidates, within=within, scope=scope_statement(scope))
+    parts = {"candidates": "candidates_listed", "within": "within_listed", "scope": scope_statement(scope)}
+    return read("bm25_best", parameters, **parts)
+
+
+def _best_of_everything(read: Read, terms: TermWeights, limit: int, brief: int) -> Rows:
+    long = len(terms.ids) > LONG
+    parameters = {
+        **terms.parameters(),
+        "limit": limit,
+        "brief": terms.passages * len(terms.ids) if long else brief,
+        "probed": PROBED * limit,
+        "readable": HEAVY * PROBED * limit,
+    }
+    parts = {"candidates": "candidates_read", "within": "within_everything", "scope": "scope_everything"}
+    return read("bm25_best", parameters, **parts)
+
+
+def _best_of_many(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, brief: int) -> Rows:
+    """Rank everything, as deep as it takes to have enough that lie in a scope of many: cheaper than listing it."""
+    depth = DEEP * limit
+    while True:
+        found = _best_of_everything(read, terms, depth, brief)
+        asked = {"ids": [row["id"] for row in found], **scope_parameters(scope)}
+        inside = {row["id"] for row in read("ids_in_scope", asked, scope=scope_statement(scope))}
+        kept = [row for row in found if row["id"] in inside]
+        if len(kept) >= limit or len(found) < depth:
+            return kept[:limit]
+        depth *= DEEPER

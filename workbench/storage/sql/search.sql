@@ -55,9 +55,6 @@ TRUE
 -- within_listed: the postings of a scope whose passages are listed
 o.passage_id IN (SELECT id FROM inside)
 
--- within_asked: the postings of a scope that each is looked up in
-(SELECT TRUE FROM {data} p WHERE p.id = o.passage_id AND ({scope}))
-
 -- candidates_read: the passages that may be among the best, with what the terms that are not light give them
 SELECT id, sum(score) AS score, (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
 FROM (

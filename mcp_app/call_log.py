@@ -16,7 +16,7 @@ from workbench.errors import WorkbenchError
 logger = logging.getLogger(__name__)
 
 LONGEST_QUERY = 2000  # characters of a question that are kept
-LINGER = 0.25  # seconds between a call and its line in the log: writing at once would take the core from the answer
+LINGER = 1.0  # seconds between a call and its line in the log: writing at once would take the core from the answer
 _SCOPE = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
 _COUNTED = ("results", "documents", "sources", "folders", "crawl_jobs", "articles")
 

@@ -250,11 +250,12 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
         raise ScopeError(f"The strategy {name!r} needs a scope; name a project, folder, tag or source.")
     if (strategy.needs_llm and request.llm is None) or (strategy.needs_reranker and request.cross_encoder is None):
         raise ConfigurationError(f"The strategy {name!r} cannot be used yet. {strategy.needs}")
+    last: Any = FinalOrder  # Stage's own __init__ is hidden from type checkers by the one pydantic makes up
     stages = [make(request) for make in strategy.stages]
     if request.trace.passed is not None:
         stages = watched(request, stages)
     return RetrieverQueryEngine(
         retriever=strategy.source(request),
         response_synthesizer=synthesizer or _silence(),
-        node_postprocessors=[*stages, FinalOrder(request)],
+        node_postprocessors=[*stages, last(request)],
     )

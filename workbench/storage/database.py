@@ -66,7 +66,6 @@ class Database:
                     open=True,
                     timeout=30,
                     check=_check_after_rest,
-                    reset=_note_return,
                     kwargs={
                         "row_factory": dict_row,
                         "options": options,
@@ -85,16 +84,23 @@ class Database:
             StorageError: the database is unreachable or refused a statement.
             Conflict: a unique name is taken.
         """
-        pool = self._pool or self._open_pool()
-        with translated(self.url), pool.connection() as connection, connection.transaction():
+        with self._lent() as connection, connection.transaction():
             yield connection
 
     @contextmanager
     def reading(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         """Yield a connection for several reads, each in a transaction of its own. Raises StorageError."""
+        with self._lent() as connection:
+            yield connection
+
+    @contextmanager
+    def _lent(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         pool = self._pool or self._open_pool()
         with translated(self.url), pool.connection() as connection:
-            yield connection
+            try:
+                yield connection
+            finally:  # not by the pool's reset hook, which hands every return to a thread
+                _returned[id(connection)] = time.monotonic()
 
     def rows(self, query: Query, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Run one statement in a transaction of its own and return its rows as dicts."""
@@ -118,11 +124,6 @@ class Database:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
-
-
-def _note_return(connection: psycopg.Connection[Any]) -> None:
-    """Remember when a connection was given back (the pool's reset hook)."""
-    _returned[id(connection)] = time.monotonic()
 
 
 def _check_after_rest(connection: psycopg.Connection[Any]) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
+
+LONGEST_CLOSE = 20.0  # seconds that the end of the process waits for an opening; longer is only the very first one
 
 
 class Engine:
@@ -63,12 +65,19 @@ class Engine:
             if workbench.settings.run_worker:
                 workbench.work()
 
-    def close(self) -> None:
-        """Close the workbench, where one was opened."""
+    def close(self) -> bool:
+        """Close the workbench, where one was opened; an opening on its way is waited for.
+
+        False says that it goes on still: its native threads would not survive the interpreter's end.
+        """
         with self._lock:
             future, self._future = self._future, None
-        if future is not None and future.done() and future.exception() is None:
+        if future is None:
+            return True
+        wait([future], LONGEST_CLOSE)
+        if future.done() and future.exception() is None:
             future.result().close()
+        return future.done()
 
     def _open(self, future: Future[Workbench]) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -50,7 +51,8 @@ def serve(
         return
     finally:
         server.boundary.log.flush()
-        engine.close()
+        if not engine.close():
+            os._exit(0)
 
 
 def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int) -> None:

@@ -69,6 +69,23 @@ def test_a_database_that_cannot_be_reached_is_a_sentence_and_not_the_end(
         assert "cannot be reached" in json.loads(answer.content[0].text)["error"]
 
 
+def test_a_client_that_leaves_while_the_engine_opens_leaves_no_noise(make_settings: Callable[..., Settings]) -> None:
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    call = {"name": "manage_source", "arguments": {"action": "list"}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},  # begins to open the engine; nobody waits for the answer
+    ]
+    sent = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
+    command = [sys.executable, "-m", "mcp_app"]
+    done = subprocess.run(
+        command, input=sent, env=environment(make_settings()), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout.splitlines()[0])["id"] == 1
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evals.dataset import Dataset, Judgment
 from evals.endpoint import Endpoint
 from evals.judges.grading import agreement, grade
-
-if TYPE_CHECKING:
-    from evals.judging import Texts
+from evals.texts import Texts
 
 JUDGMENTS = 50  # of a test set that the LLM grades anew; each is a call
 

@@ -101,7 +101,8 @@ def _judged(
     """Return the run with what ragas says of it, and what its judge is worth where it is an LLM."""
     from evals.agreement import judge_agreement
     from evals.endpoint import Endpoint
-    from evals.judging import Texts, judge_run, with_ragas
+    from evals.judging import judge_run, with_ragas
+    from evals.texts import Texts
 
     endpoint = Endpoint.from_settings(wb.settings) if how == "llm" else None
     judged = with_ragas(run, judge_run(wb, run, endpoint=endpoint, on_progress=on_progress))

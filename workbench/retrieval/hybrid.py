@@ -34,31 +34,35 @@ class HybridRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         request, query = self._request, query_bundle.query_str
         with request.store.reading() as connection:
-            hits = hybrid_hits(request, connection, query, max(POOL, request.limit))
-            return to_nodes(request, connection, hits[: self._keep])
+            hits = hybrid_hits(request, connection, query, max(POOL, request.limit), self._keep)
+            return to_nodes(request, connection, hits)
 
 
-def hybrid_hits(request: Request, connection: Any, query: str, pool: int) -> list[Hit]:
-    """Return every candidate of both legs, fused, best first."""
+def hybrid_hits(request: Request, connection: Any, query: str, pool: int, keep: int | None = None) -> list[Hit]:
+    """Return the candidates of both legs, fused, best first: all of them, or the first ``keep``."""
     nearest = vector_candidates(request, connection, query, pool)
     words = read_words(request, connection, query)
     worded = keyword_candidates(request, connection, words, pool)
     with request.trace.stage("fuse"):
         cosines, bm25 = complete_scores(request, connection, query, words, dict(nearest), dict(worded))
         contributions = fuse(cosines, bm25, request.parameters)
-    ranks = {
-        "vector": {key: rank for rank, (key, _) in enumerate(nearest, start=1)},
-        "keyword": {key: rank for rank, (key, _) in enumerate(worded, start=1)},
-    }
+        # the vector leg brings at least as many as are kept, so whoever is similar enough is among them
+        scores = {
+            key: sum(parts.values()) for key, parts in contributions.items() if request.similar_enough(cosines[key])
+        }
+        # Of equals the one with more of the words goes first: the only passage with a rare word ties with the nearest
+        # one where it is itself the farthest of all candidates.
+        order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get("keyword", 0.0), key))[:keep]
+    vector_ranks = {key: rank for rank, (key, _) in enumerate(nearest, start=1)}
+    keyword_ranks = {key: rank for rank, (key, _) in enumerate(worded, start=1)}
     hits = []
-    for key, parts in contributions.items():
-        if not request.similar_enough(cosines[key]):
-            continue  # the vector leg brings at least as many as are kept, so whoever is similar enough is here
-        legs = {"vector": Leg(cosines[key], ranks["vector"].get(key), parts["vector"])}
+    for key in order:
+        parts = contributions[key]
+        legs = {"vector": Leg(cosines[key], vector_ranks.get(key), parts["vector"])}
         if key in bm25:
-            legs["keyword"] = Leg(bm25[key], ranks["keyword"].get(key), parts["keyword"])
-        hits.append(Hit(key, sum(leg.contribution for leg in legs.values()), legs))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+            legs["keyword"] = Leg(bm25[key], keyword_ranks.get(key), parts["keyword"])
+        hits.append(Hit(key, scores[key], legs))
+    return hits
 
 
 def complete_scores(

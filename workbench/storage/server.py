@@ -21,7 +21,6 @@ shared_buffers = 512MB
 max_connections = 200
 maintenance_work_mem = 256MB
 max_wal_size = 4GB
-wal_compression = on
 checkpoint_timeout = 15min
 autovacuum_naptime = 15s
 """

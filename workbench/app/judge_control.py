@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
     from evals.store import DatasetInfo
     from workbench.workbench import Workbench
 
+JUST = 2.0  # seconds
+
 
 def judge_control(workbench: Workbench, question: str) -> Judging | None:
     """Show the control; returns what the question is judged in, None while judging is off."""
+    _keep_what_was_made()
     sets = {info.id: info for info in own_test_sets(workbench)}
     chosen = sets.get(address.get("judge"))
     label = f"**Judging** {escaped(chosen.title, 32)}" if chosen else "Judge"
@@ -38,12 +42,24 @@ def _choices(workbench: Workbench, sets: dict[str, DatasetInfo]) -> None:
         list(shown),
         format_func=labelled(shown),
         key="judge_set",
-        on_change=lambda: address.put(judge=st.session_state["judge_set"]),
+        on_change=_choose,
         help="What you say of a passage goes into this test set, with the question. Evaluate scores strategies by it.",
     )
     with st.form("judge_new", border=False):
         st.text_input("Or a new one", key="judge_title", placeholder="Its title", autocomplete="off")
         st.form_submit_button("Make it and judge", on_click=_make, args=(workbench,))
+
+
+def _choose() -> None:
+    st.session_state.pop("judge_made", None)
+    address.put(judge=st.session_state["judge_set"])
+
+
+def _keep_what_was_made() -> None:
+    """Stay with the set just made: a rerun that the browser sent before its address changed knows nothing of it."""
+    made, when = st.session_state.get("judge_made", ("", 0.0))
+    if made and not address.get("judge") and time.monotonic() - when < JUST:
+        address.put(judge=made)
 
 
 def _make(workbench: Workbench) -> None:
@@ -53,6 +69,8 @@ def _make(workbench: Workbench) -> None:
     title = str(st.session_state["judge_title"]).strip()
     there = next((info for info in own_test_sets(workbench) if info.title == title), None)
     try:
-        address.put(judge=(there or DatasetStore(workbench).create(title)).id)
+        made = (there or DatasetStore(workbench).create(title)).id
+        st.session_state["judge_made"] = (made, time.monotonic())
+        address.put(judge=made)
     except WorkbenchError as error:
         st.toast(str(error))

@@ -51,6 +51,7 @@ def test_parameters_and_index_come_along_and_can_be_overridden(places: Workbench
     changed = places.search("token", parameters={"vector_weight": 1.0}, index="main")
     assert changed.index == "main" and all(hit.attribution["vector"].contribution > 0 for hit in changed[:1])
     assert places.query_engine().retrieve("token")[0].node.metadata["_legs"]["vector"].contribution == 0
+    assert places.query_engine("rerank").retrieve("token")[0].score == places.search("token", "rerank")[0].score
 
 
 def test_versions_are_kept_and_undone_one_by_one(places: Workbench) -> None:

@@ -32,4 +32,5 @@ class Stage(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if not nodes or query_bundle is None:
             return nodes
-        return self.apply(query_bundle.query_str, nodes)
+        # LlamaIndex's query engine hands on what it was given, and people give it a text
+        return self.apply(query_bundle if isinstance(query_bundle, str) else query_bundle.query_str, nodes)

@@ -79,6 +79,7 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     expect(rows.get_by_role("row", name="000.md")).to_contain_text("added, 1 passage", timeout=SLOW)
     expect(page.get_by_role("row", name="Uploads")).to_contain_text("3")
     page.get_by_role("button", name="Put away").click()
+    expect(page.get_by_role("button", name="Put away")).to_have_count(0)
     expect(rows).to_have_count(0)
     page.reload()
     expect(page.get_by_role("row", name="Uploads")).to_be_visible()

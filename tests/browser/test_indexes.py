@@ -38,6 +38,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     expect(row).to_contain_text("ready")
     expect(row).to_contain_text("parent 200")
     page.get_by_role("button", name="Put away").click()
+    expect(page.get_by_role("button", name="Put away")).to_have_count(0)
     assert filled.indexes.get("sentences").chunker_options["parent"] == 200
 
     page.get_by_role("checkbox", name="Select sentences").check()
@@ -71,4 +72,5 @@ def test_an_index_that_lacks_documents_says_so_and_is_brought_up_to_date(goto, f
     expect(row).to_contain_text("ready", timeout=SLOW)
     assert filled.indexes.missing("late") == 0
     page.get_by_role("button", name="Put away").click()
+    expect(page.get_by_role("button", name="Put away")).to_have_count(0)
     filled.indexes.delete("late")

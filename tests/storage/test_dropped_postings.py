@@ -13,24 +13,22 @@ from workbench import Workbench
 WORDS = ["amber", "birch", "cedar", "dune", "ember", "fjord", "grove", "heath", "inlet", "jetty"]
 
 
-def _brought_and_kept(wb: Workbench) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+BROUGHT = """
+SELECT u.lexeme AS term, p.id, cardinality(u.positions) AS tf, count(*) OVER (PARTITION BY u.lexeme) AS df
+FROM {data} p, unnest(p.text_search_tsv) u ORDER BY 1, 2
+"""
+KEPT = """
+SELECT l.term, o.passage_id AS id, o.tf, l.df FROM {postings} o JOIN {lexicon} l ON l.id = o.term_id
+WHERE l.df > 0 ORDER BY 1, 2
+"""
+
+
+def _brought_and_kept(wb: Workbench) -> list[list[tuple[Any, ...]]]:
     """(term, passage, its frequency there, passages with it) as the passages say, and as the keyword index holds it."""
     name = wb.corpus.index(None).name
     tables = {kind: sql.Identifier(f"{kind}_{name}") for kind in ("data", "lexicon", "postings")}
-    with wb.corpus.database.reading() as connection:
-        brought = connection.execute(
-            sql.SQL(
-                "SELECT u.lexeme AS term, p.id, cardinality(u.positions) AS tf, "
-                "count(*) OVER (PARTITION BY u.lexeme) AS df FROM {data} p, unnest(p.text_search_tsv) u ORDER BY 1, 2"
-            ).format(**tables)
-        ).fetchall()
-        kept = connection.execute(
-            sql.SQL(
-                "SELECT l.term, o.passage_id AS id, o.tf, l.df FROM {postings} o JOIN {lexicon} l ON l.id = o.term_id "
-                "WHERE l.df > 0 ORDER BY 1, 2"
-            ).format(**tables)
-        ).fetchall()
-    return [tuple(row.values()) for row in brought], [tuple(row.values()) for row in kept]
+    read = [wb.corpus.database.rows(sql.SQL(query).format(**tables)) for query in (BROUGHT, KEPT)]
+    return [[tuple(row.values()) for row in rows] for rows in read]
 
 
 def _ingest(wb: Workbench, write: Callable[..., Path], source: str, documents: int) -> None:

@@ -138,7 +138,7 @@ def clean(parameters: Any) -> Any:
         return parameters.replace("\x00", "")
     if isinstance(parameters, Mapping):
         return {clean(key): clean(value) for key, value in parameters.items()}
-    if isinstance(parameters, list | tuple):
+    if isinstance(parameters, list | tuple) and not (parameters and isinstance(parameters[0], int | float)):
         return type(parameters)(clean(value) for value in parameters)
     return parameters
 

@@ -18,14 +18,12 @@ Read = Callable[..., Rows]  # (statement's name, parameters, parts by keyword)
 # what the scope excludes (measured: 10,000 passages of 384 dimensions in about 15 ms).
 EXACT_UP_TO = 10_000
 # Postings of the rarest terms that are read before the keyword leg sets its bar, for each passage asked for: enough to
-# find that many good ones, within a scope by its share of the index. At 100,000 passages the leg took 6.5, 5.8 and
-# 7.1 ms with 4, 10 and 20 (55 ms without a bar), in a scope of 1 % 6.8, 6.7 and 7.6 ms with 1, 1.6 and 2 (16 ms).
-PROBED, PROBED_INSIDE = 10, 1.5
+# find that many good ones. At 100,000 passages the leg took 6.5, 5.8 and 7.1 ms with 4, 10 and 20 (55 ms without a bar).
+PROBED = 10
 BRIEF = 12_000  # postings of all the question's terms together that are simply read, which takes about 3 ms
 HEAVY = 10  # times as many postings as are to be probed: a term with more is not read for it
 DEEP, DEEPER = 2, 4  # passages ranked for each asked for in a large scope, and how much more where that was not enough
 LONG = 30  # terms; a question with more is answered without a bar: 100 terms took .5 s so and 1.1 s with one
-READABLE = 30  # postings read one after the other in the time that one takes to be looked up
 
 
 def nearest_rows(read: Read, vector: NDArray[np.float32], scope: ResolvedScope, limit: int, held: int) -> Rows:
@@ -53,16 +51,8 @@ def best_rows(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, 
         return _best_of_everything(read, terms, limit, brief)
     if held > EXACT_UP_TO:
         return _best_of_many(read, terms, scope, limit, brief)
-    parameters = {
-        **terms.parameters(),
-        **scope_parameters(scope),
-        "limit": limit,
-        "brief": brief,
-        "probed": PROBED_INSIDE * limit * max(1.0, terms.passages / max(1, held)),
-        "readable": READABLE * held,
-    }
-    parts = {"candidates": "candidates_listed", "within": "within_listed", "scope": scope_statement(scope)}
-    return read("bm25_best", parameters, **parts)
+    parameters = {**terms.parameters(), **scope_parameters(scope), "limit": limit}
+    return read("bm25_listed", parameters, scope=scope_statement(scope))
 
 
 def _best_of_everything(read: Read, terms: TermWeights, limit: int, brief: int) -> Rows:
@@ -74,8 +64,7 @@ def _best_of_everything(read: Read, terms: TermWeights, limit: int, brief: int) 
         "probed": PROBED * limit,
         "readable": HEAVY * PROBED * limit,
     }
-    parts = {"candidates": "candidates_read", "within": "within_everything", "scope": "scope_everything"}
-    return read("bm25_best", parameters, **parts)
+    return read("bm25_best", parameters)
 
 
 def _best_of_many(read: Read, terms: TermWeights, scope: ResolvedScope, limit: int, brief: int) -> Rows:

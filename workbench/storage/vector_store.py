@@ -218,9 +218,9 @@ class PassageStore(PGVectorStore):
             **terms.parameters(),
             "vector": vector_literal(vector),
             "worded": list(worded),
-            "near": list(near),
+            "ids": list(near),
         }
-        rows = self._all(connection, "scores_missing", parameters)
+        rows = self._all(connection, "scores_missing", parameters, bm25="bm25_of")
         cosines = {row["id"]: float(row["cosine"]) for row in rows if row["cosine"] is not None}
         return cosines, {row["id"]: float(row["bm25"]) for row in rows if row["bm25"] is not None}
 

@@ -49,32 +49,11 @@ asked AS (
     GROUP BY u.lexeme)
 SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
 
--- within_everything: the postings that count where nothing is left out
-TRUE
-
--- within_listed: the postings of a scope whose passages are listed
-o.passage_id IN (SELECT id FROM inside)
-
--- candidates_read: the passages that may be among the best, with what the terms that are not light give them
-SELECT id, sum(score) AS score, (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
-FROM (
-    SELECT id, score FROM first
-    UNION ALL
-    SELECT o.passage_id, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
-    FROM bar JOIN terms t ON NOT t.rare AND t.at_most >= bar.score JOIN {postings} o ON o.term_id = t.id
-    WHERE {within}) AS shares
-GROUP BY id
-
--- candidates_listed: the same where few passages are in scope: all of them, and every term that is not rare counts as light
-SELECT i.id, coalesce(f.score, 0) AS score, (SELECT count(*) FROM terms t WHERE NOT t.rare) AS light
-FROM inside i LEFT JOIN first f ON f.id = i.id
-
 -- bm25_best: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length.
 -- MaxScore (Turtle & Flood, "Query evaluation: strategies and optimizations", 1995): the rarest terms are read first, and the
 -- full scores of the best so found set a bar. What holds only terms whose weights together stay below the bar cannot be
 -- among the best, so those light terms are looked up for passages alone that can still reach it, heaviest term first.
-WITH RECURSIVE inside AS MATERIALIZED (SELECT p.id FROM {data} p WHERE {scope}),
-terms AS MATERIALIZED (
+WITH RECURSIVE terms AS MATERIALIZED (
     SELECT id, weight, rare, sum(weight) OVER lighter AS at_most, row_number() OVER lighter AS place FROM (
         SELECT t.id, t.weight, sum(l.df) OVER () <= %(brief)s
             OR l.df <= %(readable)s AND sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
@@ -82,26 +61,41 @@ terms AS MATERIALIZED (
     WINDOW lighter AS (PARTITION BY rare ORDER BY weight, id)),
 first AS MATERIALIZED (
     SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-    FROM terms t JOIN {postings} o ON o.term_id = t.id WHERE t.rare AND {within} GROUP BY o.passage_id),
+    FROM terms t JOIN {postings} o ON o.term_id = t.id WHERE t.rare GROUP BY o.passage_id),
 bar AS MATERIALIZED (
     SELECT CASE WHEN (SELECT bool_and(rare) FROM terms) THEN 0 ELSE (
         SELECT CASE WHEN count(*) < %(limit)s THEN 0 ELSE min(score) * (1 - 1e-9) END FROM (
-            SELECT (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
-                    FROM terms t JOIN {postings} o ON o.term_id = t.id AND o.passage_id = f.id) AS score
-            FROM (SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s) AS f) AS best) END AS score),
+            SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+            FROM terms t JOIN {postings} o ON o.term_id = t.id
+                AND o.passage_id = ANY(ARRAY(SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s))
+            GROUP BY o.passage_id) AS best) END AS score),
 scored AS (
-    {candidates}
+    SELECT id, sum(score) AS score,
+        (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
+    FROM (
+        SELECT id, score FROM first
+        UNION ALL
+        SELECT o.passage_id, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
+        FROM bar JOIN terms t ON NOT t.rare AND t.at_most >= bar.score JOIN {postings} o ON o.term_id = t.id) AS shares
+    GROUP BY id
     UNION ALL
     SELECT s.id, s.score + coalesce((SELECT t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
         FROM {postings} o WHERE o.term_id = t.id AND o.passage_id = s.id), 0), s.light - 1
     FROM scored s JOIN terms t ON NOT t.rare AND t.place = s.light JOIN bar ON s.score + t.at_most >= bar.score)
 SELECT id, score FROM scored WHERE light = 0 AND score > 0 ORDER BY score DESC, id LIMIT %(limit)s
 
+-- bm25_listed: the same where few passages are in scope: they are listed, and every term's postings are gone through
+-- with the list in hand (one walk over the index for a term, from one passage of the list to the next)
+SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+    JOIN {postings} o ON o.term_id = t.id
+        AND o.passage_id = ANY((SELECT array_agg(p.id ORDER BY p.id) FROM {data} p WHERE {scope})::integer[])
+GROUP BY o.passage_id ORDER BY score DESC, id LIMIT %(limit)s
+
 -- bm25_of: the BM25 scores of given passages
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-FROM unnest(%(ids)s::integer[]) AS wanted (id)
-    CROSS JOIN unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-    JOIN {postings} o ON o.term_id = t.id AND o.passage_id = wanted.id
+FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+    JOIN {postings} o ON o.term_id = t.id AND o.passage_id = ANY(%(ids)s::integer[])
 GROUP BY o.passage_id
 
 -- bm25_by_term: the share of each term in a given passage's score
@@ -114,10 +108,7 @@ ORDER BY score DESC, l.term
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS cosine, NULL::float8 AS bm25
 FROM {data} p WHERE p.id = ANY(%(worded)s)
 UNION ALL
-SELECT i.id, NULL, (SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length))
-    FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-        JOIN {postings} o ON o.term_id = t.id AND o.passage_id = i.id)
-FROM unnest(%(near)s::integer[]) AS i (id)
+SELECT id, NULL, score FROM ({bm25}) AS given
 
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)

@@ -18,7 +18,7 @@ Read = Callable[..., Rows]  # (statement's name, parameters, parts by keyword)
 # what the scope excludes (measured: 10,000 passages of 384 dimensions in about 15 ms).
 EXACT_UP_TO = 10_000
 # Postings of the rarest terms that are read before the keyword leg sets its bar, for each passage asked for: enough to
-# find that many good ones. At 100,000 passages the leg took 6.5, 5.8 and 7.1 ms with 4, 10 and 20 (55 ms without a bar).
+# find that many good ones. At 100,000 passages the leg took 6.5, 5.8, 7.1 ms with 4, 10, 20 (55 ms without a bar).
 PROBED = 10
 BRIEF = 12_000  # postings of all the question's terms together that are simply read, which takes about 3 ms
 HEAVY = 10  # times as many postings as are to be probed: a term with more is not read for it

@@ -40,8 +40,8 @@ def sentence(found: Mapping[str, Any]) -> str:
     """Say it to people."""
     if not found["pairs"]:
         why = "; ".join(found["reasons"]) or "The test set holds no judgment of a text that is there."
-        return f"How far {found['model']} agrees with the test set's judgments could not be measured: {why}"
+        return f"How far the LLM {found['model']!r} agrees with the test set's judgments could not be measured: {why}"
     agreed = round(found["agreement"] * found["pairs"])
     kappa = "" if found["kappa"] is None else f" (kappa {found['kappa']:.2f}; 0 is chance, 1 is always)"
     rest = f" {found['not_graded']} it did not grade: {'; '.join(found['reasons'])}" if found["not_graded"] else ""
-    return f"{found['model']} agrees with the test set on {agreed} of {found['pairs']} judgments{kappa}.{rest}"
+    return f"The LLM {found['model']!r} agrees with the test set on {agreed} of {found['pairs']} judgments{kappa}.{rest}"

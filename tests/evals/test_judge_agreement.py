@@ -41,8 +41,8 @@ def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) 
     [
         # it does not see that "make honey" answers "makes honey", nor that a cat hunts at night: 5 of 7. It says
         # "relevant" to 4 of 7, people to 6: (5/7 - 27/49) / (1 - 27/49) = 0.36
-        ("good", "small agrees with the test set on 5 of 7 judgments (kappa 0.36;"),
-        ("nonsense", "small agrees with the test set's judgments could not be measured: The judge's answers had not"),
+        ("good", "The LLM 'small' agrees with the test set on 5 of 7 judgments (kappa 0.36;"),
+        ("nonsense", "the LLM 'small' agrees with the test set's judgments could not be measured: The judge's answers had not"),
     ],
 )
 def test_the_command_says_what_its_judge_is_worth(
@@ -75,5 +75,5 @@ def test_an_experiment_judged_without_an_llm_can_be_judged_by_one_later_though_a
     judge_experiment(wb, made, start_judge("good"))
     (result,) = experiments.results(made.id)
     assert result.extra["ragas"]["text_context_recall"]["reasons"] == {"There is no relevant passage.": 1}
-    assert sentence(result.extra["judge"]).startswith("small agrees with the test set on 1 of 1 judgments")
+    assert sentence(result.extra["judge"]).startswith("The LLM 'small' agrees with the test set on 1 of 1 judgments")
     assert index_corpus(wb, experiments.dataset(made)).documents == 4

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from workbench.ingestion.incoming import files_under
 from workbench.ingestion.readers import discover
 
 
@@ -39,10 +40,39 @@ def test_everything_left_out_has_its_reason(folder: Path) -> None:
 def test_a_path_named_by_the_person_is_taken_though_hidden_and_answered_for_when_it_cannot_be(folder: Path) -> None:
     found = discover([folder / ".secret.md", folder / "odd.xyz", folder / "gone.md"])
     assert found.files == (folder / ".secret.md",)
-    assert [(item.path.name, item.asked) for item in found.skipped] == [("odd.xyz", True), ("gone.md", True)]
+    assert [(item.path.name, item.missed) for item in found.skipped] == [("odd.xyz", True), ("gone.md", True)]
 
 
 def test_a_file_named_twice_or_reached_twice_is_listed_once(folder: Path) -> None:
     (folder / "same.md").symlink_to(folder / "b.md")
     assert [path.name for path in discover([folder / "b.md", folder / "b.md", folder]).files].count("b.md") == 1
     assert "same.md" not in [path.name for path in discover([folder / "b.md", folder]).files]
+
+
+def test_a_link_to_itself_is_left_out_and_the_rest_is_found(folder: Path) -> None:
+    (folder / "a/circle").symlink_to("circle")
+    found = discover([folder, folder / "a/circle"])
+    assert [path.name for path in found.files] == ["README", "c.py", "z.txt", "b.md"]
+    assert {skip.path.name: skip.missed for skip in found.skipped if skip.path.name == "circle"} == {"circle": True}
+
+
+def test_files_of_one_name_from_several_paths_keep_keys_of_their_own(tmp_path: Path) -> None:
+    for year in ("2023", "2024"):
+        (tmp_path / year / "more").mkdir(parents=True)
+        (tmp_path / year / "notes.md").write_text(year)
+    (tmp_path / "2024/more/plan.md").write_text("plan")
+    items, failures = files_under([tmp_path / "2023", tmp_path / "2024", tmp_path / "2024/more"])
+    assert [(item.key, item.load()) for item in items] == [
+        ("2023/notes.md", b"2023"),
+        ("more/plan.md", b"plan"),
+        ("2024/notes.md", b"2024"),
+    ]
+    assert failures == []
+
+
+def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> None:
+    (tmp_path / "letter.odt").write_text("words")
+    items, failures = files_under([tmp_path])
+    assert items == []
+    assert [failure.path for failure in failures] == [str(tmp_path)]
+    assert "of a kind that is read" in failures[0].error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -53,22 +55,44 @@ def read(item: Incoming, data: bytes) -> RawDocument:
 
 
 def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[IngestFailure]]:
-    """Return the readable files under paths, keyed by their path, and the named paths that cannot be read.
+    """Return the readable files under paths, keyed by their path, and what was named or looked into and cannot be read.
 
-    Files below a folder are keyed relative to it, so that a corpus keeps its identity when its folder moves.
+    Files below a folder are keyed relative to it, so that a corpus keeps its identity when its folder moves; files of
+    several paths that would share a key are keyed relative to what these paths have in common.
     """
-    from workbench.ingestion.readers import discover
+    from workbench.ingestion.readers import discover, supported_suffixes
 
-    roots = [Path(path) for path in paths]
-    found, failures = [], []
-    for root in roots:
+    found: dict[Path, str] = {}
+    failures: list[IngestFailure] = []
+    real: set[Path] = set()
+    for root in map(Path, paths):
         discovery = discover([root])
-        failures += [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.asked]
+        missed = [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.missed]
+        if not discovery.files and not missed:
+            kinds = ", ".join(supported_suffixes())
+            missed.append(IngestFailure(str(root), f"It holds no file of a kind that is read; these are {kinds}."))
+        failures += missed
         for path in discovery.files:
-            key = path.relative_to(root).as_posix() if root.is_dir() else path.name
-            known = {"path": key, "keep_file": is_pdf(path.name), "size": _size_of(path)}
-            found.append(Incoming(key=key, name=path.name, load=_reader_of(path), **known))
-    return found, failures
+            if path.resolve() not in real:
+                real.add(path.resolve())
+                found[path] = path.relative_to(root).as_posix() if path != root else path.name
+    return [_file(path, key) for path, key in _told_apart(found).items()], failures
+
+
+def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
+    """Give files that share a key longer ones: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
+    times = Counter(keys.values())
+    shared = {path: Path(os.path.abspath(path)) for path, key in keys.items() if times[key] > 1}
+    if not shared:
+        return dict(keys)
+    common = Path(os.path.commonpath(list(shared.values())))
+    return {path: shared[path].relative_to(common).as_posix() if path in shared else keys[path] for path in keys}
+
+
+def _file(path: Path, key: str) -> Incoming:
+    return Incoming(
+        key=key, name=path.name, load=_reader_of(path), path=key, keep_file=is_pdf(path.name), size=_size_of(path)
+    )
 
 
 def upload(name: str, data: bytes, **fields: Any) -> Incoming:

@@ -15,11 +15,11 @@ SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packag
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A path that was left out; ``asked`` when the person named this very path."""
+    """A path that was left out; ``missed`` when it was named itself or is a folder that cannot be opened."""
 
     path: Path
     reason: str
-    asked: bool = False
+    missed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     files: dict[Path, Path] = {}
     skipped: list[Skipped] = []
     for path in map(Path, paths):
-        if path.is_dir():
+        if os.path.isdir(path):  # in place of Path's, which raises for circles of links and closed folders
             for found in _walk(path, (), skipped):
                 files.setdefault(found.resolve(), found)
-        elif not path.exists():
-            skipped.append(Skipped(path, "It does not exist.", asked=True))
+        elif not os.path.lexists(path):
+            skipped.append(Skipped(path, "It does not exist.", missed=True))
         elif (reason := _refusal(path)) is not None:
-            skipped.append(Skipped(path, reason, asked=True))
+            skipped.append(Skipped(path, reason, missed=True))
         else:
             files.setdefault(path.resolve(), path)
     return Discovery(tuple(files.values()), tuple(skipped))
@@ -71,13 +71,13 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> It
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        skipped.append(Skipped(folder, f"It cannot be opened: {error.strerror}."))
+        skipped.append(Skipped(folder, f"It cannot be opened: {error.strerror}.", missed=True))
         return
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
             skipped.append(Skipped(path, "It is hidden."))
-        elif entry.is_dir():
+        elif os.path.isdir(path):
             if entry.name in SKIPPED_FOLDERS:
                 skipped.append(Skipped(path, "It holds installed packages."))
             else:
@@ -90,7 +90,7 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> It
 
 def _refusal(path: Path) -> str | None:
     """Say why a file is not read, or None where it is."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         return "It is no file (a broken link, a socket or a device)."
     if reader_for(path.name) is not None:
         return None

@@ -82,7 +82,7 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
 def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
     """Give files that share a key longer ones: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
     times = Counter(keys.values())
-    shared = {path: Path(os.path.abspath(path)) for path, key in keys.items() if times[key] > 1}
+    shared = {path: Path.cwd() / path for path, key in keys.items() if times[key] > 1}
     if not shared:
         return dict(keys)
     common = Path(os.path.commonpath(list(shared.values())))

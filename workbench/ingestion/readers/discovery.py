@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     files: dict[Path, Path] = {}
     skipped: list[Skipped] = []
     for path in map(Path, paths):
-        if os.path.isdir(path):  # in place of Path's, which raises for circles of links and closed folders
+        if _is(path.is_dir):
             for found in _walk(path, (), skipped):
                 files.setdefault(found.resolve(), found)
         elif not os.path.lexists(path):
@@ -77,7 +77,7 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> It
         path = Path(entry.path)
         if entry.name.startswith("."):
             skipped.append(Skipped(path, "It is hidden."))
-        elif os.path.isdir(path):
+        elif _is(path.is_dir):
             if entry.name in SKIPPED_FOLDERS:
                 skipped.append(Skipped(path, "It holds installed packages."))
             else:
@@ -88,9 +88,17 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> It
             yield path
 
 
+def _is(kind: Callable[[], bool]) -> bool:
+    """Ask a path what it is; one that cannot be asked (behind a closed folder, of a name too long) is nothing."""
+    try:
+        return kind()
+    except OSError:
+        return False
+
+
 def _refusal(path: Path) -> str | None:
     """Say why a file is not read, or None where it is."""
-    if not os.path.isfile(path):
+    if not _is(path.is_file):
         return "It is no file (a broken link, a socket or a device)."
     if reader_for(path.name) is not None:
         return None

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from commands import COMMAND, Ran
 
 from workbench import Workbench
@@ -47,6 +48,14 @@ def test_a_path_that_does_not_exist_is_a_sentence(workbench: Callable[..., Ran])
     ran = workbench("ingest", "no/such/'folder'\x00")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith("There is no such file or folder: ")
+
+
+@pytest.mark.parametrize(("path", "said"), [("", "''"), ("x" * 300, "(File name too long)")])
+def test_a_path_that_leads_nowhere_is_a_sentence_too(workbench: Callable[..., Ran], path: str, said: str) -> None:
+    ran = workbench("ingest", path)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("There is no such file or folder: ")
+    assert said in ran.err
 
 
 def test_for_people_it_says_what_changed(workbench: Callable[..., Ran], animals: Path) -> None:

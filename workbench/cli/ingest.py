@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.opening import opened, stoppable
 from workbench.cli.output import Out, print_table
-from workbench.errors import Cancelled, UnreadableDocument, choices
+from workbench.errors import Cancelled, UnreadableDocument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,8 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Ingest; 1 when nothing could be read."""
-    if not any(Path(path).exists() for path in arguments.paths):
-        raise UnreadableDocument(f"There is no such file or folder: {choices(arguments.paths)}.")
+    from workbench.ingestion.readers import absence
+
+    if (sentence := absence(arguments.paths)) is not None:
+        raise UnreadableDocument(sentence)
     with opened() as workbench, out.progress("Ingest") as show, stoppable(out) as should_stop:
         try:
             report = workbench.ingest(

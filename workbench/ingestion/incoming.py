@@ -65,7 +65,7 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
     found: dict[Path, str] = {}
     failures: list[IngestFailure] = []
     real: set[Path] = set()
-    for root in map(Path, paths):
+    for root in (Path(path) for path in paths if str(path)):
         discovery = discover([root])
         missed = [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.missed]
         if not discovery.files and not missed:

@@ -60,11 +60,13 @@ class KnowledgeService:
             Cancelled: ``should_stop`` said so; what was stored stays.
         """
         from workbench.ingestion.incoming import files_under
+        from workbench.ingestion.readers import absence
 
-        given = [Path(path) for path in paths]
-        if not any(path.exists() for path in given):
-            raise InvalidInput(f"There is no such file or folder: {choices(str(path) for path in given)}.")
-        title = source or (given[0].resolve().name if len(given) == 1 and given[0].is_dir() else UPLOADS)
+        given = list(paths)
+        if (sentence := absence(given)) is not None:
+            raise InvalidInput(sentence)
+        only = Path(given[0])
+        title = source or (only.resolve().name if len(given) == 1 and only.is_dir() else UPLOADS)
         target = self.source_for(title, project=project, folder=folder, tags=tags)
         items, failures = files_under(given)
         return self.ingest_items(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     """
     files: dict[Path, Path] = {}
     skipped: list[Skipped] = []
-    for path in map(Path, paths):
+    for path in (Path(path) for path in paths if str(path)):
         if _is(path.is_dir):
             for found in _walk(path, (), skipped):
                 files.setdefault(found.resolve(), found)
@@ -54,6 +54,21 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
         else:
             files.setdefault(path.resolve(), path)
     return Discovery(tuple(files.values()), tuple(skipped))
+
+
+def absence(paths: Sequence[Path | str]) -> str | None:
+    """Say that none of the paths leads to anything; None where one does. An empty path is none, not this folder."""
+    reasons = [_absence(path) for path in paths]
+    if any(reason is None for reason in reasons):
+        return None
+    return f"There is no such file or folder: {', '.join(filter(None, reasons)) or 'no path was given'}."
+
+
+def _absence(path: Path | str) -> str | None:
+    try:
+        return None if str(path) and Path(path).exists() else f"'{path}'"
+    except OSError as error:  # behind a closed folder, or a name too long
+        return f"'{path}' ({error.strerror})"
 
 
 def wanted(relative: str) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
 
 GRADES = {"not": 0, "partly": 1, "relevant": 2}  # what a person says of a hit
+LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Dataset:
         grades: dict[str, dict[str, int]] = {}
         for judgment in self.judgments:
             of_question = grades.setdefault(judgment.question_id, {})
-            of_question[judgment.document] = max(judgment.grade, of_question.get(judgment.document, 0))
+            of_question[judgment.document] = max(judgment.grade, of_question.get(judgment.document, judgment.grade))
         return grades
 
     @cached_property

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evals.dataset import Dataset, FolderCorpus, Judgment, Question
+from evals.dataset import HIGHEST_GRADE, LOWEST_GRADE, Dataset, FolderCorpus, Judgment, Question
 from workbench.errors import InvalidInput
 from workbench.ingestion.incoming import Incoming
 
 SAMPLE = "sample"
 SPANS = "spans.jsonl"  # beside BEIR's files: parts of documents that were judged
 QRELS = ("qrels.tsv", "qrels/test.tsv")
+LONGEST_SPAN_END = 2**31 - 1  # what the database holds
 UNTITLED = " "  # no context header is made of it, so that nothing but the text is embedded
 
 
@@ -37,7 +38,8 @@ def load_dataset(name: str | Path) -> Dataset:
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The dataset {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     questions = read_questions(folder / "queries.jsonl")
-    judgments = read_judgments(folder) + read_spans(folder / SPANS)
+    judged = read_judgments(folder) + read_spans(folder / SPANS)
+    judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in judged}.values())
     _check(folder.name, questions, judgments)
     return Dataset(
         name=SAMPLE if sample else folder.resolve().name,
@@ -89,25 +91,31 @@ def read_questions(path: Path) -> tuple[Question, ...]:
 
 
 def read_judgments(folder: Path) -> tuple[Judgment, ...]:
-    """Return the judgments of a folder's qrels. Raises InvalidInput."""
+    """Return the judgments of a folder's qrels; what comes before the first judgment may be a header.
+
+    Raises:
+        InvalidInput: no qrels, or a line that is no judgment.
+    """
     path = next((folder / name for name in QRELS if (folder / name).is_file()), None)
     if path is None:
         raise InvalidInput(f"The dataset {folder.name!r} has no judgments; write qrels.tsv: query, document, grade.")
     found = []
-    for number, line in enumerate(_text(path).splitlines(), start=1):
-        cells = [cell.strip() for cell in line.split("\t")]
+    first = True
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        cells = [_name(cell) for cell in line.split("\t")]
         if len(cells) == 4:  # trec_eval's form has a column that nobody uses
             del cells[1]
-        if cells == [""]:
+        if not any(cells):
             continue
         try:
             question_id, document, grade = cells
-            found.append(Judgment(question_id, document, int(float(grade))))
-        except (ValueError, OverflowError):
-            if number > 1:
+            found.append(Judgment(question_id, document, _grade(path, number, float(grade))))
+        except ValueError:
+            if not first:
                 raise InvalidInput(
                     f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
                 ) from None
+        first = False
     return tuple(found)
 
 
@@ -119,11 +127,14 @@ def read_spans(path: Path) -> tuple[Judgment, ...]:
     for number, row in _json_lines(path):
         try:
             start, end = int(row["start"]), int(row["end"])
-            span = Judgment(str(row["question_id"]), str(row["document"]), int(row["grade"]), start, end)
-        except (KeyError, TypeError, ValueError):
+            grade = _grade(path, number, float(row["grade"]))
+            span = Judgment(_name(str(row["question_id"])), _name(str(row["document"])), grade, start, end)
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise InvalidInput(
                 f"{path.name}, line {number}: needs question_id, document, grade, start and end; correct the line."
             ) from None
+        if not 0 <= start < end <= LONGEST_SPAN_END:
+            raise InvalidInput(f"{path.name}, line {number}: a span from {start} to {end} holds nothing; correct it.")
         found.append(replace(span, quote=str(row.get("quote") or "")))
     return tuple(found)
 
@@ -136,9 +147,23 @@ def _check(name: str, questions: tuple[Question, ...], judgments: tuple[Judgment
 
 def _key(path: Path, number: int, row: Mapping[str, Any]) -> str:
     key = row.get("_id", row.get("id"))
-    if key is None or not str(key).strip():
+    if key is None or not _name(str(key)):
         raise InvalidInput(f"{path.name}, line {number}: there is no '_id' and no 'id'; give each line one.")
-    return str(key).strip()
+    return _name(str(key))
+
+
+def _name(given: str) -> str:
+    """Return an id as it is stored: without blanks around it, and without NUL, which no database text can hold."""
+    return given.replace("\x00", "").strip()
+
+
+def _grade(path: Path, number: int, given: float) -> int:
+    if not (given.is_integer() and LOWEST_GRADE <= given <= HIGHEST_GRADE):
+        raise InvalidInput(
+            f"{path.name}, line {number}: the grade {given:g} is not a whole number from {LOWEST_GRADE} to "
+            f"{HIGHEST_GRADE}; correct the line."
+        )
+    return int(given)
 
 
 def _metadata(row: Mapping[str, Any]) -> dict[str, Any]:

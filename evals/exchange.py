@@ -35,7 +35,7 @@ def import_csv(wb: Workbench, store: DatasetStore, key: str, text: str) -> Impor
     """Add questions and judgments from CSV; rows with the same question belong together.
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
-    test set's own corpus), quote, start, end, grade (relevant, partly, not, or 0 to 3; default relevant). A quote is
+    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote is
     enough where it stands in one document only.
 
     Raises:

@@ -136,7 +136,10 @@ def scored(
 def _span_values(dataset: Dataset, answers: Mapping[str, Answer]) -> dict[str, dict[str, float]]:
     """Measure the first passages by characters, for the questions whose answers were judged as spans."""
     values: dict[str, dict[str, float]] = {}
-    for key, spans in dataset.spans.items():
+    for question in dataset.answerable:
+        key, spans = question.id, dataset.spans.get(question.id, ())
+        if not spans:
+            continue
         first = answers[key].passages[:SPANS_AT] if key in answers else ()
         relevant = [(span.document, span.start or 0, span.end or 0) for span in spans]
         for name, value in span_measures(relevant, [(hit.document, hit.start, hit.end) for hit in first]).items():
@@ -174,7 +177,7 @@ def ask(
     for limit in DEEPER:
         if len(found) >= documents or result.under_filled:
             break
-        if documents > limit:  # so many documents do not lie in so few passages
+        if limit < min(documents, DEEPER[-1]):  # so many documents do not lie in so few passages
             continue
         result = wb.search_service.search(question.text, limit=limit, **options)
         found = list(dict.fromkeys([*found, *_documents(corpus, result)]))

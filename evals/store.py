@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from evals.corpus import index_corpus, store_source
-from evals.dataset import GRADES, Dataset, FolderCorpus, Judgment, Question, StoredCorpus
+from evals.dataset import GRADES, HIGHEST_GRADE, LOWEST_GRADE, Dataset, FolderCorpus, Judgment, Question, StoredCorpus
 from workbench.errors import InvalidInput, NotFound, choices
 from workbench.services.knowledge import check_title
 from workbench.storage.evaluation import DatasetTables
@@ -187,13 +188,16 @@ class DatasetStore:
 
 
 def read_grade(given: str | int) -> int:
-    """Return a grade from its name or number (0 to 3). Raises InvalidInput naming the valid ones."""
+    """Return a grade from its name or number. Raises InvalidInput naming the valid ones."""
     text = str(given).strip().lower()
     if text in GRADES:
         return GRADES[text]
-    if text in ("0", "1", "2", "3"):
+    if re.fullmatch(r"-?[0-9]{1,3}", text) and LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
         return int(text)
-    raise InvalidInput(f"A judgment cannot be {given!r}; use {choices(GRADES)}, or a number from 0 to 3.")
+    raise InvalidInput(
+        f"A judgment cannot be {given!r}; use {choices(GRADES)}, or a whole number from {LOWEST_GRADE} to "
+        f"{HIGHEST_GRADE}."
+    )
 
 
 def _checked_text(text: str) -> str:

@@ -30,6 +30,13 @@ def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteDataset) -> None:
     assert load_dataset(root).qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
 
 
+def test_a_header_may_come_after_empty_lines_and_ids_may_hold_whatever_ends_no_line(beir: WriteDataset) -> None:
+    root = beir(asked={"1": ("Cats?", {}), "\u20282\x85x": ("Dogs?", {})})
+    rows = "\r\n\t\r\nquery-id\tcorpus-id\tscore\r\n1\tca\x00ts\t1.0\r\n\r\n\u20282\x85x\tdogs\t2\r\n"
+    (root / "qrels.tsv").write_bytes(rows.encode())
+    assert load_dataset(root).qrels == {"1": {"cats": 1}, "2\x85x": {"dogs": 2}}
+
+
 def test_the_sample_takes_its_corpus_from_its_articles() -> None:
     dataset = load_dataset("sample")
     assert load_dataset(questions_dir()).corpus.hash == dataset.corpus.hash
@@ -67,6 +74,10 @@ def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteDatas
         ("queries.jsonl", '{"id": "q1", "text": " "}', "has no text"),
         ("qrels.tsv", "q1\tcats\t1\nq2 dogs", "line 2: expected query, document and grade"),
         ("qrels.tsv", "nobody\tcats\t1", "No question of"),
+        ("qrels.tsv", "q1\tcats\t0.5", "line 1: the grade 0.5 is not a whole number from -100 to 100"),
+        ("qrels.tsv", "q1\tcats\t3000000000", "line 1: the grade 3e+09"),
+        ("spans.jsonl", '{"question_id": "q1", "document": "cats", "grade": 1, "start": 5, "end": 5}', "from 5 to 5"),
+        ("spans.jsonl", '{"question_id": "q1", "document": "cats", "grade": 1, "start": -1, "end": 5}', "from -1 to 5"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(beir: WriteDataset, file: str, content: str, says: str) -> None:

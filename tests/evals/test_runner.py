@@ -10,7 +10,7 @@ from evals import report, runner
 from evals.corpus import index_corpus
 from evals.datasets import load_dataset
 from evals.runner import ASKED
-from tests.evals.conftest import WriteDataset
+from tests.evals.conftest import WriteDataset, lines
 from workbench import Workbench
 from workbench.errors import Cancelled, InvalidInput
 from workbench.types import Progress
@@ -37,6 +37,22 @@ def test_the_best_passage_of_a_document_counts_and_a_long_document_hides_no_othe
     answer = runner.run(wb, dataset, corpus, ["keyword"]).strategies["keyword"].answers["q"]
     assert len(answer.passages) == ASKED
     assert len(answer.documents) == len(set(answer.documents)) == 13
+
+
+def test_metrics_deeper_than_a_search_can_go_see_all_that_it_can_find(wb: Workbench, beir: WriteDataset) -> None:
+    texts = {f"d{number}": (f"Cat {number}", f"Cats purr, said number {number}.") for number in range(30)}
+    dataset = load_dataset(beir(texts, {"q": ("Why do cats purr?", dict.fromkeys(texts, 1))}))
+    found = runner.run(wb, dataset, index_corpus(wb, dataset), ["vector"], ["recall@30", "recall@1000"])
+    assert found.strategies["vector"].means == {"recall@30": 1.0, "recall@1000": 1.0}
+
+
+def test_spans_of_a_question_that_is_not_asked_are_in_no_mean(wb: Workbench, beir: WriteDataset) -> None:
+    root = beir()
+    rows = [{"question_id": key, "document": "fish", "grade": 1, "start": 0, "end": 10} for key in ("q3", "nobody")]
+    (root / "spans.jsonl").write_text(lines(rows))
+    dataset = load_dataset(root)
+    found = runner.run(wb, dataset, index_corpus(wb, dataset), ["vector"])
+    assert found.strategies["vector"].values["span-recall@5"].keys() == {"q3"}
 
 
 def test_parameters_reach_the_strategy_and_wrong_ones_are_refused(wb: Workbench, beir: WriteDataset) -> None:

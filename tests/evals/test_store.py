@@ -76,7 +76,7 @@ def test_a_persons_and_an_llms_judgments_stand_side_by_side(store: DatasetStore,
     assert [judgment.grade for judgment in store.judged_by_llm(mine)] == [0]
 
 
-@pytest.mark.parametrize("grade", ["good", 4, -1, "", 1.5])
+@pytest.mark.parametrize("grade", ["good", 101, -101, "", 1.5])
 def test_an_unknown_grade_is_refused_with_the_valid_ones(store: DatasetStore, mine: str, grade: str) -> None:
     with pytest.raises(InvalidInput, match="'not', 'partly', 'relevant'"):
         store.judge(mine, store.load(mine).questions[0].id, "doc_1", grade)
@@ -114,6 +114,19 @@ def test_a_folder_is_stored_with_its_corpus_and_measures_the_same(
         corpus = index_corpus(wb, dataset)
         values.append((corpus.index.name, runner.run(wb, dataset, corpus, ["hybrid"]).strategies["hybrid"].values))
     assert values[0] == values[1]
+
+
+def test_grades_of_public_test_sets_are_stored_as_they_are_and_the_later_of_two_judgments_stands(
+    wb: Workbench, store: DatasetStore, beir: WriteDataset
+) -> None:
+    root = beir()
+    (root / "qrels.tsv").write_text("q1\tcats\t2\nq1\tcats\t1\nq1\tdogs\t-1\nq1\tfish\t4\n")
+    dataset = load_dataset(root)
+    stored = store.load(store.add(dataset).id)
+    assert stored.qrels["q1"] == dataset.qrels["q1"] == {"cats": 1, "dogs": -1, "fish": 4}
+    assert store.add(load_dataset(root)).version == stored.version
+    assert import_csv(wb, store, stored.name, to_csv(stored)).problems == ()
+    assert store.load(stored.name).qrels == stored.qrels
 
 
 def test_a_stored_corpus_can_be_cut_and_embedded_in_another_way(

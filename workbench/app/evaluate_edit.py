@@ -98,7 +98,7 @@ def edit_judgments(workbench: Workbench, store: DatasetStore, info: DatasetInfo,
             "place": place,
             "Question": texts.get(j.question_id, j.question_id),
             "Document": documents.name(j.document),
-            "Grade": GRADE_NAMES[min(3, max(0, j.grade))],
+            "Grade": _grade_name(j.grade),
             "Part": _part(j),
         }
         for place, j in enumerate(listed)
@@ -129,13 +129,17 @@ def save_judgments(store: DatasetStore, key: str, listed: Sequence[Judgment], ro
     changed = [
         Judgment(j.question_id, j.document, grades[place], j.start, j.end, j.quote)
         for place, j in enumerate(listed)
-        if place in grades and grades[place] != j.grade
+        if place in grades and grades[place] != _grade(_grade_name(j.grade))  # others than these four stay
     ]
     if changed:
         store.judge_all(key, changed)
     for judgment in gone:
         store.judge(key, judgment.question_id, judgment.document, None, start=judgment.start, end=judgment.end)
     return f"{counted(len(changed), 'judgment')} changed, {len(gone)} taken out."
+
+
+def _grade_name(grade: int) -> str:
+    return GRADE_NAMES[min(3, max(0, grade))]
 
 
 def _grade(name: str) -> int:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from workbench.app.graph_layout import places
 from workbench.app.looks import PALETTE
 from workbench.services.citations import Graph, Node
 
@@ -32,16 +33,9 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> dict[str, Any
         "series": [
             {
                 "type": "graph",
-                "layout": "force",
-                "force": {
-                    "repulsion": 260 if crowd <= 60 else 130,
-                    "edgeLength": [40, 130] if crowd <= 60 else [20, 90],
-                    "gravity": 0.12,
-                    "friction": 0.35,
-                    "layoutAnimation": False,
-                },
+                "layout": "none",
+                **_frame(crowd),
                 "roam": True,
-                "zoom": _zoom(crowd),
                 "scaleLimit": {"min": 0.3, "max": 8},
                 "draggable": True,
                 "selectedMode": "single",
@@ -49,7 +43,10 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> dict[str, Any
                     {"name": _short(title, 40), "itemStyle": {"color": _hue(place, theme)}}
                     for place, title in enumerate(sources)
                 ],
-                "data": [_dot(node, sources, named, chosen) for node in graph.nodes],
+                "data": [
+                    _dot(node, sources, named, chosen, crowd) | {"x": x, "y": y}
+                    for node, (x, y) in zip(graph.nodes, _places(graph), strict=True)
+                ],
                 "links": _lines(graph),
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 6,
@@ -84,14 +81,21 @@ def chosen_node(state: Mapping[str, Any] | None, graph: Graph) -> Node | None:
     return None
 
 
-def _dot(node: Node, sources: Sequence[str], named: set[str], chosen: Sequence[str]) -> dict[str, Any]:
+def _places(graph: Graph) -> Sequence[tuple[float, float]]:
+    number = {node.id: place for place, node in enumerate(graph.nodes)}
+    ends = ((number.get(edge.source), number.get(edge.target)) for edge in graph.edges)
+    return places(len(graph.nodes), tuple((one, two) for one, two in ends if one is not None and two is not None))
+
+
+def _dot(node: Node, sources: Sequence[str], named: set[str], chosen: Sequence[str], crowd: int) -> dict[str, Any]:
+    size = _scale(crowd) * (9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0))
     return {
         "id": node.id,
         "name": _short(node.title, LONGEST_HINT),
         "value": f"cited by {node.cited_by}, cites {node.cites}",
         "category": sources.index(node.source_title),
         "symbol": "diamond" if node.id in chosen else "circle",
-        "symbolSize": round(9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0), 1),
+        "symbolSize": round(size, 1),
         "label": {"show": node.id in named, "formatter": _short(node.title, LONGEST_NAME).replace("{", "(")},
     }
 
@@ -108,9 +112,16 @@ def _lines(graph: Graph) -> list[dict[str, Any]]:
     ]
 
 
-def _zoom(crowd: int) -> float:
-    """Return how near the picture begins, so that few documents fill it and many fit in."""
-    return next(zoom for most, zoom in ((12, 1.7), (40, 1.1), (80, 0.8), (10**9, 0.5)) if crowd <= most)
+def _scale(crowd: int) -> float:
+    """Return how large dots are, so that few fill the picture and many fit in."""
+    return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
+
+
+def _frame(crowd: int) -> dict[str, Any]:
+    """Return the margins that hold the outermost dots, their names at the right and the legend above."""
+    if crowd <= 6:
+        return {"left": "25%", "right": "30%", "top": "20%", "bottom": "20%"}
+    return {"left": 28, "right": "10%", "top": 56, "bottom": 28}
 
 
 def _hue(place: int, theme: str) -> str:

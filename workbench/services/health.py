@@ -92,7 +92,7 @@ class HealthService:
                 f"{index.name} lacks {missing} documents; run 'workbench indexes update {index.name} --build'."
             )
         held = self._corpus.indexes.counted(index.name)
-        return f"{index.name}: {held.documents_count} documents, {held.passages_count} passages"
+        return f"{index.name}: {held.documents_count:,} documents, {held.passages_count:,} passages"
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free

@@ -140,14 +140,9 @@ def scope_statement(scope: ResolvedScope) -> str:
     """Name the cheapest predicate that holds a scope."""
     if scope.is_everything:
         return "scope_everything"
-    only_sources = (
-        scope.document_ids is None
-        and not scope.document_types
-        and not scope.without_documents
-        and scope.since is None
-        and scope.until is None
-    )
-    return "scope_sources" if only_sources else "scope_documents"
+    if scope.document_types or scope.since is not None or scope.until is not None:
+        return "scope_properties"
+    return "scope_sources" if scope.document_ids is None and not scope.without_documents else "scope_documents"
 
 
 def scope_parameters(scope: ResolvedScope) -> dict[str, Any]:

@@ -4,15 +4,21 @@ TRUE
 -- scope_sources: the predicate of a scope that is a list of sources
 p.source_id = ANY(%(source_ids)s)
 
--- scope_documents: the predicate of a scope that looks at documents; NULL parameters do not narrow
-(%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s)) AND p.document_id IN (
-    SELECT d.id FROM documents d
-    WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
-      AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
-      AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
-      AND (%(without)s::text[] IS NULL OR d.id <> ALL(%(without)s))
-      AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
-      AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
+-- scope_documents: the predicate of a scope that lists documents, to have or to leave out; NULL parameters do not narrow
+(%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s))
+    AND (%(document_ids)s::text[] IS NULL OR p.document_id = ANY(%(document_ids)s))
+    AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
+
+-- scope_properties: the same for a scope that also looks at what documents say of themselves
+(%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s))
+    AND (%(document_ids)s::text[] IS NULL OR p.document_id = ANY(%(document_ids)s))
+    AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
+    AND p.document_id IN (
+        SELECT d.id FROM documents d
+        WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
+          AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
+          AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
+          AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
 
 -- count_in_scope: how many passages a scope holds, counted no further than a cap
 SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped

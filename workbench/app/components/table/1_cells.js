@@ -33,5 +33,5 @@ function cell(column, row, place, onOpen) {
   const inside = place === 0 && onOpen ? [make("button", { class: "open", type: "button" }, shown)] : shown;
   if (inside !== shown) inside[0].addEventListener("click", () => onOpen(row.id));
   const note = row.notes?.[column.name];
-  return make("td", { class: isNumeric(column) ? "number" : null }, inside, note ? make("div", { class: "small" }, note) : null);
+  return make("td", { class: isNumeric(column) ? "number" : column.kind }, inside, note ? make("div", { class: "small" }, note) : null);
 }

@@ -76,7 +76,8 @@ function draw(view) {
     const rows = visible(view);
     view.page = Math.min(view.page, Math.max(0, Math.ceil(rows.length / ON_A_PAGE) - 1));
     const shown = rows.slice(view.page * ON_A_PAGE, (view.page + 1) * ON_A_PAGE);
-    count.textContent = rows.length === view.data.rows.length ? `${rows.length} ${rows.length === 1 ? view.data.noun.replace(/s$/, "") : view.data.noun}` : `${rows.length} of ${view.data.rows.length} ${view.data.noun}`;
+    const all = view.data.rows.length, many = (number) => number.toLocaleString("en");
+    count.textContent = rows.length === all ? `${many(all)} ${all === 1 ? view.data.noun.replace(/s$/, "") : view.data.noun}` : `${many(rows.length)} of ${many(all)} ${view.data.noun}`;
     const body = make("tbody", {}, shown.map((row) => line(view, row, redraw)));
     area.replaceChildren(
       make("div", { class: "holder" }, make("table", { "aria-label": view.data.label }, headings(view, shown, redraw), body)),

@@ -46,7 +46,7 @@ check: $(TEST_READY) ## Check format, lint, types and imports
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 conformance: $(TEST_READY) ## Hold the MCP server against the protocol's official suite (gets Node 22 from npm)
 	@$(BIN)/python tests/conformance/fetch.py --required

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.types import Comparison, Document, IngestReport, Passage, Scope, SearchResult, Source
+from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.settings import Settings
     from workbench.workbench import Workbench
 
-__version__ = "0.1.0"
 __all__ = [
     "Comparison",
     "Document",

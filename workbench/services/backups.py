@@ -12,6 +12,7 @@ from workbench.errors import Conflict, InvalidInput
 from workbench.services.corpus import Corpus
 from workbench.storage.backup import Backup
 from workbench.types import Progress, Value
+from workbench.version import __version__
 
 OnProgress = Callable[[Progress], None]
 
@@ -44,8 +45,6 @@ class BackupService:
         Raises:
             Conflict: the file exists and may not be replaced. InvalidInput: its folder cannot be written.
         """
-        from workbench import __version__
-
         target, began = Path(path), time.perf_counter()
         if target.exists() and not replace:
             raise Conflict(f"{target} exists already; name another file, or let it be replaced (--force).")

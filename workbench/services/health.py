@@ -14,6 +14,7 @@ from workbench.errors import WorkbenchError
 from workbench.services.corpus import Corpus
 from workbench.storage.statements import statement
 from workbench.types import Value
+from workbench.version import __version__
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
 LEAST_FREE = 2 * 2**30  # bytes of disk below which ingestion may soon fail
@@ -36,8 +37,6 @@ class HealthService:
 
     def status(self) -> dict[str, Any]:
         """Return counts, indexes, sizes in bytes and versions."""
-        from workbench import __version__
-
         self._corpus.index()
         counts = self._corpus.database.row(statement("corpus_counts")) or {}
         indexes = [

@@ -1,0 +1,70 @@
+"""What can be set about a strategy or a chunker, and how a given value is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from workbench.errors import InvalidInput, choices
+from workbench.types.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Value):
+    """One thing that can be set about a strategy or a chunker: drawn by the app, offered by the command line.
+
+    ``kind`` is "float", "int", "bool" or "choice"; ``low`` and ``high`` bound numbers inclusively; ``why`` is one
+    line on what it is good for.
+    """
+
+    name: str
+    kind: Literal["float", "int", "bool", "choice"]
+    default: Any
+    why: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+    def read(self, value: Any) -> Any:
+        """Return the value in its type, also from text. Raises InvalidInput naming the valid values."""
+        try:
+            return self._read(value)
+        except (ValueError, TypeError, KeyError, OverflowError):
+            raise InvalidInput(f"{self.name} cannot be {value!r}; {self.valid()}.") from None
+
+    def valid(self) -> str:
+        """Say which values are valid."""
+        if self.kind == "choice":
+            return f"use one of {choices(self.choices, 20)}"
+        if self.kind == "bool":
+            return "use true or false"
+        noun = "a whole number" if self.kind == "int" else "a number"
+        return f"use {noun} from {self.low:g} to {self.high:g}"
+
+    def _read(self, value: Any) -> Any:
+        if self.kind == "choice":
+            return {choice: choice for choice in self.choices}[str(value)]
+        if self.kind == "bool":
+            return value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
+        if isinstance(value, bool):
+            raise ValueError(value)
+        number = float(value)
+        if self.kind == "int" and number != int(number):
+            raise ValueError(value)
+        if not (self.low is None or self.low <= number) or not (self.high is None or number <= self.high):
+            raise ValueError(value)
+        return int(number) if self.kind == "int" else number
+
+
+def read_parameters(owner: str, declared: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every declared parameter's value: the given one, checked, or the default.
+
+    Raises:
+        InvalidInput: a name ``owner`` does not have, or a value out of its range.
+    """
+    known = {parameter.name: parameter for parameter in declared}
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{owner} has no parameter {name!r}; its parameters are {choices(known)}.")
+    return {name: known[name].read(given.get(name, known[name].default)) for name in known}

@@ -1,0 +1,65 @@
+"""What a search may see: as people say it, and after names became ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from workbench.types.value import Value
+
+ScopeKind = Literal["all", "global", "project"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope(Value):
+    """What a search may see; fields narrow each other, an empty scope is everything a person has.
+
+    ``sources`` are ids, titles or URLs; ``None`` means any, an empty tuple means none at all.
+    ``tags`` match a source that has *any* of them. ``kind`` "project" needs ``project``; "all" with a
+    ``project`` means that project and the global sources, never another project.
+    """
+
+    kind: ScopeKind = "all"
+    project: str | None = None
+    folder: str | None = None
+    tags: tuple[str, ...] = ()
+    sources: tuple[str, ...] | None = None
+    document_types: tuple[str, ...] = ()
+    documents: tuple[str, ...] | None = None
+    since: date | None = None
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedScope(Value):
+    """A scope after names became ids; ``source_ids`` None means no restriction, an empty tuple nothing.
+
+    ``preferred_source_ids`` win between passages that match equally well (a project's own sources);
+    ``without_documents`` are left out (those already found, when more are looked for). ``project_id`` and
+    ``folder_id`` are where all of its sources lie, if that is one place.
+    """
+
+    source_ids: tuple[str, ...] | None = None
+    document_ids: tuple[str, ...] | None = None
+    document_types: tuple[str, ...] = ()
+    since: date | None = None
+    until: date | None = None
+    preferred_source_ids: tuple[str, ...] = ()
+    without_documents: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    project_id: str | None = None
+    folder_id: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing can match."""
+        return self.source_ids == () or self.document_ids == ()
+
+    @property
+    def is_everything(self) -> bool:
+        """True when nothing is filtered out."""
+        return (
+            self.source_ids is None and self.document_ids is None and not self.document_types
+            and self.since is None and self.until is None and not self.without_documents
+        )  # fmt: skip

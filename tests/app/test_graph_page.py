@@ -92,7 +92,7 @@ def test_the_picture_holds_a_dot_a_document_and_a_line_a_link():
     assert [(line["source"], line["target"], line["value"]) for line in series["links"]] == [
         ("d1", "d2", "See [two](2.md).")
     ]
-    assert "2 documents and 1 links" in spoken(GRAPH)
+    assert "2 documents and 1 link." in spoken(GRAPH)
 
 
 def test_a_legend_names_the_sources_where_there_is_more_than_one():

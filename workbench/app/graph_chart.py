@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.app.graph_layout import places
+from workbench.app.labels import counted
 from workbench.app.looks import PALETTE
 from workbench.services.citations import Graph, Node
 
@@ -34,8 +35,8 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> dict[str, Any
             {
                 "type": "graph",
                 "layout": "none",
-                **_frame(crowd),
                 "roam": True,
+                "zoom": 1 if crowd > 6 else 0.6,  # 1 is four fifths of the frame, the rest is for names and halves of dots
                 "scaleLimit": {"min": 0.3, "max": 8},
                 "draggable": True,
                 "selectedMode": "single",
@@ -66,7 +67,8 @@ def spoken(graph: Graph) -> str:
     most = sorted(graph.nodes, key=lambda node: -node.cited_by)[:3]
     names = ", ".join(f"{node.title} ({node.cited_by})" for node in most if node.cited_by)
     return (
-        f"Citation graph of {len(graph.nodes)} documents and {len(graph.edges)} links. Most cited: {names or 'none'}."
+        f"Citation graph of {counted(len(graph.nodes), 'document')} and {counted(len(graph.edges), 'link')}. "
+        f"Most cited: {names or 'none'}."
     )
 
 
@@ -115,13 +117,6 @@ def _lines(graph: Graph) -> list[dict[str, Any]]:
 def _scale(crowd: int) -> float:
     """Return how large dots are, so that few fill the picture and many fit in."""
     return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
-
-
-def _frame(crowd: int) -> dict[str, Any]:
-    """Return the margins that hold the outermost dots, their names at the right and the legend above."""
-    if crowd <= 6:
-        return {"left": "25%", "right": "30%", "top": "20%", "bottom": "20%"}
-    return {"left": 28, "right": "10%", "top": 56, "bottom": 28}
 
 
 def _hue(place: int, theme: str) -> str:

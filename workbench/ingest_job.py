@@ -29,7 +29,7 @@ def run_ingest(workbench: Any, running: Running) -> Outcome:
         positions.append(position)
     place = {name: given[name] for name in ("project", "folder", "tags")}
     source = workbench.knowledge.source_for(given["source"] or "Uploads", **place)
-    running.log(f"{len(items)} files to read into {source.title!r}.")
+    running.log(f"{len(items):,} files to read into {source.title!r}.")
     record = FileRecord(files, job_id, positions)
     try:
         report = workbench.knowledge.ingest_items(
@@ -46,7 +46,7 @@ def run_ingest(workbench: Any, running: Running) -> Outcome:
     for failure in report.failures:
         running.log(f"{failure.path}: {failure.error}", "error")
     if items and len(report.failures) == len(items) + len(failures):
-        raise UnreadableDocument(f"None of the {len(items)} files could be read; the log says why.")
+        raise UnreadableDocument(f"None of the {len(items):,} files could be read; the log says why.")
     files.forget_bytes(job_id)
     message = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."

@@ -86,7 +86,7 @@ def run_index_build(workbench: Any, running: Running) -> Outcome:
     """Build an index; the documents it holds already are not touched."""
     name = running.job.parameters["index"]
     index = workbench.indexes.build(name, on_progress=running.progress, should_stop=running.should_stop)
-    message = f"{index.name} holds {index.documents_count} documents in {index.passages_count} passages."
+    message = f"{index.name} holds {index.documents_count:,} documents in {index.passages_count:,} passages."
     return Outcome({"documents": index.documents_count, "passages": index.passages_count}, message)
 
 

@@ -9,6 +9,8 @@ SEEN = {
     "compare": ("/?q=tide gauge", ".card"),
     "library": ("/library", "tbody .open"),
     "crawl": ("/crawl", ".st-key-crawl_start input"),
+    "plan": ("/evaluate?new=1", ".st-key-build_metrics [data-tag]"),
+    "connect": ("/connect", "code .token.string"),
     "system": ("/system", "dl.wb-facts"),
     "judging": ("/?q=tide gauge&judge={harbour}", ".card .grades"),
     "answer": ("/?q=what keeps waves from the record?&answer=1", "blockquote"),

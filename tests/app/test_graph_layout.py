@@ -9,7 +9,7 @@ from workbench.app.graph_layout import places
 
 
 def test_two_groups_that_no_link_joins_stand_apart_and_no_two_dots_on_one_place():
-    groups = (range(0, 12), range(12, 24))
+    groups = (range(12), range(12, 24))
     links = tuple(pair for group in groups for pair in combinations(group, 2))
     at = places(24, links)
     inside = [dist(at[one], at[two]) for group in groups for one, two in combinations(group, 2)]

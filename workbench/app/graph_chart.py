@@ -36,7 +36,7 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> dict[str, Any
                 "type": "graph",
                 "layout": "none",
                 "roam": True,
-                "zoom": 1 if crowd > 6 else 0.6,  # 1 is four fifths of the frame, the rest is for names and halves of dots
+                "zoom": 1 if crowd > 6 else 0.6,  # 1 fills four fifths of the frame; names need the rest
                 "scaleLimit": {"min": 0.3, "max": 8},
                 "draggable": True,
                 "selectedMode": "single",

@@ -17,7 +17,7 @@ from mcp_app.arguments import Refused, read_arguments
 from mcp_app.call_log import CallLog
 from mcp_app.engine import Engine
 from mcp_app.file_roots import FileRoots
-from mcp_app.fitting import fit
+from mcp_app.fitting import fit, one_line
 from mcp_app.tool import Call, Tool
 from workbench.errors import NotFound, ScopeError, WorkbenchError
 from workbench.types import Progress
@@ -63,7 +63,7 @@ class Boundary:
         value: Any = None
         error: str | None = None
         if tool is None:
-            error = f"Unknown tool: {name}"
+            error = one_line(f"Unknown tool: {name}")
             answer = Answer(error, failed=True, status=404)
         else:
             try:
@@ -71,8 +71,8 @@ class Boundary:
                 answer = Answer(fit(value, tool.family.render, tool.rest))
             except Exception as raised:  # noqa: BLE001 - the boundary: whatever it is, the client gets a sentence
                 failure = explained(raised, tool)
-                error = failure.error
-                text = tool.family.failure(failure.error, failure.suggestion, given)
+                error = one_line(failure.error)
+                text = tool.family.failure(error, one_line(failure.suggestion), given)
                 answer = Answer(text, failed=True, status=failure.status)
         self.log.record(name, given, time.perf_counter() - began, answer.text, value, error)
         return answer

@@ -42,10 +42,10 @@ class FileRoots:
         for root in self.roots:
             try:
                 path = (root / given).resolve()  # follows links, so that what is checked is what is read
-            except (OSError, RuntimeError, ValueError):
+                if path.is_relative_to(root) and path.exists() and not _hidden(path, root):
+                    return path
+            except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
                 continue
-            if path.is_relative_to(root) and path.exists() and not _hidden(path, root):
-                return path
         if any(self._could_be(root, given) for root in self.roots):
             raise Refused(f"File not found: {given}", f"The allowed folders are {self._spoken()}")
         raise Refused(
@@ -56,9 +56,9 @@ class FileRoots:
     def _could_be(self, root: Path, given: str) -> bool:
         try:
             path = (root / given).resolve()
+            return path.is_relative_to(root) and not path.exists() and not _hidden(path, root)
         except (OSError, RuntimeError, ValueError):
             return False
-        return path.is_relative_to(root) and not path.exists() and not _hidden(path, root)
 
     def _spoken(self) -> str:
         return ", ".join(str(root) for root in self.roots) or "none yet (set WORKBENCH_FILE_ROOTS)"

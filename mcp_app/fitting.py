@@ -8,6 +8,7 @@ from typing import Any
 
 LONGEST_TEXT = 1000  # characters of a text in a result
 LONGEST_TITLE = 200
+_END = 300  # characters of a sentence's end, where the valid choices stand
 ITEMS_A_PAGE = 20
 BUDGET = 7600  # tokens by our count, which is on the safe side; the promise is 8,000
 _CUTS = (700, 480, 320, 240)  # characters that texts are shortened to before whole items are left out
@@ -22,6 +23,14 @@ _ASCII = bytes(range(128))
 def cut(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
     """Return a text of at most ``longest`` characters, ending in ``...`` where something was left out."""
     return text[: longest - 3] + "..." if text and len(text) > longest else text
+
+
+def one_line(text: str) -> str:
+    """Return a sentence on one line; of a long one, such as one that repeats what it was given, the ends stay."""
+    line = " ".join(text.splitlines())
+    if len(line) <= LONGEST_TEXT:
+        return line
+    return f"{line[: LONGEST_TEXT - _END - 5]} ... {line[-_END:]}"
 
 
 def tokens(text: str) -> int:

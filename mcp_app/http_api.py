@@ -18,7 +18,7 @@ from mcp_app.boundary import Answer
 from mcp_app.guard import LARGEST_BODY, too_large
 from mcp_app.tool import Call, Tool, compact
 from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE
-from mcp_app.tools.scoped.searches import search
+from mcp_app.tools.scoped.searches import search, shown_tags
 from workbench import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def _query(call: Call, **given: Any) -> dict[str, Any]:
     answer = search(call, **given)
-    filters = {"folder_filter": given["folder_name"] or None, "tag_filters": given["tags"] or None}
+    filters = {"folder_filter": given["folder_name"] or None, "tag_filters": shown_tags(given["tags"])}
     return answer | {"search_scope": given["scope"], "project_context": given["project_id"] or None, **filters}
 
 

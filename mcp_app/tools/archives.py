@@ -51,7 +51,7 @@ def search_local_archives(
     )
     metadata: dict[str, Any] = {
         "totalResults": len(found.results),
-        "query": query,
+        "query": cut(query, LONGEST_TITLE),
         "fuzzy": fuzzy,
         "includeCitations": includeCitations,
         "citationDepth": citationDepth,

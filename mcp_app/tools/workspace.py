@@ -93,9 +93,9 @@ def path_in(workspace: Path, given: str) -> Path:
     refusal = Refused(f"Path not found: {given}", f"Give a path inside the workspace {workspace}")
     try:
         path = (workspace / given).resolve()
+        inside = path.is_relative_to(workspace) and path.exists()
     except (OSError, RuntimeError, ValueError):
         raise refusal from None
-    inside = path.is_relative_to(workspace) and path.exists()
     if not inside or any(part.startswith(".") for part in path.relative_to(workspace).parts):
         raise refusal
     return path

@@ -94,6 +94,23 @@ def test_an_unknown_argument_is_named_with_the_known_ones(agent: Agent) -> None:
     assert found["suggestion"] == "The arguments of rag_list_project_folders are project_id"
 
 
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("manage_source", {"action": "get", "source_id": "x\n" * 50_000}),
+        ("search_knowledge_base", {"query": "q", "x" * 100_000: 1}),
+        ("rag_list_project_folders", {"project_id": "知" * 50_000}),
+        ("embed_document", {"path": "x" * 5000}),
+        ("search_semantic", {"query": "q", "workspace_path": "知" * 200}),
+        ("manage_document", {"action": "create", "file_path": "x" * 300}),
+    ],
+)
+def test_an_overlong_argument_gets_a_short_sentence(agent: Agent, tool: str, given: dict[str, Any]) -> None:
+    found = agent.failure(tool, **given)
+    assert "unexpectedly" not in found["error"]
+    assert all(len(found[name]) <= 1000 and "\n" not in found[name] for name in ("error", "suggestion"))
+
+
 def test_an_unknown_tool_is_said_to_be_unknown(agent: Agent) -> None:
     result = agent.talk(lambda client: client.call_tool("no_such_tool", {}))
     assert result.is_error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from mcp_app.fitting import tokens
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 
@@ -51,6 +53,28 @@ def test_an_update_of_the_content_is_found_and_keeps_id_title_and_metadata(agent
     assert (changed["id"], changed["title"], changed["metadata"]) == (made["id"], "T", {"a": 1})
     texts = [hit["text"] for hit in agent("search_knowledge_base", query="zebra giraffe")["results"]]
     assert texts == ["New giraffe."]
+
+
+def test_large_metadata_hides_no_document_from_a_list(agent: Agent) -> None:
+    facts = {f"fact{number}": "word " * 50 for number in range(100)}
+    for number in range(3):
+        agent("manage_document", action="create", content=f"Words {number}.", metadata=facts)
+    listed = agent.text("manage_document", action="list")
+    shown = json.loads(listed)["documents"]
+    assert len(shown) == 3
+    assert shown[0]["metadata"]["..."].endswith("of 100 entries are too long to be shown")
+    got = agent.text("manage_document", action="get", document_id=shown[0]["id"])
+    assert len(json.loads(got)["document"]["metadata"]) > len(shown[0]["metadata"])
+    assert max(tokens(listed), tokens(got)) < 8000
+
+
+def test_overlong_titles_and_urls_are_refused_whatever_else_is_given(agent: Agent) -> None:
+    made = agent("manage_document", action="create", content="Old words.", title="T")["document"]
+    given = {"action": "update", "document_id": made["id"], "content": "New words."}
+    assert "at most 300" in agent.failure("manage_document", **given, title="t" * 301)["error"]
+    assert "at most 4,000" in agent.failure("manage_document", **given, url="http://x/" + "u" * 4000)["error"]
+    source = {"action": "create", "title": "S", "url": "http://x/" + "u" * 4000}
+    assert "at most 4,000" in agent.failure("manage_source", **source)["error"]
 
 
 def test_get_shows_a_preview_and_where_the_whole_text_is(agent: Agent) -> None:

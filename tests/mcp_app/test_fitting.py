@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_app.fitting import BUDGET, cut, fit, tokens
+from mcp_app.fitting import BUDGET, LONGEST_TEXT, cut, fit, one_line, tokens
 from mcp_app.tool import compact
 
 
@@ -34,6 +34,14 @@ def test_a_text_is_cut_at_the_length_dots_included() -> None:
 )
 def test_the_estimate_is_on_the_safe_side(text: str, least: int) -> None:
     assert tokens(text) >= least
+
+
+def test_an_error_is_one_line_and_keeps_its_valid_choices_however_much_it_repeats() -> None:
+    assert one_line("Project not found: a\nb. Valid projects: 'p'.") == "Project not found: a b. Valid projects: 'p'."
+    long = one_line(f"Project not found: {'x' * 5000}. Valid projects: 'p'.")
+    assert len(long) == LONGEST_TEXT
+    assert long.startswith("Project not found: x")
+    assert long.endswith("x. Valid projects: 'p'.")
 
 
 def test_a_short_answer_is_left_as_it_is() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mcp_app.fitting import tokens
 from mcp_app.tools.scoped import SEARCH_GLOBAL
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
@@ -136,6 +137,13 @@ def test_a_source_matches_with_any_tag_and_more_tags_come_first(agent: Agent, kn
         knowledge.documents.create(text=same, source=knowledge.knowledge.create_source(title, tags=tags).id)
     found = agent("rag_search_global_knowledge", query="same words testing", tags=["jest", "react"])
     assert [result["tags"] for result in found["results"][:2]] == [["react", "jest"], ["react"]]
+
+
+def test_tags_are_read_as_sources_keep_them_and_a_long_one_is_not_repeated(agent: Agent, knowledge: Workbench) -> None:
+    assert agent("rag_search_global_knowledge", query="hooks", tags=[" react ", ""])["tag_filters"] == ["react"]
+    assert agent("rag_search_global_knowledge", query="hooks", tags=[" "])["tag_filters"] is None
+    assert tokens(agent.text("rag_search_global_knowledge", query="hooks", tags=["x" * 200_000])) < 8000
+    assert tokens(agent.text("search_knowledge_base", query="知" * 9_999)) < 8000
 
 
 def test_an_unknown_tag_finds_nothing_and_the_nearest_are_suggested(agent: Agent, knowledge: Workbench) -> None:

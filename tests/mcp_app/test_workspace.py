@@ -94,7 +94,7 @@ def test_agent_filters_search_by_date(agent: Agent) -> None:
     assert {hit["date"][:7] for hit in november["results"]} == {"2025-11"}
     day = agent("search_semantic", query="kubernetes", date_range="2025-12-02")
     assert paths(day) == ["debug/2025-12-02/005-kubernetes"]
-    for wrong in ("2025", "2025-13", "2025-02-30", "november", "2025-11-1"):
+    for wrong in ("2025", "2025-13", "2025-02-30", "november", "2025-11-1", "2025-W01-1"):
         assert "YYYY-MM" in agent.failure("search_semantic", query="x", date_range=wrong)["error"]
 
 

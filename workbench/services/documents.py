@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import UPLOADS, KnowledgeService, check_title
+from workbench.services.knowledge import UPLOADS, KnowledgeService, check_title, check_url
 from workbench.types import Document, Progress, Value
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class DocumentService:
             InvalidInput: neither or both of path and text. NotFound: no such source.
             UnreadableDocument: the file cannot be turned into text.
         """
-        item = _item(path, text, title=title and check_title(title), url=url, metadata=metadata or {})
+        item = _item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
         target = self._knowledge.source(source) if source else self._knowledge.source_for(UPLOADS)
         known = self._corpus.documents.with_content(target.id, _hash(item))
         if known is not None:
@@ -74,6 +74,7 @@ class DocumentService:
         Raises:
             NotFound: no such document. UnreadableDocument: the file cannot be turned into text.
         """
+        title, url = title and check_title(title), check_url(url)
         before = self._corpus.documents.record(document_id)
         if path is None and text is None:
             return self._described(document_id, title, url, metadata, "updated")
@@ -93,8 +94,7 @@ class DocumentService:
         metadata: Mapping[str, Any] | None,
         outcome: Literal["updated", "unchanged"],
     ) -> Written:
-        name = title and check_title(title)
-        return Written(self._knowledge.update_document(document_id, title=name, url=url, metadata=metadata), outcome)
+        return Written(self._knowledge.update_document(document_id, title=title, url=url, metadata=metadata), outcome)
 
     def _ingest(
         self,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 UPLOADS = "Uploads"  # the source of what comes in without one
+LONGEST_URL = 4_000  # characters; browsers and servers take less
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class KnowledgeService:
             raise InvalidInput(f"A source cannot be of type {source_type!r}; use one of {choices(valid)}.")
         place = self._place(project, folder)
         return self._corpus.sources.create(
-            check_title(title), source_type=source_type, url=url, tags=clean_tags(tags), **place
+            check_title(title), source_type=source_type, url=check_url(url), tags=clean_tags(tags), **place
         )
 
     def sources(self, **conditions: Any) -> list[Source]:
@@ -196,7 +197,7 @@ class KnowledgeService:
     ) -> Source:
         """Change what is given; project "" makes the source global, folder "" takes it out of its folder."""
         source = self.source(key)
-        changes: dict[str, Any] = {"title": title and check_title(title), "url": url, "language": language}
+        changes: dict[str, Any] = {"title": title and check_title(title), "url": check_url(url), "language": language}
         changes = {name: value for name, value in changes.items() if value is not None}
         if tags is not None:
             changes["tags"] = clean_tags(tags)
@@ -276,6 +277,13 @@ def check_title(title: str) -> str:
     if len(clean) > 300:
         raise InvalidInput(f"The title has {len(clean)} characters; shorten it to at most 300.")
     return clean
+
+
+def check_url(url: str | None) -> str | None:
+    """Return the URL. Raises InvalidInput when it is overlong."""
+    if url is not None and len(url) > LONGEST_URL:
+        raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {LONGEST_URL:,}.")
+    return url
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from workbench.types import IngestFailure, Progress, Scope, Value
 OnProgress = Callable[[Progress], None]
 RECENT = 10
 MOST_RESULTS = 50
-_MONTH = re.compile(r"(\d{4})-(\d{2})\Z")
+_MONTH, _DAY = re.compile(r"(\d{4})-(\d{2})\Z"), re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def read_date_range(text: str) -> tuple[date | None, date | None]:
             year, number = int(month.group(1)), int(month.group(2))
             first = date(year, number, 1)
             return first, first.replace(day=calendar.monthrange(year, number)[1])
-        if len(text) == 10:
+        if _DAY.match(text):  # fromisoformat also reads weeks
             day = date.fromisoformat(text)
             return day, day
     except ValueError:

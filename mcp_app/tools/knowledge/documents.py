@@ -10,6 +10,7 @@ from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import (
     FAMILY,
     LIST_DOCUMENTS,
+    LONGEST_METADATA,
     PAGE,
     PER_PAGE,
     document_json,
@@ -54,7 +55,7 @@ def _create(call: Call, given: dict[str, Any]) -> dict[str, Any]:
 
 def _get(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     document = document_named(call, needed(given, "document_id", "get", LIST_DOCUMENTS))
-    shown = document_json(document) | {
+    shown = document_json(document, room=LONGEST_METADATA) | {
         "characters": len(document.text or ""),
         "preview": cut(document.text),
         "full_text": f"resource document://{document.id}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.fitting import ITEMS_A_PAGE, LONGEST_TITLE, cut
+from mcp_app.fitting import ITEMS_A_PAGE, LONGEST_TEXT, LONGEST_TITLE, cut
 from mcp_app.tool import Call, Family, compact, failure_json
 from workbench.errors import NotFound
 from workbench.types import Document, Source, plain
@@ -21,6 +21,7 @@ PER_PAGE = Argument(
     low=1,
     high=1_000_000,
 )
+LONGEST_METADATA = 5 * LONGEST_TEXT  # characters, where one document is shown
 LIST_SOURCES = "Use manage_source(action='list') to see available sources"
 LIST_DOCUMENTS = "Verify document_id or use manage_document(action='list')"
 
@@ -49,8 +50,11 @@ def source_json(source: Source) -> dict[str, Any]:
     return {name: shown[name] for name in names + more} | {"title": cut(source.title, LONGEST_TITLE)}
 
 
-def document_json(document: Document, passages: str = "chunks_count") -> dict[str, Any]:
-    """Return a document without its text; the number of passages is called ``passages``."""
+def document_json(document: Document, passages: str = "chunks_count", room: int = LONGEST_TEXT) -> dict[str, Any]:
+    """Return a document without its text; the number of passages is called ``passages``.
+
+    ``room`` is for how many characters of metadata; what has no place is counted.
+    """
     shown = plain(document)
     return {
         "id": document.id,
@@ -63,7 +67,7 @@ def document_json(document: Document, passages: str = "chunks_count") -> dict[st
         "status": document.status,
         "created_at": shown["created_at"],
         "updated_at": shown["updated_at"],
-        "metadata": _short(shown["metadata"]),
+        "metadata": _within(_short(shown["metadata"]), room),
     }
 
 
@@ -71,6 +75,18 @@ def page_of(page: int, per_page: int) -> tuple[int, int]:
     """Return (items a page, items to skip), at most 20 a page."""
     size = min(per_page, ITEMS_A_PAGE)
     return size, (page - 1) * size
+
+
+def _within(metadata: dict[str, Any], room: int) -> dict[str, Any]:
+    """Leave out what has no room, and say how much that is."""
+    kept: dict[str, Any] = {}
+    for key, value in metadata.items():
+        size = len(compact({key: value}))
+        if size <= room:
+            kept[key] = value
+            room -= size
+    left = len(metadata) - len(kept)
+    return kept | ({"...": f"{left} of {len(metadata)} entries are too long to be shown"} if left else {})
 
 
 def _short(value: Any) -> Any:

@@ -36,7 +36,7 @@ def search_knowledge_base(
         "results": [passage_json(passage) for passage in found],
         "count": len(found),
         "search_type": found.strategy,
-        "query": query,
+        "query": cut(query, LONGEST_TITLE),
     }
     if found.degraded:
         answer["degraded"] = list(found.degraded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mcp_app.arguments import Argument, missing
+from mcp_app.fitting import ITEMS_A_PAGE, LONGEST_TITLE, cut, one_line
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.scoped.family import MATCH_COUNT, QUERY, as_given, family, nothing
 from mcp_app.tools.scoped.results import found_chunks, found_pages, reranked
@@ -34,7 +35,7 @@ def search(
         kind=scope,  # pyright: ignore[reportArgumentType] - one of SCOPES, checked as an argument
         project=project_id or None,
         folder=folder_name or None,
-        tags=tuple(tag for tag in tags or () if tag.strip()),
+        tags=clean_tags(tags),
         sources=(source_id,) if source_id else None,
     )
     results, searched = _FORMS[return_mode](call, query, wanted, match_count)
@@ -73,12 +74,22 @@ def search_project_knowledge(
 def search_global_knowledge(call: Call, query: str, tags: list[str], match_count: int) -> dict[str, Any]:
     """Search the global sources, those with the most of the tags first among equals."""
     answer = search(call, query, scope="global", tags=tags, match_count=match_count)
-    return answer | {"tag_filters": tags or None}
+    return answer | {"tag_filters": shown_tags(tags)}
+
+
+def clean_tags(tags: list[str] | None) -> tuple[str, ...]:
+    """Return the tags as sources keep them: trimmed, empty ones left out."""
+    return tuple(tag.strip() for tag in tags or () if tag.strip())
+
+
+def shown_tags(tags: list[str] | None) -> list[str | None] | None:
+    """Return the tags that were searched by, for the answer; None where there were none."""
+    return [cut(tag, LONGEST_TITLE) for tag in clean_tags(tags)[:ITEMS_A_PAGE]] or None
 
 
 def _nothing_found(notes: tuple[str, ...], scope: str) -> str:
     if notes:
-        return " ".join(notes)
+        return one_line(" ".join(notes))
     other = "rag_search_global_knowledge" if scope == "project" else "rag_get_available_sources"
     return f"Nothing matched; use fewer or other keywords, or try {other}."
 

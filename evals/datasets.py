@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def load_dataset(name: str | Path) -> Dataset:
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The dataset {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     questions = read_questions(folder / "queries.jsonl")
-    judged = read_judgments(folder) + read_spans(folder / SPANS)
+    judged = read_judgments(folder, {question.id for question in questions}) + read_spans(folder / SPANS)
     judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in judged}.values())
     _check(folder.name, questions, judgments)
     return Dataset(
@@ -90,8 +90,10 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(found.values())
 
 
-def read_judgments(folder: Path) -> tuple[Judgment, ...]:
+def read_judgments(folder: Path, asked: Collection[str] = ()) -> tuple[Judgment, ...]:
     """Return the judgments of a folder's qrels; what comes before the first judgment may be a header.
+
+    ``asked`` are the questions' ids: a first line that begins with one is no header.
 
     Raises:
         InvalidInput: no qrels, or a line that is no judgment.
@@ -111,7 +113,7 @@ def read_judgments(folder: Path) -> tuple[Judgment, ...]:
             question_id, document, grade = cells
             found.append(Judgment(question_id, document, _grade(path, number, float(grade))))
         except ValueError:
-            if not first:
+            if not first or cells[0] in asked:  # a header names columns, never a question
                 raise InvalidInput(
                     f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
                 ) from None

@@ -30,6 +30,13 @@ def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteDataset) -> None:
     assert load_dataset(root).qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
 
 
+def test_a_first_judgment_that_cannot_be_read_is_no_header(beir: WriteDataset) -> None:
+    root = beir()
+    (root / "qrels.tsv").write_text("q1\tcats\thigh\nq2\tdogs\t2\n")
+    with pytest.raises(InvalidInput, match="line 1: expected query, document and grade"):
+        load_dataset(root)
+
+
 def test_a_header_may_come_after_empty_lines_and_ids_may_hold_whatever_ends_no_line(beir: WriteDataset) -> None:
     root = beir(asked={"1": ("Cats?", {}), "\u20282\x85x": ("Dogs?", {})})
     rows = "\r\n\t\r\nquery-id\tcorpus-id\tscore\r\n1\tca\x00ts\t1.0\r\n\r\n\u20282\x85x\tdogs\t2\r\n"

@@ -72,6 +72,17 @@ def test_indexes_are_compared_like_strategies(filled: Workbench) -> None:
     assert shares["hybrid@small"][0].attribution["vector"].contribution > 0
 
 
+def test_a_search_says_what_its_index_lacks(filled: Workbench, folder: Callable[..., Path]) -> None:
+    filled.indexes.create("other", chunker="sentence")
+    assert "other lacks 4 documents; run 'workbench indexes build other'" in filled.search("2", index="other").degraded
+    filled.indexes.build("other")
+    assert filled.compare("number 2", ["hybrid", "hybrid@other"]).strategies["hybrid@other"].degraded == ()
+    filled.ingest(folder({"new.md": "Number 9 is new."}, "later"))
+    compared = filled.compare("number 9", ["hybrid", "hybrid@other"]).strategies
+    assert compared["hybrid"].degraded == ()
+    assert compared["hybrid@other"].degraded == ("other lacks 1 document; run 'workbench indexes build other'",)
+
+
 def test_an_index_can_be_named_with_the_strategy_but_not_two_of_them(filled: Workbench) -> None:
     assert filled.search("number 2", "keyword@main").index == "main"
     with pytest.raises(NotFound, match="Valid indexes: 'main'"):
@@ -84,6 +95,8 @@ def test_an_index_can_be_named_with_the_strategy_but_not_two_of_them(filled: Wor
 
 def test_the_default_is_switched_in_one_step_and_the_old_index_dropped(filled: Workbench) -> None:
     filled.indexes.create("new", chunker="sentence")
+    with pytest.raises(Conflict, match="There is an index of that name already"):
+        filled.indexes.create("new", chunker="sentence")
     with pytest.raises(Conflict, match="finish building it"):
         filled.indexes.set_default("new")
     filled.indexes.build("new")

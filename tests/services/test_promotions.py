@@ -79,6 +79,13 @@ def test_a_deleted_place_takes_its_promotions_along_and_a_dropped_index_is_forgo
     assert places.promotions.current() == []
 
 
+def test_a_strategy_that_insists_on_a_scope_serves_a_place_but_not_everywhere(places: Workbench) -> None:
+    with pytest.raises(InvalidInput, match="'scoped' needs a scope, so it cannot serve everywhere"):
+        places.promotions.promote("scoped")
+    places.promotions.promote("scoped", scope=PROJECT)
+    assert (serves(places), serves(places, PROJECT)) == ("rerank", "scoped")
+
+
 def test_what_cannot_serve_is_not_promoted(places: Workbench) -> None:
     with pytest.raises(InvalidInput, match="There is no strategy 'best'"):
         places.promotions.promote("best")

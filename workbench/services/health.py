@@ -96,8 +96,8 @@ class HealthService:
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free
         if free < LEAST_FREE:
-            raise WorkbenchError(f"Only {free / 2**30:.1f} GB are free under {self._home}; make room.")
-        return f"{free / 2**30:.0f} GB free"
+            raise WorkbenchError(f"Only {free / 1e9:.1f} GB are free under {self._home}; make room.")
+        return f"{free / 1e9:.1f} GB free"
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> Check:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.errors import Conflict, InvalidInput, ScopeError
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters, strategy_named
 from workbench.services.corpus import Corpus
 from workbench.services.search import SearchService, named, promotion_keys
 from workbench.storage.promotions import EVERYWHERE
@@ -45,6 +45,11 @@ class PromotionService:
         if chosen.status != "ready":
             raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it before it serves.")
         key = self.key(scope)
+        if key == EVERYWHERE and strategy_named(strategy).needs_scope:
+            raise InvalidInput(
+                f"The strategy {strategy!r} needs a scope, so it cannot serve everywhere; promote it for a project, "
+                "a folder or a source."
+            )
         self._search.check_usable(strategy)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 

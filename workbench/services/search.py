@@ -83,6 +83,7 @@ class SearchService:
         name, index, parameters = self.chosen(strategy, scope, index, parameters, built_in)
         request = self.request(name, scope, limit, index, parameters)
         request.min_similarity = min_similarity
+        self._note_what_is_lacking(request)
         return self.run(query, name, request)
 
     def compare(
@@ -113,6 +114,7 @@ class SearchService:
             given = (parameters or {}).get(name, (parameters or {}).get(strategy))
             request = self.request(strategy, resolved, limit, own_index or index, given)
             request.share_encoded(shared.setdefault(request.store.index.embedding_model, {}))
+            self._note_what_is_lacking(request)
             results[name] = self.run(query, strategy, request)
         one_index = len({result.index for result in results.values()}) == 1
         rankings = {
@@ -193,6 +195,16 @@ class SearchService:
         if promoted is None:
             return built_in, index, parameters
         return promoted.strategy, index or promoted.index, {**promoted.parameters, **(parameters or {})}
+
+    def _note_what_is_lacking(self, request: Any) -> None:
+        """Say it where an index is not up to date: an ingest fills one index, the default one unless told otherwise."""
+        index = request.store.index
+        if index.is_default or index.dataset is not None:
+            return
+        lacking = len(self._corpus.documents.missing_from(index.name))
+        if lacking:
+            documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
+            request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
 
     def check_usable(self, strategy: str) -> None:
         """Raise ConfigurationError, saying what is missing, where a strategy cannot be used with these settings."""

@@ -193,7 +193,10 @@ def translated(url: str) -> Iterator[None]:
         ) from error
     except psycopg.errors.UniqueViolation as error:
         kind = _KINDS.get(error.diag.table_name or "", error.diag.table_name or "row")
-        raise Conflict(f"There is a {kind} of that name already; choose another name, or use that one.") from error
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise Conflict(
+            f"There is {article} {kind} of that name already; choose another name, or use that one."
+        ) from error
     except psycopg.OperationalError as error:
         raise StorageError(_connection_sentence(url, error)) from error
     except psycopg.Error as error:

@@ -12,7 +12,13 @@ from typing import Any
 import workbench
 
 # What decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
-RANKS = ("retrieval/**/*.py", "models/*.py", "storage/vector_store.py", "storage/sql/search.sql")
+RANKS = (
+    "retrieval/**/*.py",
+    "models/*.py",
+    "services/search.py",
+    *(f"storage/{name}.py" for name in ("filters", "lexicon", "ranking", "rows", "surroundings", "vector_store")),
+    *(f"storage/sql/{name}.sql" for name in ("search", "spelling", "surroundings")),
+)
 
 
 @cache
@@ -20,10 +26,15 @@ def code_hash() -> str:
     """Return the hash of the source code that ranks; another version of it may answer otherwise."""
     root = Path(workbench.__file__).parent
     digest = hashlib.sha256()
-    for pattern in RANKS:
-        for path in sorted(root.glob(pattern)):
-            digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    for path in ranking_files():
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def ranking_files() -> list[Path]:
+    """Return the files whose change makes stored runs stale."""
+    root = Path(workbench.__file__).parent
+    return [path for pattern in RANKS for path in sorted(root.glob(pattern))]
 
 
 def strategy_hash(strategy: str, parameters: Mapping[str, Any]) -> str:

@@ -48,6 +48,14 @@ def test_folder_tag_and_source_narrow(places: Workbench) -> None:
     assert found(places, Scope(sources=())) == set()
 
 
+def test_one_text_is_one_name_not_its_letters(places: Workbench) -> None:
+    assert Scope(tags="python", sources="First") == Scope(tags=("python",), sources=("First",))  # pyright: ignore
+    assert found(places, Scope(tags="rest")) == {"g.md"}  # pyright: ignore[reportArgumentType]
+    source = places.knowledge.create_source("Tagged", tags="reading")  # pyright: ignore[reportArgumentType]
+    assert source.tags == ("reading",)
+    assert list(places.compare("login", "keyword").strategies) == ["keyword"]
+
+
 def test_of_two_equal_passages_the_projects_own_comes_first(places: Workbench) -> None:
     hits = places.search("login endpoint", scope=Scope(project="One"), strategy="hybrid")
     assert [hit.path for hit in hits] == ["p.md", "g.md"]
@@ -74,6 +82,8 @@ def test_an_unknown_tag_finds_nothing_and_suggests_the_nearest(places: Workbench
         (Scope(folder="API"), "name the project too"),
         (Scope(kind="global", project="One"), "cannot have a project"),
         (Scope(since=date(2026, 2, 1), until=date(2026, 1, 1)), "ends"),
+        (Scope(since="yesterday"), "since cannot be 'yesterday'; use a date"),  # pyright: ignore[reportArgumentType]
+        ("First", "write it as Scope"),
     ],
 )
 def test_what_does_not_exist_or_contradicts_itself_is_one_sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +87,23 @@ def test_scoped_insists_on_a_scope(wb: Workbench, folder: Callable[..., Path]) -
 def test_an_empty_query_is_refused_with_a_sentence(wb: Workbench, query: str) -> None:
     with pytest.raises(InvalidInput, match="query is empty"):
         wb.search(query)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"query": None}, "The query is of the type NoneType"),
+        ({"query": "\ud83d"}, "half of a character"),
+        ({"limit": 2.5}, "limit cannot be 2.5; use a whole number"),
+        ({"limit": "5"}, "limit cannot be '5'"),
+        ({"strategy": ["hybrid"]}, "A strategy cannot be"),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_refused_with_a_sentence(
+    wb: Workbench, asked: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        wb.search(**{"query": "cats", **asked})
 
 
 @pytest.mark.parametrize("query", ["' OR '1'='1", "100% %s %(x)s", "a\x00b", "🐈", '"', "\\", "((("])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 from workbench.errors import NotFound, ScopeError, choices
 from workbench.storage.projects import Projects
 from workbench.storage.sources import Sources
@@ -53,6 +55,11 @@ def _shared(found: list[dict], field: str) -> str | None:
 
 
 def _check(scope: Scope) -> None:
+    if not isinstance(scope, Scope):
+        raise ScopeError(f"A scope cannot be {scope!r}; write it as Scope(sources=(...), tags=(...)).")
+    for name in ("since", "until"):
+        if not isinstance(given := getattr(scope, name), date | None):
+            raise ScopeError(f"{name} cannot be {given!r}; use a date, such as date(2026, 1, 31).")
     if scope.kind not in KINDS:
         raise ScopeError(f"A scope cannot be {scope.kind!r}; use one of {choices(KINDS)}.")
     if scope.kind == "project" and not scope.project:

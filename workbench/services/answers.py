@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
-from workbench.services.search import SearchService, check_query
+from workbench.services.question import check_query
+from workbench.services.search import SearchService
 from workbench.types import Passage, Scope, SearchResult, Value
 
 if TYPE_CHECKING:

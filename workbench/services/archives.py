@@ -12,7 +12,8 @@ from workbench.services.citations import Citation, CitationService, Cited, check
 from workbench.services.corpus import Corpus
 from workbench.services.knowledge import KnowledgeService
 from workbench.services.mirror import FolderMirror
-from workbench.services.search import SearchService, check_query
+from workbench.services.question import check_query
+from workbench.services.search import SearchService
 from workbench.types import Progress, ResolvedScope, Value
 
 if TYPE_CHECKING:

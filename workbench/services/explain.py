@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import InvalidInput, ModelError, NotFound
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.services.corpus import Corpus
-from workbench.services.search import SearchService, check_limit, check_query
+from workbench.services.question import check_limit, check_query
+from workbench.services.search import SearchService
 from workbench.types import Passage, Scope, SearchResult
 
 if TYPE_CHECKING:

@@ -286,6 +286,7 @@ def check_url(url: str | None) -> str | None:
     return url
 
 
-def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return tags trimmed, each once, empty ones left out."""
-    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in tags if tag.strip()))
+def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
+    """Return tags trimmed, each once, empty ones left out; one text is one tag."""
+    given = [tags] if isinstance(tags, str) else tags
+    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in given if tag.strip()))

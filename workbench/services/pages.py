@@ -8,7 +8,8 @@ from typing import Any
 
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
-from workbench.services.search import MOST_RESULTS, SearchService
+from workbench.services.question import MOST_RESULTS
+from workbench.services.search import SearchService
 from workbench.storage.pages import Pages, Place
 from workbench.types import Passage, ResolvedScope, Scope, SearchResult, Value
 

@@ -17,11 +17,10 @@ from workbench.retrieval.strategies import (
     strategy_named,
 )
 from workbench.services.corpus import Corpus
+from workbench.services.question import check_limit, check_query
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Comparison, Index, ResolvedScope, Scope, SearchResult
 
-LONGEST_QUERY = 10_000  # characters
-MOST_RESULTS = 200
 FEWEST_COMPARED, MOST_COMPARED = 1, 12
 
 
@@ -90,7 +89,7 @@ class SearchService:
         self,
         query: str,
         *,
-        strategies: Sequence[str],
+        strategies: str | Sequence[str],
         limit: int = 10,
         scope: Scope | None = None,
         index: str | None = None,
@@ -103,7 +102,7 @@ class SearchService:
         """
         check_query(query)
         check_limit(limit)
-        names = list(dict.fromkeys(strategies))
+        names = list(dict.fromkeys([strategies] if isinstance(strategies, str) else strategies))
         if not FEWEST_COMPARED <= len(names) <= MOST_COMPARED:
             raise InvalidInput(f"Compare from {FEWEST_COMPARED} to {MOST_COMPARED} strategies, not {len(names)}.")
         resolved = self.resolve(scope)
@@ -145,7 +144,7 @@ class SearchService:
 
     def resolve(self, scope: Scope | None) -> ResolvedScope:
         """Return what a scope's names stand for. Raises ScopeError."""
-        return resolve(scope or Scope(), self._corpus.projects, self._corpus.sources)
+        return resolve(Scope() if scope is None else scope, self._corpus.projects, self._corpus.sources)
 
     def request(
         self,
@@ -260,6 +259,8 @@ class SearchService:
 
 def named(strategy: str, index: str | None) -> tuple[str, str | None]:
     """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput where two are named."""
+    if not isinstance(strategy, str):
+        raise InvalidInput(f"A strategy cannot be {strategy!r}; use one of {choices(STRATEGIES, 20)}.")
     name, at, own = strategy.partition("@")
     strategy_named(name)
     if at and index is not None and own != index:
@@ -290,17 +291,3 @@ def promotion_keys(scope: ResolvedScope) -> list[str]:
     source = scope.source_ids[0] if scope.source_ids is not None and len(scope.source_ids) == 1 else None
     places = (("source", source), ("folder", scope.folder_id), ("project", scope.project_id))
     return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE]
-
-
-def check_limit(limit: int) -> None:
-    """Refuse a number of passages that cannot be found. Raises InvalidInput."""
-    if not 1 <= limit <= MOST_RESULTS:
-        raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
-
-
-def check_query(query: str) -> None:
-    """Refuse a query that cannot be answered. Raises InvalidInput."""
-    if not query.replace("\x00", "").strip():
-        raise InvalidInput("The query is empty; ask something.")
-    if len(query) > LONGEST_QUERY:
-        raise InvalidInput(f"The query has {len(query):,} characters; shorten it to at most {LONGEST_QUERY:,}.")

@@ -15,7 +15,7 @@ from workbench.services.corpus import Corpus
 from workbench.services.knowledge import KnowledgeService
 from workbench.services.mirror import FolderMirror
 from workbench.services.pages import PageService
-from workbench.services.search import check_query
+from workbench.services.question import check_query
 from workbench.storage.workspaces import Workspaces
 from workbench.types import IngestFailure, Progress, Scope, Value
 

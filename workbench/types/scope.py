@@ -30,6 +30,11 @@ class Scope(Value):
     since: date | None = None
     until: date | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("tags", "sources", "document_types", "documents"):
+            if isinstance(given := getattr(self, name), str):  # one name: its letters are nobody's tags
+                object.__setattr__(self, name, (given,))
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedScope(Value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,13 +97,27 @@ def read(path: Path) -> dict[str, Any]:
     """Return a saved run. Raises InvalidInput where there is none, or the file is something else."""
     try:
         payload = json.loads(path.read_text(encoding="utf-8"))
-        if all(isinstance(payload[key], dict) and payload[key] for key in ("hashes", "strategies", "questions")):
+        parts = [payload[key] for key in ("hashes", "strategies", "questions")]
+        if all(isinstance(part, dict) and part for part in parts) and _is_measured(*parts[1:]):
             return payload
     except OSError as error:
         raise InvalidInput(f"The baseline {path} cannot be read ({error.strerror}); check the path.") from error
     except (ValueError, KeyError, TypeError):
         pass
     raise InvalidInput(f"{path.name} is no baseline; write one with 'workbench eval DATASET --save {path.name}'.")
+
+
+def _is_measured(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
+    """Tell whether all strategies have the same metric, with a number for every question."""
+    if not all(isinstance(one, dict) and one for one in (*strategies.values(), *questions.values())):
+        return False
+    measured = [one for by_metric in questions.values() for one in by_metric.values()]
+    if len({tuple(by_metric) for by_metric in questions.values()}) > 1:
+        return False
+    if not all(isinstance(one, dict) for one in measured):
+        return False
+    values = [value for one in measured for value in one.values()]
+    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 
 def _compact(payload: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from evals.dataset import Dataset, Judgment, Question, StoredCorpus
 from evals.quotes import locate
-from evals.store import DatasetStore, read_grade
+from evals.store import DatasetStore, checked_text, read_grade
 from workbench.errors import InvalidInput, WorkbenchError, choices
 from workbench.storage.ids import new_id
 from workbench.types import Document, Value
@@ -36,21 +36,22 @@ def import_csv(wb: Workbench, store: DatasetStore, key: str, text: str) -> Impor
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
     test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote is
-    enough where it stands in one document only.
+    enough where it stands in one document only; of several places in it the one nearest to start is meant.
 
     Raises:
         InvalidInput: no header, or an unknown column.
     """
     rows = _csv_rows(text)
     dataset = store.load(key)
-    known = {question.text.casefold(): question.id for question in dataset.questions}
-    there = set(known.values())
+    known = {_folded(question.text): question.id for question in dataset.questions}
+    there = {question.id for question in dataset.questions}
+    texts = {question.id: _folded(question.text) for question in dataset.questions}
     documents = _Documents(wb, dataset)
     questions: dict[str, Question] = {}
     judgments, problems = [], []
     for number, row in rows:
         try:
-            question = _csv_question(row, known)
+            question = _csv_question(row, known, texts)
             judgment = _csv_judgment(question.id, row, documents)
         except WorkbenchError as error:
             problems.append(f"Row {number}: {error}")
@@ -144,7 +145,9 @@ class _Documents:
             if len(candidates) != 1:
                 raise InvalidInput(f"{len(candidates)} documents are meant; name one in the column 'document'.")
             return candidates[0], _range(row, self.text(candidates[0]))
-        places = [(document, locate(self.text(document), quote)) for document in candidates]
+        start = row.get("start", "")
+        near = int(start) if start.isdecimal() else 0
+        places = [(document, locate(self.text(document), quote, near)) for document in candidates]
         found = [(document, place) for document, place in places if place]
         if len(found) != 1:
             where = "in none of the documents" if not found else f"in {len(found)} documents; name one of them"
@@ -174,12 +177,19 @@ def _csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
         raise InvalidInput(f"The CSV cannot be read ({error}); save it as comma-separated UTF-8.") from error
 
 
-def _csv_question(row: Mapping[str, str], known: dict[str, str]) -> Question:
-    text = " ".join(row["question"].split())
-    if not text:
-        raise InvalidInput("the question is empty.")
-    key = known.setdefault(text.casefold(), row.get("id") or new_id("question"))
+def _csv_question(row: Mapping[str, str], known: dict[str, str], texts: dict[str, str]) -> Question:
+    """Return a row's question; ``known`` (text -> id) and ``texts`` (id -> text) learn it."""
+    text = checked_text(row["question"])
+    folded = _folded(text)
+    key = known.get(folded) or row.get("id") or new_id("question")
+    if texts.setdefault(key, folded) != folded and folded not in known:
+        raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one an id of its own.")
+    known[folded] = key
     return Question(key, text, row.get("reference_answer", ""), origin="csv")
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def _csv_judgment(question_id: str, row: Mapping[str, str], documents: _Documents) -> Judgment | None:
@@ -205,7 +215,7 @@ def _range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
 
 def _csv_cells(judgment: Judgment) -> dict[str, Any]:
     cells = {"document": judgment.document, "quote": judgment.quote, "grade": judgment.grade}
-    if judgment.is_span and not judgment.quote:
+    if judgment.is_span:
         cells |= {"start": judgment.start, "end": judgment.end}
     return cells
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from evals.plan import CellResult, Experiment
 from evals.significance import Difference, bootstrap_interval, compare
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, choices
 from workbench.types import Value
 
 ROUND = 6
@@ -57,8 +57,7 @@ def leaderboard(results: Sequence[CellResult], metric: str) -> list[Line]:
         InvalidInput: the metric was not measured.
     """
     measured = [result for result in results if result.run is not None]
-    if any(metric not in _values(result) for result in measured):
-        raise InvalidInput(f"{metric} was not measured in this experiment; choose one of its metrics.")
+    _check_measured(measured, metric)
     ordered = sorted(measured, key=lambda result: -_means(result)[metric])
     lines = [_line(result, metric) for result in ordered]
     if len(ordered) > 1:
@@ -91,7 +90,8 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[str, float]]:
-    """Return question id -> run label -> value: the heat map."""
+    """Return question id -> run label -> value: the heat map. Raises InvalidInput for a metric that is not there."""
+    _check_measured(results, metric)
     found: dict[str, dict[str, float]] = {}
     for result in results:
         if result.run is not None:
@@ -104,10 +104,11 @@ def changes(first: CellResult, second: CellResult, metric: str) -> list[Change]:
     """Return the questions whose value differs between two runs, the greatest losses first.
 
     Raises:
-        InvalidInput: one of them is not done, or they were not asked the same questions.
+        InvalidInput: one of them is not done, the metric was not measured, or they were not asked the same questions.
     """
     if first.run is None or second.run is None:
         raise InvalidInput("A run that is not done cannot be compared; finish the experiment first.")
+    _check_measured([first, second], metric)
     before, after = first.run.values[metric], second.run.values[metric]
     if before.keys() != after.keys():
         raise InvalidInput("The runs were asked different questions; compare runs on one version of a dataset.")
@@ -138,6 +139,14 @@ def to_csv(lines: Sequence[Line]) -> str:
             [line.label, line.status, *values, *line.interval, *times, line.index_name, line.index_bytes, p]
         )
     return stream.getvalue()
+
+
+def _check_measured(results: Sequence[CellResult], metric: str) -> None:
+    for result in results:
+        if result.run is not None and metric not in result.run.values:
+            raise InvalidInput(
+                f"{metric} was not measured in this experiment; choose one of {choices(result.run.values)}."
+            )
 
 
 def _values(result: CellResult) -> Mapping[str, Mapping[str, float]]:

@@ -134,7 +134,7 @@ class DatasetStore:
         added = []
         for given in questions:
             question = Question(new_id("question"), given, origin=origin) if isinstance(given, str) else given
-            text = _checked_text(question.text)
+            text = checked_text(question.text)
             if isinstance(given, str) and text.casefold() in known:
                 continue
             known.add(text.casefold())
@@ -146,7 +146,7 @@ class DatasetStore:
     def update_question(self, key: str, question_id: str, **changes: Any) -> int:
         """Change a question's text, reference_answer or metadata. Raises NotFound or InvalidInput."""
         question = replace(self._question(key, question_id), **changes)
-        _checked_text(question.text)
+        checked_text(question.text)
         return self._tables.edit(self.info(key).id, questions=[_question_row(question)])
 
     def remove_questions(self, key: str, question_ids: Sequence[str]) -> int:
@@ -200,7 +200,8 @@ def read_grade(given: str | int) -> int:
     )
 
 
-def _checked_text(text: str) -> str:
+def checked_text(text: str) -> str:
+    """Return a question's text on one line. Raises InvalidInput for an empty or overlong one."""
     clean = " ".join(text.replace("\x00", "").split())
     if not clean:
         raise InvalidInput("A question is empty; write what is asked.")

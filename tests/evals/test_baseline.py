@@ -83,7 +83,19 @@ def test_another_corpus_and_other_judgments_are_not_compared(
             run(wb, root, "--strategies", "keyword", "--baseline", saved[1])
 
 
-@pytest.mark.parametrize("content", [None, "", "[]", "{}", '{"hashes": {}, "strategies": {}}', "\x00"])
+HALF = '{"hashes": {"corpus": "x"}, "strategies": {"keyword": {"ndcg@10": 1}}, "questions": %s}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(None, "", "[]", "{}", '{"hashes": {}, "strategies": {}}', "\x00"),
+        *(HALF % questions for questions in ('{"keyword": 3}', '{"keyword": {}}', '{"keyword": {"ndcg@10": 3}}')),
+        *(HALF % '{"keyword": {"ndcg@10": {"q1": %s}}}' % value for value in ('"x"', "NaN", "null")),
+        HALF % '{"keyword": {"ndcg@10": {"q1": 1}}, "vector": {"map@5": {"q1": 1}}}',
+        (HALF % '{"keyword": {"ndcg@10": {"q1": 1}}}').replace('{"ndcg@10": 1}', "5"),
+    ],
+)
 def test_a_file_that_is_no_baseline_is_refused(
     wb: Workbench, beir: WriteDataset, tmp_path: Path, content: str | None
 ) -> None:

@@ -126,8 +126,10 @@ def test_the_leaderboard_compares_every_run_with_the_best(experiments: Experimen
 def test_a_metric_that_was_not_measured_is_refused(experiments: Experiments, animals: str) -> None:
     made = experiments.create("few", animals, matrix(["keyword"]), metrics=["ndcg@10"])
     experiments.run(made.id)
-    with pytest.raises(InvalidInput, match="recall@10 was not measured"):
-        leaderboard(experiments.results(made.id), "recall@10")
+    (found,) = experiments.results(made.id)
+    for reading in (leaderboard, by_question, lambda cells, metric: changes(cells[0], cells[0], metric)):
+        with pytest.raises(InvalidInput, match="recall@10 was not measured"):
+            reading([found], "recall@10")
 
 
 def test_experiments_on_other_ground_are_not_compared(

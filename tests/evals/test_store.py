@@ -182,7 +182,8 @@ def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, sto
         ("Q?,,nowhere to be found,relevant,,", "stands in none of the documents"),
         ("Q?,Cats,,good,,", "'good'"),
         ("Q?,Cats,,relevant,5,3", "start and end must be"),
-        (" ,Cats,,relevant,,", "the question is empty"),
+        (" ,Cats,,relevant,,", "A question is empty"),
+        ("Q" * 10_001 + ",Cats,,relevant,,", "shorten it to at most 10,000"),
     ],
 )
 def test_rows_that_cannot_be_used_are_listed_and_the_rest_is_taken(
@@ -208,6 +209,26 @@ def test_csv_that_was_written_can_be_read_into_another_test_set(wb: Workbench, s
     report = import_csv(wb, store, copy, to_csv(store.load(mine)))
     assert report.problems == ()
     assert store.load(copy).questions_hash == store.load(mine).questions_hash
+
+
+def test_a_span_comes_back_from_csv_at_its_own_place_though_its_words_stand_elsewhere_too(
+    wb: Workbench, store: DatasetStore, mine: str
+) -> None:
+    words = wb.documents.create(text="one fish. two. one fish. red.", title="Fishes").document.id
+    (question,) = store.load(mine).questions
+    store.judge(mine, question.id, words, "relevant", start=15, end=23, quote="one fish")
+    copy = store.create("Copy").id
+    assert import_csv(wb, store, copy, to_csv(store.load(mine))).problems == ()
+    assert store.load(copy).judgments == store.load(mine).judgments
+
+
+def test_a_question_with_anothers_id_is_a_problem_and_gives_that_one_no_judgment(
+    wb: Workbench, store: DatasetStore, mine: str
+) -> None:
+    text = "question,id,document\nWho purrs?,1,Cats\nWho barks?,1,Dogs\nWho  PURRS?,,Owls\n"
+    report = import_csv(wb, store, mine, text)
+    assert report.problems == ("Row 3: The id '1' belongs to another question; give this one an id of its own.",)
+    assert store.load(mine).qrels["1"].keys() == {document_id(wb, "Cats"), document_id(wb, "Owls")}
 
 
 def test_an_exported_folder_is_read_back_with_its_spans(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evals.bench.corpus import BenchCorpus
 from evals.bench.synthetic import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
-from workbench.storage.rows import TermWeights, vector_literal
+from workbench.storage.rows import TermWeights
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope, SearchResult, Value
 
@@ -65,7 +65,7 @@ class Bench:
         """Return a timed call of the bare vector statement."""
 
         def run(question: Question) -> Any:
-            parameters = {"vector": vector_literal(question[1]), "limit": limit}
+            parameters = {"vector": _literal(question[1]), "limit": limit}
             with self._store.reading() as connection:
                 return connection.execute(statement("bench_nearest", self._index.name), parameters).fetchall()
 
@@ -158,7 +158,7 @@ class Bench:
         found = 0
         for question in self.questions[:questions]:
             exact = statement("vector_exact", self._index.name, scope="scope_everything")
-            parameters = {"vector": vector_literal(question[1]), "limit": LIMIT}
+            parameters = {"vector": _literal(question[1]), "limit": LIMIT}
             with self._store.reading() as connection:
                 truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
             found += len(truth & {row["id"] for row in self.raw_vector()(question)})
@@ -169,6 +169,10 @@ def _milliseconds(timed: Timed, question: Question) -> float:
     began = time.perf_counter()
     timed(question)
     return (time.perf_counter() - began) * 1000
+
+
+def _literal(vector: NDArray[np.float32]) -> str:
+    return "[" + ",".join([f"{value:.5g}" for value in vector.tolist()]) + "]"
 
 
 def _axes(rng: np.random.Generator) -> NDArray[np.float32]:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from pgvector import HalfVector
+from pgvector.psycopg.halfvec import HalfVectorBinaryDumper
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
@@ -17,6 +19,8 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from workbench.errors import Conflict, StorageError
 
 Query = sql.SQL | sql.Composed
+
+psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before a connection takes its copy of them
 
 # Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
 # at these sizes and would let concurrent callers take each other's core; custom plans because the same statement

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.rows import TermWeights, scope_parameters, scope_statement, vector_literal
+from workbench.storage.rows import TermWeights, scope_parameters, scope_statement, vector_value
 from workbench.types import ResolvedScope
 
 Rows = list[dict[str, Any]]
@@ -30,7 +30,7 @@ def nearest_rows(read: Read, vector: NDArray[np.float32], scope: ResolvedScope, 
     """Return id and cosine of the passages in scope nearest to a vector, best first."""
     if scope.is_empty:
         return []
-    parameters = {"vector": vector_literal(vector), "limit": limit}
+    parameters = {"vector": vector_value(vector), "limit": limit}
     if scope.is_everything:
         return read("vector_everything", parameters)
     predicate = scope_statement(scope)

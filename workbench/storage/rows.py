@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pgvector import HalfVector
+from psycopg.types.json import Jsonb
 
 from workbench.types import ResolvedScope
 
@@ -48,9 +49,9 @@ class NewPassage:
         place = f"{index}|{self.document_id}|{self.start}|{self.end}|".encode() + self.passage_hash
         return "psg_" + hashlib.blake2b(place, digest_size=9).hexdigest()
 
-    def stored_metadata(self, index: str) -> str:
+    def stored_metadata(self, index: str) -> Jsonb:
         """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex read."""
-        return json.dumps(
+        return Jsonb(
             {
                 **self.metadata,
                 "document_id": self.document_id,
@@ -126,9 +127,9 @@ class TermWeights:
         return {"term_ids": list(self.ids), "weights": list(self.weights), "a": self.a, "c": self.c}
 
 
-def vector_literal(vector: NDArray[np.float32] | Sequence[float]) -> str:
-    """Write a vector as pgvector reads it; five digits are more than half precision keeps."""
-    return "[" + ",".join([f"{value:.5g}" for value in np.asarray(vector, dtype=np.float32).tolist()]) + "]"
+def vector_value(vector: NDArray[np.float32]) -> HalfVector:
+    """Return a vector as a bound value: two bytes a number, which neither side has to write out or read as text."""
+    return HalfVector(vector)
 
 
 def vector_from(literal: str) -> NDArray[np.float32]:

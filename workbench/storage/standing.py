@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.rows import TermWeights, scope_parameters, scope_statement, vector_literal
+from workbench.storage.rows import TermWeights, scope_parameters, scope_statement, vector_value
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
@@ -18,7 +18,7 @@ def vector_standing(
     connection: Any, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
 ) -> Standing:
     """Return a passage's cosine and its rank in the scope, as if the leg had no end."""
-    values = {"vector": vector_literal(vector), "passage": passage, **scope_parameters(scope)}
+    values = {"vector": vector_value(vector), "passage": passage, **scope_parameters(scope)}
     query = statement("vector_standing", index, scope=scope_statement(scope))
     row = connection.execute(query, values).fetchone()
     return float(row["score"]), int(row["rank"])

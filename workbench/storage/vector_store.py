@@ -33,7 +33,7 @@ from workbench.storage.rows import (
     scope_parameters,
     scope_statement,
     vector_from,
-    vector_literal,
+    vector_value,
 )
 from workbench.storage.sqlalchemy_engines import engines
 from workbench.storage.statements import statement
@@ -121,7 +121,7 @@ class PassageStore(PGVectorStore):
                         node_id,
                         clean(passage.text),
                         passage.stored_metadata(self._index.name),
-                        vector_literal(vector),
+                        vector_value(vector),
                         passage.passage_hash,
                         bits,
                     )
@@ -194,7 +194,7 @@ class PassageStore(PGVectorStore):
 
     def cosines(self, connection: Any, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
         """Return the cosine similarity of given passages with a vector."""
-        return dict(self._candidates(connection, "cosines_of", {"vector": vector_literal(vector), "ids": list(ids)}))
+        return dict(self._candidates(connection, "cosines_of", {"vector": vector_value(vector), "ids": list(ids)}))
 
     def term_scores(self, connection: Any, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
         """Return the BM25 scores of given passages; those without any of the terms are left out."""
@@ -216,7 +216,7 @@ class PassageStore(PGVectorStore):
         """
         parameters = {
             **terms.parameters(),
-            "vector": vector_literal(vector),
+            "vector": vector_value(vector),
             "worded": list(worded),
             "ids": list(near),
         }

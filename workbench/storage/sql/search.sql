@@ -147,7 +147,7 @@ WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::inte
 SELECT id, node_id FROM {data} WHERE node_id = ANY(%(node_ids)s)
 
 -- copy_passages: take new passages in
-COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN
+COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN (FORMAT BINARY)
 
 -- delete_passages_of_documents: take passages out before their documents' new versions come
 DELETE FROM {data} WHERE document_id = ANY(%(document_ids)s)

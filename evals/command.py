@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, choices
 
 if TYPE_CHECKING:
     from evals.runner import EvalRun
@@ -61,6 +61,9 @@ def evaluate(
     _check(wb, arguments)
     dataset = load_dataset(arguments.dataset).first(arguments.limit_queries)
     corpus = index_corpus(wb, dataset, arguments.index, on_progress=on_progress, should_stop=should_stop)
+    if dataset.nowhere:
+        missing = choices(dataset.nowhere, 5)
+        say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
     run = runner.run(wb, dataset, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)

@@ -127,6 +127,16 @@ class Dataset:
         relevant = {key for key, grades in self.qrels.items() if any(grade > 0 for grade in grades.values())}
         return tuple(question for question in self.questions if question.id in relevant)
 
+    @cached_property
+    def nowhere(self) -> tuple[str, ...]:
+        """The documents that answer a question and that the corpus that comes with it does not hold."""
+        if not isinstance(self.corpus, FolderCorpus):
+            return ()
+        held = {item.key for item in self.corpus.documents}
+        asked = (self.qrels[question.id] for question in self.answerable)
+        wanted = {key: None for grades in asked for key, grade in grades.items() if grade > 0}
+        return tuple(key for key in wanted if key not in held)
+
     def only(self, ids: Sequence[str]) -> Dataset:
         """Return the same test set with some of its questions, in the test set's order."""
         wanted = set(ids)

@@ -107,6 +107,13 @@ def test_a_file_that_is_no_baseline_is_refused(
     assert wb.corpus.sources.list(source_type="dataset") == []  # refused before anything is indexed
 
 
+def test_judged_documents_that_the_corpus_does_not_hold_are_named(wb: Workbench, beir: WriteDataset) -> None:
+    asked = {"q1": ("Where is the amber?", {"Amber": 1, "grove": 0}), "q2": ("Where is the birch?", {"birch": 1})}
+    said = run(wb, str(beir(TEXTS, asked)), "--strategies", "keyword")[2]
+    assert "Judged relevant, but not in corpus.jsonl, and so never found: 'Amber'; check the ids." in said
+    assert "not in corpus.jsonl" not in run(wb, str(beir(TEXTS, ASKED, name="whole")), "--strategies", "keyword")[2]
+
+
 @pytest.mark.parametrize(
     "words", [["--strategies", "fastest"], ["--metrics", "bleu@3"], ["--strategies", ","], ["--limit-queries", "0"]]
 )

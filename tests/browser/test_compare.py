@@ -89,6 +89,22 @@ def test_a_hit_opens_its_document_at_the_passage(goto, keep):
     keep("reader-1440-light")
 
 
+def test_a_document_is_one_step_forth_and_one_back_in_the_browser(goto):
+    page = goto(f"/?q={QUESTION}")
+    page.locator(".card .title").first.click()
+    drawer, opened = page.get_by_role("dialog"), re.compile("[?&](doc|at)=")
+    expect(drawer).to_be_visible()
+    page.go_back()
+    expect(drawer).to_have_count(0)
+    expect(page).not_to_have_url(opened)
+    page.go_forward()
+    expect(drawer).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(opened)
+    page.go_back()
+    expect(drawer).to_be_visible()
+
+
 def test_an_address_brings_back_the_opened_document(goto, filled):
     document = next(one for one in filled.knowledge.documents() if one.path == "well.md")
     page = goto(f"/?q={QUESTION}&doc={document.id}&at=0-15")

@@ -26,16 +26,13 @@ def get_all(name: str) -> tuple[str, ...]:
 
 
 def put(**changes: str | Iterable[str] | None) -> None:
-    """Change values of the address; None, "" and empty lists take the name out."""
-    for name, value in changes.items():
-        wanted = [value] if isinstance(value, str) else list(value or ())
-        wanted = [item for item in wanted if item]
-        if wanted == st.query_params.get_all(name):
-            continue
-        if wanted:
-            st.query_params[name] = wanted
-        elif name in st.query_params:
-            del st.query_params[name]
+    """Change values of the address, one step back in the browser; None, "" and empty lists take a name out."""
+    now = {name: st.query_params.get_all(name) for name in st.query_params}
+    wanted = now | {name: [value] if isinstance(value, str) else list(value or ()) for name, value in changes.items()}
+    kept = {name: [value for value in values if value] for name, values in wanted.items()}
+    kept = {name: values for name, values in kept.items() if values or (name in now and name not in changes)}
+    if kept != now:
+        st.query_params.from_dict(kept)
 
 
 def arrive(page: str) -> None:

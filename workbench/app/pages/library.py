@@ -81,7 +81,7 @@ def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
     chosen = table(
         "sources",
         COLUMNS,
-        [row_of(source, projects) for source in sources],
+        [row_of(source, projects) for source in sorted(sources, key=lambda one: one.updated_at, reverse=True)],
         label="Sources",
         noun="sources",
         empty="No sources yet: drop some files above.",

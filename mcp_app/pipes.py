@@ -6,7 +6,9 @@ are no pipes or sockets (a terminal, a file, Windows), the SDK's own way serves.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +18,7 @@ from typing import Any
 import anyio
 from mcp.server.stdio import stdio_server
 
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _CHUNK = 2**18  # bytes read at once; a pipe holds 64 KB
 
 
@@ -34,7 +37,7 @@ async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
 
 
 class Lines:
-    """Reads lines of UTF-8 from a descriptor, however long they are; what is no UTF-8 becomes U+FFFD."""
+    """Reads lines of UTF-8 from a descriptor, however long they are; what is no character becomes U+FFFD."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -49,12 +52,26 @@ class Lines:
                 break
             *ended, rest = chunk.split(b"\n")
             for line in ended:
-                yield b"".join((*begun, line)).decode(errors="replace")
+                yield whole(b"".join((*begun, line)).decode(errors="replace"))
                 begun.clear()
             if rest:
                 begun.append(rest)
         if begun:
-            yield b"".join(begun).decode(errors="replace")
+            yield whole(b"".join(begun).decode(errors="replace"))
+
+
+def whole(line: str) -> str:
+    """Return a line of JSON with U+FFFD for every escaped half of a character.
+
+    JavaScript writes such halves where a text was cut within an emoji, and the SDK leaves the whole call unanswered.
+    """
+    if not _ESCAPED_HALF.search(line):
+        return line
+    try:
+        text = json.dumps(json.loads(line), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return line
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 class Writer:

@@ -129,6 +129,14 @@ def test_grades_of_public_test_sets_are_stored_as_they_are_and_the_later_of_two_
     assert store.load(stored.name).qrels == stored.qrels
 
 
+def test_metadata_as_pandas_writes_it_is_stored(store: DatasetStore, beir: WriteDataset) -> None:
+    root = beir()
+    (root / "corpus.jsonl").write_text('{"_id": "cats", "text": "Cats purr.", "metadata": {"year": NaN}}')
+    (root / "queries.jsonl").write_text('{"_id": "q1", "text": "Who purrs?", "metadata": {"year": NaN}}')
+    (question,) = store.load(store.add(load_dataset(root)).id).questions
+    assert question.metadata == {"year": None}
+
+
 def test_a_stored_corpus_can_be_cut_and_embedded_in_another_way(
     wb: Workbench, store: DatasetStore, beir: WriteDataset
 ) -> None:

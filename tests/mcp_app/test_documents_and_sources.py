@@ -68,6 +68,13 @@ def test_large_metadata_hides_no_document_from_a_list(agent: Agent) -> None:
     assert max(tokens(listed), tokens(got)) < 8000
 
 
+def test_numbers_that_json_lacks_are_null_in_metadata(agent: Agent) -> None:
+    made = agent("manage_document", action="create", content="Words.", metadata='{"a": NaN, "b": [1, -Infinity]}')
+    assert made["document"]["metadata"] == {"a": None, "b": [1, None]}
+    changed = agent("manage_document", action="update", document_id=made["document"]["id"], metadata='{"c": 1e999}')
+    assert changed["document"]["metadata"]["c"] is None
+
+
 def test_overlong_titles_and_urls_are_refused_whatever_else_is_given(agent: Agent) -> None:
     made = agent("manage_document", action="create", content="Old words.", title="T")["document"]
     given = {"action": "update", "document_id": made["id"], "content": "New words."}

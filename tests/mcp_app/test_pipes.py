@@ -43,6 +43,9 @@ def lines_of(reading: int) -> list[str]:
         (b"one\n\nlast without its end", ["one", "", "last without its end"]),
         ("Grüße 🌍\n".encode(), ["Grüße 🌍"]),
         (b"bad \xff byte\n", ["bad � byte"]),
+        (rb'{"cut": "a\ud83db", "whole": "\uD83D\uDE00"}', ['{"cut": "a�b", "whole": "😀"}']),
+        (rb'{"written out": "\\ud83d"}', [r'{"written out": "\\ud83d"}']),
+        (rb"no JSON \ud83d", [r"no JSON \ud83d"]),
         (b"", []),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from pgvector.psycopg.halfvec import HalfVectorBinaryDumper
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workbench.errors import Conflict, StorageError
@@ -145,6 +147,19 @@ def clean(parameters: Any) -> Any:
     if isinstance(parameters, list | tuple) and not (parameters and isinstance(parameters[0], int | float)):
         return type(parameters)(clean(value) for value in parameters)
     return parameters
+
+
+def as_json(value: Mapping[str, Any]) -> Jsonb:
+    """Return a value for a jsonb column: without NUL, and with null for NaN and infinity, which JSON lacks."""
+    return Jsonb(clean(_finite(value)))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_reachable(url: str, timeout: float) -> None:

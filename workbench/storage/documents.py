@@ -10,7 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Database, as_json, clean
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
 from workbench.types import Document
@@ -123,7 +123,7 @@ class Documents:
             "document_date": document.document_date,
         }
         values = clean(values) | {
-            "metadata": Jsonb(clean(dict(document.metadata))),
+            "metadata": as_json(document.metadata),
             "pages": Jsonb(list(document.pages)),
         }
         row = connection.execute(statement("document_upsert"), values).fetchone()
@@ -148,7 +148,7 @@ class Documents:
         values = {"id": document_id, "title": title, "url": url}
         self._database.rows(
             statement("document_update"),
-            values | {"metadata": None if metadata is None else Jsonb(clean(dict(metadata)))},
+            values | {"metadata": None if metadata is None else as_json(metadata)},
         )
         return self.get(document_id)
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from psycopg.types.json import Jsonb
-
 from workbench.errors import NotFound
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Database, as_json, clean
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
 
@@ -99,7 +97,7 @@ def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _question(at: Mapping[str, Any], row: Mapping[str, Any]) -> Row:
     values = {"reference_answer": "", "origin": "person", **at, **row}
-    return clean(values) | {"metadata": Jsonb(clean(dict(row.get("metadata") or {})))}
+    return clean(values) | {"metadata": as_json(row.get("metadata") or {})}
 
 
 def _judgment(at: Mapping[str, Any], row: Mapping[str, Any]) -> Row:

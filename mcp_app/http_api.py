@@ -55,7 +55,7 @@ def add_routes(app: Any, server: WorkbenchServer) -> None:
         return _tagged(request, answer)
 
     async def folders(request: Request) -> Response:
-        given = {"project_id": request.path_params["project_id"], **request.query_params}
+        given = {**request.query_params, "project_id": request.path_params["project_id"]}
         answer = await server.boundary.serve(LIST_PROJECT_FOLDERS, "GET /api/projects/{project_id}/folders", given)
         return _tagged(request, answer)
 

@@ -40,6 +40,12 @@ def test_a_failed_call_is_kept_with_its_error(agent: Agent, wb: Workbench) -> No
     assert wb.tool_calls.list()[0].error == "Invalid search_type: odd"
 
 
+def test_half_a_character_in_a_call_does_not_end_the_log(agent: Agent, wb: Workbench) -> None:
+    agent.failure("search_knowledge_base", query="cut \ud83d", search_type="odd \ud83d")
+    agent("rag_get_available_sources")
+    assert [call.query for call in wb.tool_calls.list()] == [None, "cut \ufffd"]
+
+
 def test_a_documents_text_is_kept_by_size_only(agent: Agent, wb: Workbench) -> None:
     agent("manage_document", action="create", content="A secret text.", title="T")
     (call,) = wb.tool_calls.list()

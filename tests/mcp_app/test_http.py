@@ -140,6 +140,8 @@ def test_http_errors_have_the_status_and_the_same_json(web: httpx.Client) -> Non
         (web.post("/api/rag/query", json={"query": "q", "project_id": "no"}), 404, "Project not found", "results"),
         (web.post("/api/rag/query", content=b"{"), 400, "The body is not a JSON object", "results"),
     ]
+    other = web.get("/api/projects/proj_x/folders", params={"project_id": "proj_y"})
+    cases.append((other, 404, "Project not found: proj_x", "folders"))
     for answer, status, error, empty in cases:
         body = answer.json()
         assert (answer.status_code, body["success"], body[empty]) == (status, False, []), body

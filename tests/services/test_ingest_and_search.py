@@ -69,6 +69,12 @@ def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: C
             assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-9)
 
 
+def test_a_text_that_was_cut_within_an_emoji_is_stored(wb: Workbench) -> None:
+    made = wb.documents.create(text="Zebras \ud83d run.", title="Cut", metadata={"by": "\ud83d"}).document
+    assert (made.text, made.metadata) == ("Zebras \ufffd run.", {"by": "\ufffd"})
+    assert wb.search("zebras")[0].document_id == made.id
+
+
 def test_deleting_a_source_leaves_nothing_that_answers(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest(folder(DOCS), source="Animals")
     gone = wb.knowledge.delete_source("Animals")

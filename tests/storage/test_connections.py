@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from workbench.errors import Conflict, StorageError
-from workbench.storage.database import Database, translated
+from workbench.storage.database import Database, as_json, translated
 
 HIDDEN = "s3cret-word"
 
@@ -76,6 +76,14 @@ def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:
     database.rows(insert, ["p1"])
     with pytest.raises(Conflict, match="of that name already"):
         database.rows(insert, ["p2"])
+    database.close()
+
+
+def test_texts_lose_what_postgres_cannot_hold(database_url: str) -> None:
+    database = Database(database_url)
+    given = {"text": "a\x00b \ud83d 😀", "facts": as_json({"k\ud83d": [float("nan"), 1.5]})}
+    query = psycopg.sql.SQL("SELECT %(text)s::text AS text, %(facts)s::jsonb AS facts")
+    assert database.row(query, given) == {"text": "ab \ufffd 😀", "facts": {"k\ufffd": [None, 1.5]}}
     database.close()
 
 

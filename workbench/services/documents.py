@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.services.corpus import Corpus
 from workbench.services.knowledge import UPLOADS, KnowledgeService, check_title, check_url
+from workbench.storage.database import clean
 from workbench.types import Document, Progress, Value
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _item(
     if (path is None) == (text is None):
         raise InvalidInput("Give either a file or a text, not both and not neither.")
     if text is not None:
-        text = text.replace("\x00", "")  # unlike in a file, where it tells that the whole is no text
+        text = str(clean(text))  # unlike in a file, where a NUL tells that the whole is no text
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ SESSION_OPTIONS = {
 }
 
 
+_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: what is left of a text that was cut within an emoji
 RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
 _returned: dict[int, float] = {}
 
@@ -139,9 +141,10 @@ def _check_after_rest(connection: psycopg.Connection[Any]) -> None:
 
 
 def clean(parameters: Any) -> Any:
-    """Take NUL characters out of text parameters: Postgres cannot hold them, and no name or word contains one."""
+    """Take out of text parameters what Postgres cannot hold: NUL characters, and halves of a character (U+FFFD)."""
     if isinstance(parameters, str):
-        return parameters.replace("\x00", "")
+        text = parameters.replace("\x00", "")
+        return text if text.isascii() else _HALVES.sub("\ufffd", text)
     if isinstance(parameters, Mapping):
         return {clean(key): clean(value) for key, value in parameters.items()}
     if isinstance(parameters, list | tuple) and not (parameters and isinstance(parameters[0], int | float)):

@@ -34,8 +34,12 @@ def test_a_configuration_with_real_paths_is_ready_to_copy_for_every_client(goto,
     expect(page.get_by_text("First start the server")).to_be_visible()
     assert json.loads(code(page, '"url"'))["servers"]["rag-workbench"]["url"].endswith(":8765/mcp")
     expect(page.get_by_text("listens on this machine only")).to_be_visible()
+    page.get_by_text("Read-only", exact=True).click()
+    expect(page.locator("[data-testid=stCode]", has_text="--read-only")).to_be_visible()
     page.reload()
     expect(page.get_by_text(".vscode/mcp.json")).to_be_visible()
+    expect(page.get_by_text("First start the server")).to_be_visible()
+    expect(page.locator("[data-testid=stCode]", has_text="--read-only")).to_be_visible()
 
 
 def test_a_tool_is_tried_and_its_exact_answer_is_among_the_calls(goto, keep):

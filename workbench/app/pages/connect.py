@@ -56,10 +56,8 @@ def _clients(workbench: Workbench) -> None:
     client = CLIENTS[_choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")]
     left, right = st.columns([4, 8], gap="large")
     with left:
-        transport = st.radio("How it connects", list(TRANSPORTS), format_func=labelled(TRANSPORTS), key="transport")
-        chosen = st.multiselect("Toolsets", list(TOOLSETS), key="toolsets", placeholder="All of them")
-        read_only = st.toggle("Read-only", key="read_only", help="Offer only what changes nothing.")
-    connection = connection_of(workbench.settings, str(transport), tuple(chosen), bool(read_only))
+        transport, chosen, read_only = _wanted(list(TOOLSETS))
+    connection = connection_of(workbench.settings, transport, chosen, read_only)
     with right:
         if connection.transport == "http":
             st.markdown("**First start the server**, here or wherever the data is:")
@@ -68,6 +66,28 @@ def _clients(workbench: Workbench) -> None:
         st.code(client.write(connection), language=client.language, wrap_lines=True)
         for sentence in notes(workbench, connection.transport):
             st.caption(escaped(sentence))
+
+
+def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
+    """Show the choices of a connection as the address has them, and return them."""
+    st.session_state["transport"] = address.get("transport") if address.get("transport") in TRANSPORTS else "stdio"
+    st.session_state["toolsets"] = [name for name in address.get_all("toolset") if name in toolsets]
+    st.session_state["read_only"] = address.get("readonly") == "1"
+
+    def change() -> None:
+        http, read_only = st.session_state["transport"] == "http", st.session_state["read_only"]
+        address.put(
+            transport="http" if http else None,
+            toolset=st.session_state["toolsets"],
+            readonly="1" if read_only else None,
+        )
+
+    transport = st.radio(
+        "How it connects", list(TRANSPORTS), format_func=labelled(TRANSPORTS), key="transport", on_change=change
+    )
+    chosen = st.multiselect("Toolsets", toolsets, key="toolsets", placeholder="All of them", on_change=change)
+    read_only = st.toggle("Read-only", key="read_only", help="Offer only what changes nothing.", on_change=change)
+    return str(transport), tuple(chosen), bool(read_only)
 
 
 def notes(workbench: Workbench, transport: str) -> list[str]:

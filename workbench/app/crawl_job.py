@@ -68,8 +68,8 @@ def _status(workbench: Workbench, job: CrawlJob) -> None:
             st.markdown(f"**{SAID[job.status].capitalize()}** · {escaped(job.message)}", width="stretch")
             _buttons(workbench, job)
         if not job.is_finished:
-            known = job.pages_crawled + job.pages_failed + job.pages_pending
-            st.progress((known - job.pages_pending) / known if known else 0.0)
+            work = workbench.jobs.get(job.id)  # counts a page once it is stored, as the bar on the other pages does
+            st.progress(min(1.0, work.done / work.total) if work.total else 0.0)
         numbers = {
             "Pages crawled": f"{job.pages_crawled:,}",
             "In the queue": f"{job.pages_pending:,}",

@@ -61,6 +61,8 @@ def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
     ("words", "sentence"),
     [
         ((), ""),
+        (("--json",), "No command is given"),
+        (("bench", "--passages", "0"), "--passages cannot be 0; use a whole number of at least 100."),
         (("serach", "x"), "did you mean 'search'?"),
         (("search",), "arguments are required: QUERY; see 'workbench search --help'."),
         (("search", "x", "--nonsense"), "nrecognized arguments: --nonsense"),

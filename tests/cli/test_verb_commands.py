@@ -58,6 +58,7 @@ def test_a_document_is_made_from_a_text_changed_and_deleted(workbench: Callable[
     assert changed["outcome"] == "updated"
     shown = workbench("documents", "show", made["id"], "--passages", "--json").json
     assert "glide" in shown["text"] and "glide" in shown["passages"][0]["text"]
+    assert workbench("documents", "update", made["id"], "--title", " ").err == "The title is empty; give it a name.\n"
     assert workbench("documents", "list", "--contains", "owl", "--json").json["total"] == 1
     assert workbench("documents", "delete", made["id"], "--json").json["documents"] == 1
     assert workbench("documents", "show", made["id"]).code == 2

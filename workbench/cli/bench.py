@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.output import Out
+from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +30,9 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     from workbench.settings import load_settings
 
     sizes = arguments.passages or list(SIZES)
+    for name, least, given in (("--passages", 100, min(sizes)), ("--questions", 1, arguments.questions)):
+        if given < least:
+            raise InvalidInput(f"{name} cannot be {given}; use a whole number of at least {least}.")
     result = run_bench(load_settings().home, sizes, say=out.message, questions=arguments.questions)
     if not arguments.no_mcp:
         out.message("measuring what MCP adds")

@@ -59,9 +59,14 @@ def _run(given: Sequence[str], *, as_json: bool) -> int:
         raise InvalidInput(f"There is no option {unknown[0]!r} before the command; see 'workbench --help'.")
     if "--version" in leading:
         return _version(as_json)
-    if not rest or "-h" in leading or "--help" in leading:
+    if "-h" in leading or "--help" in leading:
         print(help_text())
-        return DONE if leading else ASKED_WRONGLY
+        return DONE
+    if not rest:
+        if as_json:
+            raise InvalidInput("No command is given; see 'workbench --help' for the commands.")
+        print(help_text())
+        return ASKED_WRONGLY
     return _run_command(rest[0], rest[1:], as_json)
 
 

@@ -245,9 +245,15 @@ class KnowledgeService:
         return self._corpus.store(self._corpus.index(index)).passages_of_document(document_id)
 
     def update_document(self, document_id: str, **fields: Any) -> Document:
-        """Change title, url or metadata (merged), and with them what it can be cited by. Raises NotFound."""
+        """Change title, url or metadata (merged), and with them what it can be cited by.
+
+        Raises:
+            NotFound: no such document. InvalidInput: an empty or overlong title.
+        """
         from workbench.ingestion.citing import reread
 
+        if fields.get("title") is not None:
+            fields["title"] = check_title(fields["title"])
         changed = self._corpus.documents.update(document_id, **fields)
         reread(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
         return changed

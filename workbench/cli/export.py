@@ -19,7 +19,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench, out.progress("Export") as show:
         report = workbench.backups.write(arguments.file, replace=arguments.force, on_progress=show)
     sentence = (
-        f"Wrote {report.documents:,} documents ({report.rows:,} rows, {size_text(report.bytes)}) to {report.path}"
+        f"Wrote {report.documents:,} documents, with those of test sets ({report.rows:,} rows, "
+        f"{size_text(report.bytes)}), to {report.path}"
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))
     return 0

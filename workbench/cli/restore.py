@@ -17,6 +17,9 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     """Import; nothing is embedded again, and nothing is changed where it fails."""
     with opened() as workbench, out.progress("Import") as show:
         report = workbench.backups.read(arguments.file, on_progress=show)
-    sentence = f"Restored {report.documents:,} documents in {report.sources:,} sources ({report.rows:,} rows)."
+    sentence = (
+        f"Restored {report.documents:,} documents in {report.sources:,} sources, with those of test sets "
+        f"({report.rows:,} rows)."
+    )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))
     return 0

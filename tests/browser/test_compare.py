@@ -132,6 +132,14 @@ def test_the_question_and_the_scope_are_there_again_after_another_page(goto):
     expect(page.locator(".st-key-scopebar")).to_contain_text("#sea")
 
 
+def test_a_scope_that_does_not_exist_is_widened_by_one_click(goto):
+    page = goto(f"/?q={QUESTION}&project=nowhere")
+    expect(page.get_by_text("Project not found: nowhere")).to_be_visible()
+    page.get_by_role("button", name="Search everything").click()
+    expect(page.locator(".card").first).to_be_visible()
+    expect(page).not_to_have_url(re.compile("project="))
+
+
 def test_a_database_that_is_down_is_one_sentence_with_a_way_out(page, serve, keep):
     address = serve("postgresql://nobody@127.0.0.1:1/nothing")
     wait_until_up(address)

@@ -62,7 +62,7 @@ def _scope_choices(workbench: Workbench, projects: Mapping[str, str], sources: M
     _choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _choices("Sources", "source", sources)
     if any(address.get_all(name) for name in ("project", "folder", "tag", "source")):
-        st.button("Search everything", on_click=_clear, type="tertiary", icon=":material/close:")
+        st.button("Search everything", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
 
 def _summary(projects: Mapping[str, str], sources: Mapping[str, str]) -> str:
@@ -104,5 +104,6 @@ def _choices(label: str, name: str, options: Mapping[str, str]) -> None:
     st.multiselect(label, list(shown), format_func=labelled(shown), key=key, on_change=change)
 
 
-def _clear() -> None:
+def clear_scope() -> None:
+    """Take the scope out of the address; the index stays."""
     address.put(project=None, folder=None, tag=None, source=None)

@@ -8,6 +8,7 @@ from html import escape
 import streamlit as st
 
 from workbench.app.engine import ENGINE
+from workbench.app.scope_bar import clear_scope
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, NotFound, ScopeError, StorageError
 
 _HEADINGS: dict[type[Exception], str] = {
@@ -32,6 +33,9 @@ def failed(error: Exception, retry: Callable[[], None] | None = None) -> None:
     heading = next((text for kind, text in _HEADINGS.items() if isinstance(error, kind)), "That did not work")
     with st.container(key="failed"):
         message(heading, said=str(error))
+        if isinstance(error, ScopeError):  # trying again would not help; widening does
+            st.button("Search everything", on_click=clear_scope, icon=":material/close:")
+            return
         st.button("Try again", on_click=retry or ENGINE.again, icon=":material/refresh:")
 
 

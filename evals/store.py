@@ -11,7 +11,7 @@ from typing import Any
 from evals.corpus import index_corpus, store_source
 from evals.dataset import GRADES, HIGHEST_GRADE, LOWEST_GRADE, Dataset, FolderCorpus, Judgment, Question, StoredCorpus
 from workbench.errors import InvalidInput, NotFound, choices
-from workbench.services.knowledge import check_title
+from workbench.services.naming import check_title
 from workbench.storage.evaluation import DatasetTables
 from workbench.storage.ids import new_id
 from workbench.types import Value

@@ -8,7 +8,7 @@ from evals.corpus import index_corpus
 from evals.datasets import load_dataset
 from tests.evals.conftest import WriteDataset
 from workbench import Scope, Workbench
-from workbench.errors import ScopeError
+from workbench.errors import Conflict, ScopeError
 
 
 def test_a_corpus_is_indexed_once_and_used_again_while_unchanged(wb: Workbench, beir: WriteDataset) -> None:
@@ -40,6 +40,21 @@ def test_a_corpus_never_mixes_with_a_persons_sources(wb: Workbench, beir: WriteD
     with pytest.raises(ScopeError):
         wb.search("cats purr", scope=Scope(sources=(source.title,)))
     assert wb.search("cats purr", index=corpus.index.name)[0].document_title == "Cats"
+
+
+def test_the_documents_of_a_corpus_are_not_changed_behind_the_back_of_runs(wb: Workbench, beir: WriteDataset) -> None:
+    corpus = index_corpus(wb, load_dataset(beir()))
+    document_id = next(iter(corpus.keys))
+    source_id = wb.knowledge.document(document_id).source_id
+    for change in (
+        lambda: wb.knowledge.delete_document(document_id),
+        lambda: wb.knowledge.update_document(document_id, title="Other"),
+        lambda: wb.documents.update(document_id, text="Other words."),
+        lambda: wb.documents.create(text="More words.", source=source_id),
+    ):
+        with pytest.raises(Conflict, match="documents of a test set do not change"):
+            change()
+    assert wb.corpus.indexes.counted(corpus.index.name).documents_count == corpus.documents
 
 
 def test_a_half_done_corpus_is_gone_on_with(wb: Workbench, beir: WriteDataset) -> None:

@@ -69,6 +69,13 @@ def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: C
             assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-9)
 
 
+def test_tags_are_trimmed_also_where_the_source_is_there_already(wb: Workbench, folder: Callable[..., Path]) -> None:
+    root = folder({"a.md": "# A\n\nWords."})
+    for _ in range(2):
+        wb.ingest(root, source="S", tags=[" x ", ""])
+    assert wb.knowledge.source("S").tags == ("x",)
+
+
 def test_a_text_that_was_cut_within_an_emoji_is_stored(wb: Workbench) -> None:
     made = wb.documents.create(text="Zebras \ud83d run.", title="Cut", metadata={"by": "\ud83d"}).document
     assert (made.text, made.metadata) == ("Zebras \ufffd run.", {"by": "\ufffd"})

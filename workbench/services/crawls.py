@@ -14,7 +14,8 @@ from workbench.errors import Conflict, CrawlRefused, InvalidInput, NotFound, cho
 from workbench.services.corpus import Corpus
 from workbench.services.crawl_jobs import OUTCOMES, CrawlJob, counts_of, described
 from workbench.services.jobs import JobService
-from workbench.services.knowledge import KnowledgeService, check_title
+from workbench.services.knowledge import KnowledgeService
+from workbench.services.naming import check_title
 from workbench.storage.crawls import CrawlPage, Crawls
 from workbench.storage.jobs import Job
 from workbench.types import Source

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import UPLOADS, KnowledgeService, check_title, check_url
+from workbench.services.knowledge import UPLOADS, KnowledgeService
+from workbench.services.naming import check_title, check_url
 from workbench.storage.database import clean
 from workbench.types import Document, Progress, Value
 
@@ -53,6 +54,7 @@ class DocumentService:
         """
         item = _item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
         target = self._knowledge.source(source) if source else self._knowledge.source_for(UPLOADS)
+        self._knowledge.check_editable(target.id)
         known = self._corpus.documents.with_content(target.id, _hash(item))
         if known is not None:
             return Written(self._knowledge.document(known), "unchanged")
@@ -77,6 +79,7 @@ class DocumentService:
         """
         title, url = title and check_title(title), check_url(url)
         before = self._corpus.documents.record(document_id)
+        self._knowledge.check_editable(before["source_id"])
         if path is None and text is None:
             return self._described(document_id, title, url, metadata, "updated")
         item = _item(path, text, title=title or before["title"], url=url or before["url"], metadata={})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
+from workbench.services.naming import check_title, check_url, clean_tags
 from workbench.types import SOURCE_TYPES, Document, IngestReport, Progress, Source, Value
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 OnProgress = Callable[[Progress], None]
 UPLOADS = "Uploads"  # the source of what comes in without one
-LONGEST_URL = 4_000  # characters; browsers and servers take less
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class KnowledgeService:
                 return self._corpus.sources.create(title, tags=kept, source_type=source_type, **place)
             except Conflict:  # another process made it a moment ago
                 found = self._known(title, place["project_id"])
-        wanted = tuple(dict.fromkeys((*found.tags, *tags)))
+        wanted = tuple(dict.fromkeys((*found.tags, *clean_tags(tags))))
         changes: dict[str, Any] = {} if wanted == found.tags else {"tags": wanted}
         if place["folder_id"] and place["folder_id"] != found.folder_id:
             changes |= place
@@ -254,6 +254,7 @@ class KnowledgeService:
 
         if fields.get("title") is not None:
             fields["title"] = check_title(fields["title"])
+        self.check_editable(self.document(document_id).source_id)
         changed = self._corpus.documents.update(document_id, **fields)
         reread(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
         return changed
@@ -261,9 +262,15 @@ class KnowledgeService:
     def delete_document(self, document_id: str) -> Deleted:
         """Delete a document with its passages; reports what went. Raises NotFound."""
         document = self.document(document_id)
+        self.check_editable(document.source_id)
         citations = self._corpus.citations.held([document_id])
         self._corpus.documents.delete([document_id])
         return Deleted("document", document_id, document.title, 0, 1, document.passages_count, citations)
+
+    def check_editable(self, source_id: str) -> None:
+        """Raise Conflict where a source is a test set's corpus: runs that were made on it would not be comparable."""
+        if self._corpus.indexes.of_dataset(source_id):
+            raise Conflict("The documents of a test set do not change; evaluate the changed ones as another test set.")
 
     def _place(self, project: str | None, folder: str | None) -> dict[str, Any]:
         if not project:
@@ -273,26 +280,3 @@ class KnowledgeService:
         owner = self._corpus.projects.get(project)
         found = self._corpus.projects.folder(owner.id, folder) if folder else None
         return {"project_id": owner.id, "folder_id": found.id if found else None}
-
-
-def check_title(title: str) -> str:
-    """Return a title without control characters. Raises InvalidInput when it is empty or overlong."""
-    clean = " ".join("".join(char if char.isprintable() else " " for char in title).split())
-    if not clean:
-        raise InvalidInput("The title is empty; give it a name.")
-    if len(clean) > 300:
-        raise InvalidInput(f"The title has {len(clean)} characters; shorten it to at most 300.")
-    return clean
-
-
-def check_url(url: str | None) -> str | None:
-    """Return the URL. Raises InvalidInput when it is overlong."""
-    if url is not None and len(url) > LONGEST_URL:
-        raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {LONGEST_URL:,}.")
-    return url
-
-
-def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
-    """Return tags trimmed, each once, empty ones left out; one text is one tag."""
-    given = [tags] if isinstance(tags, str) else tags
-    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in given if tag.strip()))

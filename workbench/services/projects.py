@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import Deleted, check_title
+from workbench.services.knowledge import Deleted
+from workbench.services.naming import check_title
 from workbench.types import Folder, Project
 
 

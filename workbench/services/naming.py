@@ -1,0 +1,32 @@
+"""What people write on sources, projects and documents: titles, URLs, tags, checked before they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.errors import InvalidInput
+
+LONGEST_URL = 4_000  # characters; browsers and servers take less
+
+
+def check_title(title: str) -> str:
+    """Return a title without control characters. Raises InvalidInput when it is empty or overlong."""
+    clean = " ".join("".join(char if char.isprintable() else " " for char in title).split())
+    if not clean:
+        raise InvalidInput("The title is empty; give it a name.")
+    if len(clean) > 300:
+        raise InvalidInput(f"The title has {len(clean)} characters; shorten it to at most 300.")
+    return clean
+
+
+def check_url(url: str | None) -> str | None:
+    """Return the URL. Raises InvalidInput when it is overlong."""
+    if url is not None and len(url) > LONGEST_URL:
+        raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {LONGEST_URL:,}.")
+    return url
+
+
+def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
+    """Return tags trimmed, each once, empty ones left out; one text is one tag."""
+    given = [tags] if isinstance(tags, str) else tags
+    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in given if tag.strip()))

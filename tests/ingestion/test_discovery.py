@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from workbench import Workbench
 from workbench.ingestion.incoming import files_under
 from workbench.ingestion.readers import discover
 
@@ -76,3 +78,14 @@ def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> No
     assert items == []
     assert [failure.path for failure in failures] == [str(tmp_path)]
     assert "of a kind that is read" in failures[0].error
+
+
+def test_names_that_are_no_utf_8_or_break_the_line_become_text(wb: Workbench, tmp_path: Path) -> None:
+    for name in (b"caf\xe9.txt", b"two\nlines.txt", b"broken-\xfc.pdf"):
+        Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_text("tarragon")
+    report = wb.ingest(tmp_path, source="Odd names")
+    assert (report.added, [failure.path for failure in report.failures]) == (2, ["broken-ü.pdf"])
+    assert {(hit.path, hit.document_title) for hit in wb.search("tarragon")} == {
+        ("café.txt", "café"),
+        ("two\nlines.txt", "two lines"),
+    }

@@ -71,11 +71,11 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
         if not discovery.files and not missed:
             kinds = ", ".join(supported_suffixes())
             missed.append(IngestFailure(str(root), f"It holds no file of a kind that is read; these are {kinds}."))
-        failures += missed
+        failures += [replace(failure, path=readable(failure.path)) for failure in missed]
         for path in discovery.files:
             if path.resolve() not in real:
                 real.add(path.resolve())
-                found[path] = path.relative_to(root).as_posix() if path != root else path.name
+                found[path] = readable(path.relative_to(root).as_posix() if path != root else path.name)
     return [_file(path, key) for path, key in _told_apart(found).items()], failures
 
 
@@ -86,13 +86,19 @@ def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
     if not shared:
         return dict(keys)
     common = Path(os.path.commonpath(list(shared.values())))
-    return {path: shared[path].relative_to(common).as_posix() if path in shared else keys[path] for path in keys}
+    return {
+        path: readable(shared[path].relative_to(common).as_posix()) if path in shared else keys[path] for path in keys
+    }
 
 
 def _file(path: Path, key: str) -> Incoming:
-    return Incoming(
-        key=key, name=path.name, load=_reader_of(path), path=key, keep_file=is_pdf(path.name), size=_size_of(path)
-    )
+    name = readable(path.name)
+    return Incoming(key=key, name=name, load=_reader_of(path), path=key, keep_file=is_pdf(name), size=_size_of(path))
+
+
+def readable(path: str) -> str:
+    """Return a path as text; bytes in it that are no UTF-8 (names out of old archives) are taken for Latin-1."""
+    return "".join(chr(ord(char) - 0xDC00) if "\udc80" <= char <= "\udcff" else char for char in path)
 
 
 def upload(name: str, data: bytes, **fields: Any) -> Incoming:

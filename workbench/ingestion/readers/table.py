@@ -128,7 +128,8 @@ def _finish(draft: Draft, document_type: str, name: str) -> RawDocument:
     text, pages = normalised_pages(draft.pages) if draft.pages else (normalise(draft.text), ())
     if not text.strip():
         raise UnreadableDocument(f"'{name}' has no text in it.")
-    title = " ".join(normalise(draft.title).split())[:TITLE_CHARACTERS] or PurePath(name).stem or name
+    given = (" ".join(normalise(words).split()) for words in (draft.title, PurePath(name).stem, name))
+    title = next(filter(None, given), "")[:TITLE_CHARACTERS]
     language = "english" if document_type == "code" else detect_language(text)
     return RawDocument(title, text, document_type, plain_metadata(draft.metadata), language, pages)
 

@@ -17,7 +17,10 @@ OnProgress = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class IndexedCorpus:
-    """Where a test set can be searched; ``keys`` turns a document's id into the key that judgments name."""
+    """Where a test set can be searched; ``keys`` turns a document's id into the key that judgments name.
+
+    ``documents`` counts those that can be found, ``failures`` tell of the others.
+    """
 
     index: Index
     corpus_hash: str
@@ -65,13 +68,17 @@ def index_corpus(
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, dataset.name, corpus).id
     index = _index(wb, source_id, corpus.hash, model)
     failures: tuple[str, ...] = ()
-    if index.status != "ready":
+    was_ready = index.status == "ready"
+    if not was_ready:
         failures = _fill(wb, index, corpus, source_id, on_progress, should_stop)
     known = wb.corpus.documents.known(source_id, index.name)
+    if was_ready and isinstance(corpus, FolderCorpus):
+        missing = (item.key for item in corpus.documents if item.key not in known)
+        failures = tuple(f"{key}: could not be read when the corpus was indexed." for key in missing)
     return IndexedCorpus(
         index=wb.corpus.indexes.counted(index.name),
         corpus_hash=corpus.hash,
-        documents=len(corpus.documents) if isinstance(corpus, FolderCorpus) else len(known),
+        documents=len(known),
         keys={document.id: key for key, document in known.items()},
         failures=failures,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,15 @@ class Judgment(Value):
     def is_span(self) -> bool:
         """True when a part of the document was judged, not the whole."""
         return self.start is not None and self.end is not None
+
+
+def best_of_spans(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
+    """Return (question id, document) -> the grade of its best span: what qrels can say of judged spans."""
+    best: dict[tuple[str, str], int] = {}
+    for span in spans:
+        place = (span.question_id, span.document)
+        best[place] = max(span.grade, best.get(place, span.grade))
+    return best
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evals.dataset import HIGHEST_GRADE, LOWEST_GRADE, Dataset, FolderCorpus, Judgment, Question
+from evals.dataset import HIGHEST_GRADE, LOWEST_GRADE, Dataset, FolderCorpus, Judgment, Question, best_of_spans
 from workbench.errors import InvalidInput
 from workbench.ingestion.incoming import Incoming
 
@@ -38,8 +38,11 @@ def load_dataset(name: str | Path) -> Dataset:
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The dataset {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     questions = read_questions(folder / "queries.jsonl")
-    judged = read_judgments(folder, {question.id for question in questions}) + read_spans(folder / SPANS)
-    judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in judged}.values())
+    spans = read_spans(folder / SPANS)
+    best = best_of_spans(spans)
+    whole = read_judgments(folder, {question.id for question in questions})
+    judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
+    judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in (*judged, *spans)}.values())
     _check(folder.name, questions, judgments)
     return Dataset(
         name=SAMPLE if sample else folder.resolve().name,

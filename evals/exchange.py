@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evals.dataset import Dataset, Judgment, Question, StoredCorpus
+from evals.dataset import Dataset, Judgment, Question, StoredCorpus, best_of_spans
 from evals.quotes import locate
 from evals.store import DatasetStore, checked_text, read_grade
 from workbench.errors import InvalidInput, WorkbenchError, choices
@@ -99,7 +99,7 @@ def export_folder(wb: Workbench, dataset: Dataset, folder: Path) -> Path:
         raise InvalidInput(f"{folder} is there already and not empty; choose another folder.")
     whole = [judgment for judgment in dataset.judgments if not judgment.is_span]
     spans = [judgment for judgment in dataset.judgments if judgment.is_span]
-    by_span = {(j.question_id, j.document): j.grade for j in spans}
+    by_span = best_of_spans(spans)
     by_document = by_span | {(j.question_id, j.document): j.grade for j in whole}
     rows = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{grade}" for (q, d), grade in by_document.items())]
     try:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 Kind = Literal["string", "integer", "number", "boolean", "array", "object"]
 
 LARGEST = 4 * 2**20  # bytes of all arguments together; longer texts come as files
+DEEPEST = 100  # levels of lists and objects in each other; what reads JSON gives up at some hundreds
 _NOUNS = {
     "string": "a text",
     "boolean": "true or false",
@@ -82,6 +83,8 @@ class Argument:
         value = self._unwrapped(value)
         if value == "" and not self.required and (self.kind != "string" or self.choices):
             return self.absent()
+        if not _shallow(value):
+            raise Refused(f"Invalid {self.name}: it is nested more than {DEEPEST} levels deep", "Make it flatter")
         if not self._fits(value):
             raise self.refusal(value)
         return value
@@ -164,6 +167,14 @@ def spoken_choices(values: Sequence[str]) -> str:
     if len(quoted) <= 2:
         return " or ".join(quoted)
     return f"{', '.join(quoted[:-1])}, or {quoted[-1]}"
+
+
+def _shallow(value: Any, left: int = DEEPEST) -> bool:
+    """Tell whether a value is nested at most ``left`` levels deep."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return left > 0 and all(_shallow(item, left - 1) for item in inner)
 
 
 def _check_text(given: Mapping[str, Any]) -> None:

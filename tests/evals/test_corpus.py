@@ -57,6 +57,13 @@ def test_the_documents_of_a_corpus_are_not_changed_behind_the_back_of_runs(wb: W
     assert wb.corpus.indexes.counted(corpus.index.name).documents_count == corpus.documents
 
 
+def test_what_could_not_be_read_is_told_at_every_run_and_counted_in_none(wb: Workbench, beir: WriteDataset) -> None:
+    root = beir({"cats": ("Cats", "Cats purr."), "void": ("", " ")}, {"q1": ("Why?", {"cats": 1})})
+    for _ in range(2):
+        corpus = index_corpus(wb, load_dataset(root))
+        assert (corpus.documents, [failure.split(":")[0] for failure in corpus.failures]) == (1, ["void"])
+
+
 def test_a_half_done_corpus_is_gone_on_with(wb: Workbench, beir: WriteDataset) -> None:
     dataset = load_dataset(beir())
     corpus = index_corpus(wb, dataset)

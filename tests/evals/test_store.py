@@ -254,6 +254,17 @@ def test_an_exported_folder_is_read_back_with_its_spans(
         export_folder(wb, again, tmp_path / "out")
 
 
+def test_spans_that_were_exported_come_back_as_nothing_but_spans_with_the_best_grade_in_the_qrels(
+    wb: Workbench, store: DatasetStore, beir: WriteDataset, tmp_path: Path
+) -> None:
+    info = store.add(load_dataset(beir()))
+    store.judge(info.id, "q1", "fish", 2, start=0, end=4)
+    store.judge(info.id, "q1", "fish", 1, start=5, end=9)
+    out = export_folder(wb, store.load(info.id), tmp_path / "out")
+    assert "q1\tfish\t2\n" in (out / "qrels" / "test.tsv").read_text()
+    assert load_dataset(out).questions_hash == store.load(info.id).questions_hash
+
+
 def test_what_agents_asked_becomes_questions_once_each(wb: Workbench, store: DatasetStore, mine: str) -> None:
     asked = ("owls at  night", "owls at night", "bees", None)
     now = datetime.now(UTC)

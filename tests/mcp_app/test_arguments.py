@@ -78,6 +78,14 @@ def test_what_is_too_large_is_refused_before_it_is_read() -> None:
         read(query="x" * LARGEST)
 
 
+@pytest.mark.parametrize("depth", [101, 900])
+def test_what_is_nested_too_deep_is_refused(agent: Agent, depth: int) -> None:
+    given = {"action": "create", "content": "Words."}
+    deep = '{"a":' * depth + "1" + "}" * depth
+    assert "100 levels" in agent.failure("manage_document", **given, metadata=deep)["error"]
+    assert agent("manage_document", **given, metadata='{"a":' * 100 + "1" + "}" * 100)["outcome"] == "created"
+
+
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(Refused, match="lone surrogate"):
         read(query="\ud83d")

@@ -48,7 +48,7 @@ def _everything_read(store: PassageStore, terms: TermWeights, scope: ResolvedSco
     parameters = {**terms.parameters(), "limit": 1000}
     with store.reading() as connection:
         rows = connection.execute(statement("bench_bm25", store.index.name), parameters).fetchall()
-        inside = store.in_scope(connection, [row["id"] for row in rows], scope)
+        inside = store.in_scope(connection, scope, [row["id"] for row in rows])
     return [row["score"] for row in rows if row["id"] in inside][:limit]
 
 
@@ -63,7 +63,7 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
         totals, terms = store.query_terms(connection, question)
         weights = weigh(terms, totals)
         for limit, brief in ((1, 0), (3, 0), (20, 0), (20, 12_000), (500, 0)):
-            found = store.best_by_terms(connection, weights, scope, limit, held, brief)
+            found = store.best_by_terms(connection, weights, scope, limit, held, brief=brief)
             expected = _everything_read(store, weights, scope, limit)
-            assert [score for _, score in found] == pytest.approx(expected, rel=1e-12)
-            assert len({key for key, _ in found}) == len(found) > 0
+            assert [score for _, score, _ in found] == pytest.approx(expected, rel=1e-12)
+            assert len({key for key, _, _ in found}) == len(found) > 0

@@ -1,7 +1,7 @@
 """Hybrid: both legs over the same scope, every candidate scored by both, then fused.
 
-A passage that only one leg found still gets the other leg's true score (a lookup by id), so that being outside a
-leg's first n costs nothing by itself.
+A passage that only one leg found still has the other leg's true score (each leg looks it up for what it finds), so
+that being outside a leg's first n costs nothing by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.retrieval.fusion import convex, min_max, reciprocal_rank
-from workbench.retrieval.keyword import Words, keyword_candidates, read_words
+from workbench.retrieval.keyword import keyword_candidates, read_words
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
 from workbench.retrieval.vector import vector_candidates
@@ -40,11 +40,13 @@ class HybridRetriever(BaseRetriever):
 
 def hybrid_hits(request: Request, connection: Any, query: str, pool: int, keep: int | None = None) -> list[Hit]:
     """Return the candidates of both legs, fused, best first: all of them, or the first ``keep``."""
-    nearest = vector_candidates(request, connection, query, pool)
     words = read_words(request, connection, query)
-    worded = keyword_candidates(request, connection, words, pool)
+    nearest = vector_candidates(request, connection, query, pool, words.weights)
+    worded = keyword_candidates(request, connection, words, pool, request.encoded(query).vector)
     with request.trace.stage("fuse"):
-        cosines, bm25 = complete_scores(request, connection, query, words, dict(nearest), dict(worded))
+        cosines = {key: cosine for key, _, cosine in worded if cosine is not None}
+        cosines |= {key: cosine for key, cosine, _ in nearest}
+        bm25 = {key: score for key, _, score in nearest if score is not None} | {key: score for key, score, _ in worded}
         contributions = fuse(cosines, bm25, request.parameters)
         # the vector leg brings at least as many as are kept, so whoever is similar enough is among them
         scores = {
@@ -53,8 +55,8 @@ def hybrid_hits(request: Request, connection: Any, query: str, pool: int, keep: 
         # Of equals the one with more of the words goes first: the only passage with a rare word ties with the nearest
         # one where it is itself the farthest of all candidates.
         order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get("keyword", 0.0), key))[:keep]
-    vector_ranks = {key: rank for rank, (key, _) in enumerate(nearest, start=1)}
-    keyword_ranks = {key: rank for rank, (key, _) in enumerate(worded, start=1)}
+    vector_ranks = {key: rank for rank, (key, _, _) in enumerate(nearest, start=1)}
+    keyword_ranks = {key: rank for rank, (key, _, _) in enumerate(worded, start=1)}
     hits = []
     for key in order:
         parts = contributions[key]
@@ -63,19 +65,6 @@ def hybrid_hits(request: Request, connection: Any, query: str, pool: int, keep: 
             legs["keyword"] = Leg(bm25[key], keyword_ranks.get(key), parts["keyword"])
         hits.append(Hit(key, scores[key], legs))
     return hits
-
-
-def complete_scores(
-    request: Request, connection: Any, query: str, words: Words, cosines: dict[int, float], bm25: dict[int, float]
-) -> tuple[dict[int, float], dict[int, float]]:
-    """Return both legs' scores for the union of their candidates."""
-    worded, near = sorted(bm25.keys() - cosines.keys()), sorted(cosines.keys() - bm25.keys())
-    if not worded and not near:
-        return cosines, bm25
-    vector = request.encoded(query).vector
-    more_cosines, more_bm25 = request.store.missing_scores(connection, vector, words.weights, worded, near)
-    cosines, bm25 = cosines | more_cosines, bm25 | more_bm25
-    return cosines, {key: score for key, score in bm25.items() if key in cosines}  # some may be deleted by now
 
 
 def fuse(

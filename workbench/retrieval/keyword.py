@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +9,12 @@ from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.errors import ModelError
+from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import ceiling, weigh
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
 from workbench.retrieval.spelling import Guess
-from workbench.storage.rows import Candidate, IndexTotals, QueryTerm, TermWeights
+from workbench.storage.rows import IndexTotals, QueryTerm, Scored, TermWeights
 from workbench.types import Leg
 
 DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, where that was asked for
@@ -47,38 +47,37 @@ def _read_words(request: Request, connection: Any, query: str) -> Words:
     return Words(terms, totals, weigh(terms, totals))
 
 
-def keyword_candidates(request: Request, connection: Any, words: Words, limit: int) -> list[Candidate]:
-    """Return the passages in scope with the highest BM25 scores, best first."""
+def keyword_candidates(
+    request: Request, connection: Any, words: Words, limit: int, vector: FloatArray | None = None
+) -> list[Scored]:
+    """Return the passages in scope with the highest BM25 scores, best first; cosine where a ``vector`` is given."""
     with request.trace.stage("keyword"):
-        return request.store.best_by_terms(connection, words.weights, request.scope, limit, request.held(connection))
+        held = request.held(connection)
+        return request.store.best_by_terms(connection, words.weights, request.scope, limit, held, vector)
 
 
-def similar_candidates(
-    request: Request, connection: Any, query: str, words: Words
-) -> tuple[list[Candidate], dict[int, float]]:
-    """Return keyword candidates and their cosines, as deep as it takes to have enough that are similar enough."""
-    depth = request.limit
+def similar_candidates(request: Request, connection: Any, query: str, words: Words) -> list[Scored]:
+    """Return keyword candidates with their cosines, as deep as it takes to have enough that are similar enough."""
+    if not words.weights.ids:
+        return []
+    vector, depth = _vector(request, query), request.limit
     while True:
-        found = keyword_candidates(request, connection, words, depth)
-        if not found:
-            return [], {}
-        cosines = _cosines(request, connection, query, [key for key, _ in found])
-        enough = sum(request.similar_enough(cosine) for cosine in cosines.values()) >= request.limit
-        if enough or not cosines or len(found) < depth or depth >= DEEPEST:
-            return found, cosines
+        found = keyword_candidates(request, connection, words, depth, vector)
+        enough = sum(request.similar_enough(cosine) for _, _, cosine in found if cosine is not None) >= request.limit
+        if enough or vector is None or len(found) < depth or depth >= DEEPEST:
+            return found
         depth = min(DEEPEST, depth * 4)
 
 
-def _cosines(request: Request, connection: Any, query: str, ids: Sequence[int]) -> dict[int, float]:
-    """Return the passages' cosines, which are only shown; nothing and a note where the model cannot say them."""
+def _vector(request: Request, query: str) -> FloatArray | None:
+    """Return the question's vector, for similarities that are only shown; None and a note where the model cannot."""
     try:
-        vector = request.encoded(query).vector
+        return request.encoded(query).vector
     except ModelError as error:
         if request.min_similarity > 0:
             raise
         request.trace.note(f"keyword: passages have no similarity, because {str(error)[0].lower()}{str(error)[1:]}")
-        return {}
-    return request.store.cosines(connection, vector, ids)
+        return None
 
 
 class KeywordRetriever(BaseRetriever):
@@ -92,15 +91,13 @@ class KeywordRetriever(BaseRetriever):
         request, query = self._request, query_bundle.query_str
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
-            found, cosines = similar_candidates(request, connection, query, words)
-            if not found:
-                return []
+            found = similar_candidates(request, connection, query, words)
             highest = ceiling(words.weights)
             hits = []
-            for rank, (key, bm25) in enumerate(found, start=1):
-                if key in cosines and not request.similar_enough(cosines[key]):
+            for rank, (key, bm25, cosine) in enumerate(found, start=1):
+                if cosine is not None and not request.similar_enough(cosine):
                     continue
                 legs = {"keyword": Leg(score=bm25, rank=rank, contribution=bm25 / highest)}
-                legs |= {"vector": Leg(score=cosines[key])} if key in cosines else {}
+                legs |= {"vector": Leg(score=cosine)} if cosine is not None else {}
                 hits.append(Hit(key, bm25 / highest, legs))
             return to_nodes(request, connection, hits[: request.limit])

@@ -194,7 +194,7 @@ def _by_words_alone(request: Request, connection: Any, words: Words, limit: int)
     found = keyword_candidates(request, connection, words, limit)
     return [
         Hit(key, score / highest, {"keyword": Leg(score, rank, score / highest)})
-        for rank, (key, score) in enumerate(found, start=1)
+        for rank, (key, score, _) in enumerate(found, start=1)
     ]
 
 

@@ -216,7 +216,7 @@ class ExplainService:
             if hit.passage_id == passage.node_id:
                 return fate.FOUND, f"It is number {hit.rank}."
             return fate.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
-        if not request.store.in_scope(connection, [passage.id], request.scope):
+        if not request.store.in_scope(connection, request.scope, [passage.id]):
             return fate.NOT_IN_SCOPE, "The search's scope leaves its document out."
         pool = max(POOL, request.limit)
         fused: tuple[int, ...] = ()

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from workbench.types import ResolvedScope
 
 Candidate = tuple[int, float]  # a passage's internal id and its score in one leg
+Scored = tuple[int, float, float | None]  # the same with its score in the other leg, where one was asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,13 @@ from pydantic import PrivateAttr
 from workbench.errors import InvalidInput
 from workbench.storage.database import Database, clean
 from workbench.storage.filters import bound_clause
-from workbench.storage.ranking import BRIEF, EXACT_UP_TO, Rows, best_rows, nearest_rows
+from workbench.storage.ranking import BRIEF, EXACT_UP_TO, Rows, around, best_rows, nearest_rows
 from workbench.storage.rows import (
     Candidate,
     IndexTotals,
     NewPassage,
     QueryTerm,
+    Scored,
     StoredPassage,
     TermWeights,
     scope_parameters,
@@ -173,24 +174,42 @@ class PassageStore(PGVectorStore):
         return self._all(connection, "count_in_scope", parameters, scope=scope_statement(scope))[0]["n"]
 
     def nearest(
-        self, connection: Any, vector: NDArray[np.float32], scope: ResolvedScope, limit: int, held: int
-    ) -> list[Candidate]:
-        """Return the passages in scope nearest to a vector, best first; score = cosine similarity.
+        self,
+        connection: Any,
+        vector: NDArray[np.float32],
+        scope: ResolvedScope,
+        limit: int,
+        held: int,
+        terms: TermWeights | None = None,
+    ) -> list[Scored]:
+        """Return the passages in scope nearest to a vector, best first: cosine, and BM25 where ``terms`` are given.
 
         ``held`` is what the method of that name says of the scope.
         """
-        rows = nearest_rows(partial(self._all, connection), vector, scope, limit, held)
-        return [(row["id"], float(row["score"])) for row in rows]
+        read = partial(self._all, connection)
+        if terms is not None and terms.ids:
+            read = around(read, "nearest_with_bm25", terms.parameters())
+        return _scored(nearest_rows(read, vector, scope, limit, held))
 
     def best_by_terms(
-        self, connection: Any, terms: TermWeights, scope: ResolvedScope, limit: int, held: int, brief: int = BRIEF
-    ) -> list[Candidate]:
-        """Return the passages in scope with the highest BM25 scores, best first; ``held`` as for ``nearest``.
+        self,
+        connection: Any,
+        terms: TermWeights,
+        scope: ResolvedScope,
+        limit: int,
+        held: int,
+        vector: NDArray[np.float32] | None = None,
+        brief: int = BRIEF,
+    ) -> list[Scored]:
+        """Return the passages in scope with the highest BM25 scores, best first; cosine where a ``vector`` is given.
 
-        Up to ``brief`` postings of all terms together are read without a bar.
+        ``held`` is as for ``nearest``. Up to ``brief`` postings of all terms together are read without a bar.
         """
-        rows = best_rows(partial(self._all, connection), terms, scope, limit, held, brief)
-        return [(row["id"], float(row["score"])) for row in rows]
+        read = partial(self._all, connection)
+        if vector is not None:
+            read = around(read, "best_with_cosine", {"vector": vector_value(vector)})
+        inside = partial(self.in_scope, connection, scope)
+        return _scored(best_rows(read, inside, terms, scope, limit, held, brief))
 
     def cosines(self, connection: Any, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
         """Return the cosine similarity of given passages with a vector."""
@@ -201,28 +220,6 @@ class PassageStore(PGVectorStore):
         if not terms.ids:
             return {}
         return dict(self._candidates(connection, "bm25_of", {**terms.parameters(), "ids": list(ids)}))
-
-    def missing_scores(
-        self,
-        connection: Any,
-        vector: NDArray[np.float32],
-        terms: TermWeights,
-        worded: Sequence[int],
-        near: Sequence[int],
-    ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the cosines of the passages ``worded`` and the BM25 scores of those ``near``, in one statement.
-
-        A passage that is gone, or has none of the terms, is left out.
-        """
-        parameters = {
-            **terms.parameters(),
-            "vector": vector_value(vector),
-            "worded": list(worded),
-            "ids": list(near),
-        }
-        rows = self._all(connection, "scores_missing", parameters, bm25="bm25_of")
-        cosines = {row["id"]: float(row["cosine"]) for row in rows if row["cosine"] is not None}
-        return cosines, {row["id"]: float(row["bm25"]) for row in rows if row["bm25"] is not None}
 
     def term_shares(self, connection: Any, terms: TermWeights, passage: int) -> list[tuple[str, int, float]]:
         """Return (term, frequency, share of the BM25 score) for one passage, largest first."""
@@ -250,7 +247,7 @@ class PassageStore(PGVectorStore):
         rows = self._all(connection, "embeddings_by_id", {"ids": list(ids)})
         return {row["id"]: vector_from(row["embedding"]) for row in rows}
 
-    def in_scope(self, connection: Any, ids: Sequence[int], scope: ResolvedScope) -> set[int]:
+    def in_scope(self, connection: Any, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
         """Return which of the given passages lie in a scope."""
         if scope.is_empty:
             return set()
@@ -272,6 +269,10 @@ class PassageStore(PGVectorStore):
 
     def _candidates(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> list[Candidate]:
         return [(row["id"], float(row["score"])) for row in self._all(connection, name, parameters, **parts)]
+
+
+def _scored(rows: Rows) -> list[Scored]:
+    return [(row["id"], float(row["score"]), row.get("other")) for row in rows]
 
 
 def _passage_of(node: BaseNode, ordinal: int) -> NewPassage:

@@ -110,11 +110,21 @@ FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
     JOIN {postings} o ON o.term_id = t.id AND o.passage_id = %(passage)s JOIN {lexicon} l ON l.id = t.id
 ORDER BY score DESC, l.term
 
--- scores_missing: the cosine of passages that only the keyword leg found, the BM25 of those that only the vector leg did
-SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS cosine, NULL::float8 AS bm25
-FROM {data} p WHERE p.id = ANY(%(worded)s)
-UNION ALL
-SELECT id, NULL, score FROM ({bm25}) AS given
+-- nearest_with_bm25: a ranking by meaning, each passage with its BM25 score, NULL where it has none of the terms
+WITH near AS MATERIALIZED ({ranking})
+SELECT n.id, n.score, b.score AS other
+FROM near n LEFT JOIN (
+    SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
+    FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
+        JOIN {postings} o ON o.term_id = t.id AND o.passage_id = ANY(ARRAY(SELECT id FROM near))
+    GROUP BY o.passage_id) AS b ON b.id = n.id
+ORDER BY n.score DESC, n.id
+
+-- best_with_cosine: a ranking by words, each passage with its cosine
+WITH best AS MATERIALIZED ({ranking})
+SELECT b.id, b.score, 1 - (p.embedding <=> %(vector)s::halfvec) AS other
+FROM best b JOIN {data} p ON p.id = b.id
+ORDER BY b.score DESC, b.id
 
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)

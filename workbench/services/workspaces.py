@@ -17,7 +17,7 @@ from workbench.services.mirror import FolderMirror
 from workbench.services.pages import PageService
 from workbench.services.question import check_query
 from workbench.storage.workspaces import Workspaces
-from workbench.types import IngestFailure, Progress, Scope, Value
+from workbench.types import Document, IngestFailure, Progress, Scope, Value
 
 OnProgress = Callable[[Progress], None]
 RECENT = 10
@@ -136,12 +136,12 @@ class WorkspaceService:
             documents = tuple(self._workspaces.conversations(source_id, conversation_type).values())
         scope = Scope(sources=(source_id,), documents=documents, since=since, until=until)
         found = self._pages.search(query, limit=limit, scope=scope, strategy=strategy)
-        described = {key: self._corpus.documents.get(key) for key in (page.document_id for page in found.pages)}
+        described = [(page, self._document(page.document_id)) for page in found.pages]
         return [
-            _hit(page.score, page.best.text, described[page.document_id].path or "", page.title,
-                 described[page.document_id].metadata)
-            for page in found.pages
-        ]  # fmt: skip
+            _hit(page.score, page.best.text, document.path or "", page.title, document.metadata)
+            for page, document in described
+            if document is not None
+        ]
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation that a workspace holds."""
@@ -174,6 +174,13 @@ class WorkspaceService:
         documents, passages = self._workspaces.counts(source_id, self._corpus.index().name)
         recent = self._workspaces.recent(source_id, RECENT)
         return WorkspaceStatus(passages, documents, self._db_path, tuple((key, at.isoformat()) for key, at in recent))
+
+    def _document(self, document_id: str) -> Document | None:
+        """Return a document that was found; None where another process has removed it since."""
+        try:
+            return self._corpus.documents.get(document_id)
+        except NotFound:
+            return None
 
     def _document_at(self, workspace: Path, source_id: str, source_path: str) -> str | None:
         """Return the id of the conversation that a path means: its own path, a file in it, with or without ending."""

@@ -46,6 +46,28 @@ def test_every_page_is_without_serious_findings_and_fits_every_width(goto, page,
             keep(f"{name}-{width}-{scheme}")
 
 
+def test_the_chief_button_of_a_dialog_is_readable_in_the_dark(goto, page):
+    page.emulate_media(color_scheme="dark")
+    goto("/library?view=projects")
+    page.get_by_role("button", name="New project").click()
+    chief = page.get_by_role("dialog").locator('[data-testid^="stBaseButton-primary"]')
+    page.get_by_role("dialog").get_by_role("textbox").first.fill("Quay")
+    page.get_by_role("dialog").get_by_role("textbox").first.press("Tab")
+    expect(chief).to_be_enabled()
+    expect(chief).to_have_css("color", "rgb(23, 22, 20)")  # dark ink on the light accent
+    page.keyboard.press("Escape")
+
+
+def test_choosing_a_page_on_a_phone_closes_the_drawer_that_lists_them(goto, page):
+    page.set_viewport_size({"width": 390, "height": 844})
+    goto("/crawl")
+    settled(page)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Library").click()
+    expect(page.get_by_role("heading", name="Library")).to_be_visible()
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+
+
 def test_the_fonts_and_everything_else_come_from_this_machine(goto, page, app):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

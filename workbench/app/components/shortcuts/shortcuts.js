@@ -2,6 +2,8 @@
 export default function () {
   if (window.workbenchShortcuts) return;
   window.workbenchShortcuts = true;
+  sameThemeEverywhere();
+  closeDrawerOnChoice();
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
     const at = event.composedPath()[0];

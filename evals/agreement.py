@@ -44,4 +44,6 @@ def sentence(found: Mapping[str, Any]) -> str:
     agreed = round(found["agreement"] * found["pairs"])
     kappa = "" if found["kappa"] is None else f" (kappa {found['kappa']:.2f}; 0 is chance, 1 is always)"
     rest = f" {found['not_graded']} it did not grade: {'; '.join(found['reasons'])}" if found["not_graded"] else ""
-    return f"The LLM {found['model']!r} agrees with the test set on {agreed} of {found['pairs']} judgments{kappa}.{rest}"
+    return (
+        f"The LLM {found['model']!r} agrees with the test set on {agreed} of {found['pairs']} judgments{kappa}.{rest}"
+    )

@@ -42,7 +42,10 @@ def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) 
         # it does not see that "make honey" answers "makes honey", nor that a cat hunts at night: 5 of 7. It says
         # "relevant" to 4 of 7, people to 6: (5/7 - 27/49) / (1 - 27/49) = 0.36
         ("good", "The LLM 'small' agrees with the test set on 5 of 7 judgments (kappa 0.36;"),
-        ("nonsense", "the LLM 'small' agrees with the test set's judgments could not be measured: The judge's answers had not"),
+        (
+            "nonsense",
+            "the LLM 'small' agrees with the test set's judgments could not be measured: The judge's answers had not",
+        ),
     ],
 )
 def test_the_command_says_what_its_judge_is_worth(

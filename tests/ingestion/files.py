@@ -25,6 +25,21 @@ def pdf(pages: Sequence[Sequence[str]], password: str | None = None) -> bytes:
     return target.getvalue()
 
 
+def paged_pdf(pages: Sequence[Sequence[tuple[int, str]]]) -> bytes:
+    """A PDF of lines in small print, each with its height on a page of 842 points."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842))
+    for lines in pages:
+        canvas.setFont("Helvetica", 10)
+        for height, text in lines:
+            canvas.drawString(72, height, text)
+        canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
 def scanned_pdf() -> bytes:
     """A PDF page with a drawing and no text."""
     from reportlab.pdfgen.canvas import Canvas

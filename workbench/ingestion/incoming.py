@@ -15,7 +15,9 @@ from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, read_bytes
 from workbench.types import IngestFailure
 
-READING = "1"  # raise it when readers change what they make of the same bytes: everything is then read again
+# Raise it when readers change what they make of the same bytes: everything, or every PDF, is then read again.
+READING = "1"
+PDF_READING = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class Incoming:
 
 def content_hash(data: bytes) -> str:
     """Return the hash that tells whether a document changed."""
-    return hashlib.sha256(READING.encode() + data).hexdigest()
+    reading = PDF_READING if data.startswith(b"%PDF-") else READING
+    return hashlib.sha256(reading.encode() + data).hexdigest()
 
 
 def read(item: Incoming, data: bytes) -> RawDocument:

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.markdown import first_heading
+from workbench.ingestion.readers.running import without_running
 
 SIGNATURE = b"%PDF-"
 SIGNATURE_WITHIN = 1024  # readers accept leading junk of this length
@@ -24,7 +25,9 @@ def read_pdf(data: bytes, name: str) -> Draft:
         raise UnreadableDocument(f"'{name}' is not a PDF file, whatever its name says. Check where it came from.")
     result = _parsed(data, name)
     # Markdown of a page without text is an empty fence, so the plain text tells whether there is any.
-    pages = tuple((page.page_num, page.markdown) for page in result.pages if page.text.strip())
+    with_text = [page for page in result.pages if page.text.strip()]
+    numbers = (page.page_num for page in with_text)
+    pages = tuple(zip(numbers, without_running(with_text), strict=True))
     if not pages:
         raise UnreadableDocument(
             f"'{name}' has no text on any of its pages: it is probably scanned. Run OCR on it first."
@@ -43,6 +46,8 @@ def _parsed(data: bytes, name: str) -> Any:
         image_mode="off",
         quiet=True,
         continue_on_page_error=True,
+        keep_headers_footers=True,  # its own rule takes headings like "Chapter 1", "Chapter 2" for running headers
+        extract_blocks=True,
         extract_document_metadata=True,
     )
     try:

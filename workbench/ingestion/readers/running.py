@@ -1,0 +1,97 @@
+"""Leave out running headers and footers of pages: what stands in the margin of nearly every one, and says it again.
+
+A line that may say something stays: a heading whose number changes, the first of every repeated line, and whatever
+stands away from the margin or only on some of the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MARGIN = 0.08  # of the page's height: pages leave an inch (8.5 %) to text, and headers stand half an inch from the edge
+DEPTH = 2  # lines looked at from each end of a page
+LEAST = 3  # pages that show a line
+MISSING = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one
+LONGEST = 160
+NUMBER = re.compile(r"\d+")
+PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s*(?:of|/|von|de|sur)\s*\d+)?\W*", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line in the margin: its page's number, its place among the page's blocks, and what it says."""
+
+    page: int
+    block: int
+    edge: str
+    text: str
+
+    def numbers(self) -> list[int]:
+        return [int(number) for number in NUMBER.findall(self.text)]
+
+
+def without_running(pages: Sequence[Any]) -> list[str]:
+    """Return the Markdown of liteparse's pages, parsed with their blocks, without running headers and footers."""
+    blocks = [page.markdown.split("\n\n") for page in pages]
+    groups: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for page, texts in zip(pages, blocks, strict=True):
+        for line in _margin_lines(page, texts):
+            groups[line.edge, line.text].append(line)
+            if NUMBER.search(line.text) and not line.text.startswith("#"):
+                groups[line.edge, NUMBER.sub("#", line.text)].append(line)
+    numbers = [page.page_num for page in pages]
+    dropped = {(line.page, line.block) for group in groups.values() for line in _running(group, numbers)}
+    return [
+        "\n\n".join(text for index, text in enumerate(texts) if (number, index) not in dropped)
+        for number, texts in zip(numbers, blocks, strict=True)
+    ]
+
+
+def _margin_lines(page: Any, blocks: Sequence[str]) -> Iterator[Line]:
+    """Yield the short lines in the page's margins, from its ends inwards up to the first that is none."""
+    for edge, step in (("top", 1), ("bottom", -1)):
+        for depth in range(min(DEPTH, len(blocks), len(page.blocks))):
+            index = depth if step == 1 else len(blocks) - 1 - depth
+            seen = page.blocks[depth if step == 1 else -1 - depth]
+            text = blocks[index]
+            if not _is_line(text, seen) or not _in_margin(edge, seen.bbox, page.height):
+                break
+            yield Line(page.page_num, index, edge, text)
+
+
+def _is_line(text: str, seen: Any) -> bool:
+    """Tell whether a block of the Markdown is one short line, and the very block whose place is known."""
+    same = _bare(text) == _bare(seen.text or "")
+    return same and seen.bbox is not None and "\n" not in text and 0 < len(text) <= LONGEST
+
+
+def _bare(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
+def _in_margin(edge: str, box: Any, height: float) -> bool:
+    return box.y + box.height <= MARGIN * height if edge == "top" else box.y >= (1 - MARGIN) * height
+
+
+def _running(group: Sequence[Line], pages: Sequence[int]) -> Sequence[Line]:
+    """Return the lines of one wording to leave out: all but the first, page numbers all."""
+    sides = {line.page % 2 for line in group}  # a book has one header on its left pages and another on its right
+    expected = sum(page % 2 in sides for page in pages)
+    if len(group) < LEAST or expected - len(group) > max(1, MISSING * expected):
+        return ()
+    if len({line.text for line in group}) == 1:
+        return group[1:]
+    if not _counts_pages(group):
+        return ()
+    return group if all(PAGE_NUMBER.fullmatch(line.text) for line in group) else group[1:]
+
+
+def _counts_pages(group: Sequence[Line]) -> bool:
+    """Tell whether one of the numbers goes up with the pages, as a page number does and a year does not."""
+    columns = zip(*(line.numbers() for line in group), strict=True)
+    offsets = ([number - line.page for number, line in zip(column, group, strict=True)] for column in columns)
+    return any(len(set(found)) == 1 for found in offsets)

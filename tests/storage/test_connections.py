@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.storage.relay import Relay
 from workbench.errors import Conflict, StorageError
 from workbench.storage.database import Database, as_json, translated
 
@@ -68,6 +69,23 @@ def test_what_is_no_postgres_url_is_a_sentence(url: str) -> None:
     assert asked(url) == (
         "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
     )
+
+
+def test_a_database_that_goes_is_told_and_one_that_is_back_serves_the_next_question(database_url: str) -> None:
+    folder = Path(psycopg.conninfo.conninfo_to_dict(database_url)["host"])
+    relay = Relay(folder / ".s.PGSQL.5432")
+    database = Database(psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=relay.port))
+    one = psycopg.sql.SQL("SELECT 1 AS one")
+    assert database.row(one) == {"one": 1}
+    relay.cut()
+    with pytest.raises(StorageError, match="check that it is up"):  # the connection that was lent breaks
+        database.row(one)
+    with pytest.raises(StorageError, match="cannot be reached; start it"):
+        database.row(one)
+    relay.open()
+    assert database.row(one) == {"one": 1}
+    database.close()
+    relay.cut()
 
 
 def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:

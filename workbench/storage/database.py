@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import threading
@@ -23,6 +24,7 @@ from workbench.errors import Conflict, StorageError
 
 Query = sql.SQL | sql.Composed
 
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # whoever asks gets our sentence, not its lines
 psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before a connection takes its copy of them
 
 # Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
@@ -43,6 +45,8 @@ SESSION_OPTIONS = {
 
 _HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: what is left of a text that was cut within an emoji
 RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
+PATIENCE = 2.0  # seconds without a free connection after which it is asked whether the database is there at all
+LONGEST_WAIT = 30.0  # seconds for a connection of a database that is there and busy
 _returned: dict[int, float] = {}
 
 
@@ -72,7 +76,7 @@ class Database:
                     min_size=1,
                     max_size=self._pool_size,
                     open=True,
-                    timeout=30,
+                    reconnect_timeout=PATIENCE,  # from then on whoever asks next tries again, and not a clock
                     check=_check_after_rest,
                     kwargs={
                         "row_factory": dict_row,
@@ -104,11 +108,22 @@ class Database:
     @contextmanager
     def _lent(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
         pool = self._pool or self._open_pool()
-        with translated(self.url), pool.connection() as connection:
+        with translated(self.url):
+            connection = self._borrowed(pool)
             try:
-                yield connection
+                with connection:
+                    yield connection
             finally:  # not by the pool's reset hook, which hands every return to a thread
                 _returned[id(connection)] = time.monotonic()
+                pool.putconn(connection)
+
+    def _borrowed(self, pool: ConnectionPool[psycopg.Connection[dict[str, Any]]]) -> psycopg.Connection[dict[str, Any]]:
+        """Return a connection of the pool. Raises StorageError as soon as it is clear that the database is gone."""
+        try:
+            return pool.getconn(timeout=PATIENCE)
+        except PoolTimeout:
+            check_reachable(self.url, self._connect_timeout)
+            return pool.getconn(timeout=LONGEST_WAIT - PATIENCE)
 
     def rows(self, query: Query, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Run one statement in a transaction of its own and return its rows as dicts."""

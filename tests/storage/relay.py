@@ -1,0 +1,52 @@
+"""A way to a database that can be cut and mended: a TCP port on loopback that hands everything on to its socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+
+class Relay:
+    """Listens on a port of its own from ``open`` to ``cut``; the port stays the same."""
+
+    def __init__(self, target: Path) -> None:
+        self._target, self._sockets = str(target), list[socket.socket]()
+        self.port = 0
+        self.open()
+
+    def open(self) -> None:
+        """Let connections through."""
+        listening = socket.create_server(("127.0.0.1", self.port))
+        self.port = listening.getsockname()[1]
+        self._sockets = [listening]
+        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
+
+    def cut(self) -> None:
+        """End every connection and let none in."""
+        for each in self._sockets:
+            with suppress(OSError):  # its other end went first
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                near, _ = listening.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            far.connect(self._target)
+            self._sockets += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        return

@@ -105,6 +105,13 @@ def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():
     )
 
 
+@pytest.mark.parametrize(("silent", "beat"), [(14, None), (40, 3), (40, 14)])
+def test_a_long_step_is_no_silence_while_the_worker_would_keep_its_job(silent, beat):
+    told, heard = NOON - timedelta(seconds=silent), beat and NOON - timedelta(seconds=beat)
+    busy = Job("job_1", "index_build", "Build", "running", message="Embedding.", taken_at=NOON, updated_at=told)
+    assert sentence(Work(busy, FileTally(), NOON, heard)) == "Embedding."
+
+
 def test_a_file_in_hand_waits_again_when_its_worker_is_gone():
     file = JobFile(0, "a.md", 10, "busy")
     assert (outcome(file, True), outcome(file, False)[0]) == (("busy", "embedding"), "waiting")

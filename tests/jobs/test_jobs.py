@@ -158,9 +158,11 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert wb.jobs.get(job.id).status == "running"
+    assert list(wb.jobs.heard()) == [job.id]
     survivor = start_worker(wb, heartbeat=0.2, stalled=1.0)
     assert wb.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     survivor.stop()
+    assert wb.jobs.heard() == {}
     assert wb.knowledge.count_documents() == 120
     assert wb.jobs.tally(job.id).files == {"added": 120}  # also those that the killed worker brought in
 

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workbench.app.engine import ENGINE
+from workbench.jobs import STALLED
 from workbench.storage.job_files import FileTally
 from workbench.storage.jobs import Job
 
-QUIET = 10.0  # seconds without a word from a worker after which people are told so
 BEGUN = 0.02  # share below which nothing can be said about the time left
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One job as it stood at ``seen``; ``tally`` counts its files where it has any."""
+    """One job as it stood at ``seen``; ``tally`` counts its files where it has any, ``heard`` is its worker's pulse."""
 
     job: Job
     tally: FileTally
     seen: datetime
+    heard: datetime | None = None
 
     @property
     def running(self) -> bool:
@@ -44,11 +45,14 @@ class Work:
 
     @property
     def quiet_for(self) -> float:
-        """Seconds since its worker was last heard of; 0 while that is recent, or no worker has it."""
+        """Seconds since its worker was last heard of, once it counts as dead; 0 before, or where no worker has it.
+
+        A long step without a word is no silence: a worker whose heart beats keeps its job.
+        """
         if self.job.status != "running" or self.job.updated_at is None:
             return 0.0
-        silence = (self.seen - self.job.updated_at).total_seconds()
-        return silence if silence > QUIET else 0.0
+        silence = (self.seen - max(self.job.updated_at, self.heard or self.job.updated_at)).total_seconds()
+        return silence if silence > STALLED else 0.0
 
 
 class Works:
@@ -57,9 +61,11 @@ class Works:
     def all(self) -> dict[str, Work]:
         """Return the work in view by its job's id. Raises StorageError."""
         jobs, seen = ENGINE.workbench.jobs, datetime.now(UTC)
+        view = jobs.in_view()
+        heard = jobs.heard() if any(job.status == "running" for job in view) else {}
         return {
-            job.id: Work(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), seen)
-            for job in jobs.in_view()
+            job.id: Work(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), seen, heard.get(job.id))
+            for job in view
         }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,10 @@ class JobService:
     def in_view(self) -> list[Job]:
         """Return work that goes on, and ingests and index builds of the last day until they are put away."""
         return self.table.in_view()
+
+    def heard(self) -> dict[str, datetime]:
+        """Return when the workers that hold jobs were last heard of, by the job's id."""
+        return self.table.heard()
 
     def files(self, job_id: str, *, limit: int = FILES) -> list[JobFile]:
         """Return the files of an ingest in order; of more than ``limit`` the failed, those under way and the latest."""

@@ -125,6 +125,10 @@ class Jobs:
         """Return work that goes on, and ingests and index builds of the last day until they are put away."""
         return [Job(**row) for row in self._database.rows(statement("job_in_view"))]
 
+    def heard(self) -> dict[str, datetime]:
+        """Return of jobs that are in a worker's hand when it was last heard of, whatever it has to report."""
+        return {row["id"]: row["at"] for row in self._database.rows(statement("job_heard"))}
+
     def put_away(self, job_id: str) -> None:
         """Take work that has ended out of view; its record stays."""
         self._database.rows(statement("job_put_away"), {"id": job_id})

@@ -18,6 +18,11 @@ SELECT * FROM jobs WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
+-- job_heard: when the workers of jobs in hand were last heard of; the queue's own record, by which a job is taken over
+SELECT q.args->>'job_id' AS id, max(w.last_heartbeat) AS at FROM procrastinate_jobs q
+    JOIN procrastinate_workers w ON w.id = q.worker_id
+WHERE q.status = 'doing' GROUP BY 1
+
 -- job_put_away: seen; only work that has ended
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 

@@ -121,7 +121,7 @@ def report_html(report: IngestReport) -> str:
     head = f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages in {report.seconds:.1f} s"
     rows = "".join(f"<tr><td>{escape(item.path)}</td><td>{escape(item.error)}</td></tr>" for item in report.failures)
     table = f"<table><thead><tr><th>Not read</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""
-    return _page("Documents", head, table, ())
+    return _page("Documents", head, table, (report.left_out_sentence,) if report.left_out else ())
 
 
 def result_text(result: SearchResult) -> str:
@@ -140,6 +140,7 @@ def report_text(report: IngestReport) -> str:
     """Return what an ingest changed, and what could not be read, as a console shows it."""
     counts = f"{report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged"
     lines = [f"{item.path}: {item.error}" for item in report.failures]
+    lines += [report.left_out_sentence] if report.left_out else []
     return "\n".join([f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages", *lines])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ def run_ingest(workbench: Any, running: Running) -> Outcome:
     """Ingest paths and uploads; documents that are there already cost a hash, so going on is cheap."""
     given, job_id = running.job.parameters, running.job.id
     files: JobFiles = workbench.jobs.table.files
-    items, failures = files_under(given["paths"])
+    found = files_under(given["paths"])
+    items, failures = found.items, found.failures
     positions = _positions(files, job_id, items, failures)
     for position, name in files.uploads(job_id):
         load = lambda position=position: files.bytes(job_id, position)  # noqa: E731 - one upload in memory at a time
@@ -43,6 +45,7 @@ def run_ingest(workbench: Any, running: Running) -> Outcome:
         )
     finally:
         record.flush()
+    report = replace(report, left_out=found.left_out)
     for failure in report.failures:
         running.log(f"{failure.path}: {failure.error}", "error")
     if items and len(report.failures) == len(items) + len(failures):
@@ -51,6 +54,9 @@ def run_ingest(workbench: Any, running: Running) -> Outcome:
     message = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."
     )
+    if report.left_out_sentence:
+        running.log(report.left_out_sentence)
+        message += f" {report.left_out_sentence}"
     return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
+from workbench.display import report_html, report_text
 from workbench.ingestion.incoming import files_under
 from workbench.ingestion.readers import discover
 
@@ -63,21 +64,38 @@ def test_files_of_one_name_from_several_paths_keep_keys_of_their_own(tmp_path: P
         (tmp_path / year / "more").mkdir(parents=True)
         (tmp_path / year / "notes.md").write_text(year)
     (tmp_path / "2024/more/plan.md").write_text("plan")
-    items, failures = files_under([tmp_path / "2023", tmp_path / "2024", tmp_path / "2024/more"])
-    assert [(item.key, item.load()) for item in items] == [
+    found = files_under([tmp_path / "2023", tmp_path / "2024", tmp_path / "2024/more"])
+    assert [(item.key, item.load()) for item in found.items] == [
         ("2023/notes.md", b"2023"),
         ("more/plan.md", b"plan"),
         ("2024/notes.md", b"2024"),
     ]
-    assert failures == []
+    assert found.failures == []
 
 
 def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> None:
     (tmp_path / "letter.odt").write_text("words")
-    items, failures = files_under([tmp_path])
-    assert items == []
-    assert [failure.path for failure in failures] == [str(tmp_path)]
-    assert "of a kind that is read" in failures[0].error
+    found = files_under([tmp_path])
+    assert found.items == []
+    assert [failure.path for failure in found.failures] == [str(tmp_path)]
+    assert "of a kind that is read" in found.failures[0].error
+
+
+def test_files_of_kinds_that_are_not_read_are_counted_by_their_suffix(folder: Path) -> None:
+    (folder / "a/letter.XYZ").write_text("words")
+    (folder / "a/core").write_bytes(bytes(100))
+    found = files_under([folder, folder / "a"])
+    assert found.left_out == {".xyz": 2, "": 1, ".png": 1}
+
+
+def test_a_report_says_in_one_line_what_was_left_out(wb: Workbench, folder: Path) -> None:
+    report = wb.ingest(folder, source="Mixed")
+    assert report.added == 4
+    assert report.to_dict()["left_out"] == {".png": 1, ".xyz": 1}
+    said = "2 files left out, of kinds that are not read: .png (1), .xyz (1)."
+    assert report.left_out_sentence == said
+    assert said in report_text(report)
+    assert said in report_html(report)
 
 
 def test_names_that_are_no_utf_8_or_break_the_line_become_text(wb: Workbench, tmp_path: Path) -> None:

@@ -40,6 +40,13 @@ def test_an_ingest_runs_in_the_background(wb: Workbench, worker: WorkerHandle, f
     assert any("2 files" in line.message for line in wb.jobs.log(job.id))
 
 
+def test_a_job_says_what_it_left_out(wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]) -> None:
+    mixed = folder({**DOCS, "letter.xyz": "Dear Ada"})
+    job = wb.jobs.wait(wb.jobs.enqueue_ingest([mixed], source="Animals").id, timeout=LONG)
+    assert job.result["left_out"] == {".xyz": 1}
+    assert job.message.endswith("1 file left out, of kinds that are not read: .xyz (1).")
+
+
 def test_uploads_travel_through_the_database(wb: Workbench, worker: WorkerHandle) -> None:
     files = [("a.md", b"# A\n\nApples."), ("broken.pdf", b"%PDF-1.7 broken")]
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files).id, timeout=LONG)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from workbench.cli.opening import opened, stoppable
-from workbench.cli.output import Out, print_table
+from workbench.cli.output import Out, print_table, printable
 from workbench.errors import Cancelled, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _print(console: Console, report: IngestReport) -> None:
     print_passages = f"Passages stored: {report.passages:,}; embedded anew: {report.embedded:,}; {report.seconds:.1f} s"
     console.print(print_passages)
     console.print(f"Source: {report.source_id}")
+    if report.left_out_sentence:
+        console.print(printable(report.left_out_sentence), markup=False)
     if report.failures:
         rows = [(failure.path, failure.error) for failure in report.failures]
         print_table(console, ("Not read", "Why"), rows, "")

@@ -23,7 +23,7 @@ def archive_items(folder: Path) -> list[Incoming]:
 
     The folder is resolved already; links that lead out of it are left out.
     """
-    found, _ = files_under([folder])
+    found = files_under([folder]).items
     return [_described(item, folder) for item in found if lies_inside(folder / item.key, folder)]
 
 

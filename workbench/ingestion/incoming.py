@@ -40,6 +40,18 @@ class Incoming:
     size: int = 0  # bytes, where they are known before loading
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies under paths: files to read, what was asked for and cannot be read, and how many others of which kind.
+
+    ``left_out`` counts the files below folders whose kind is not read, by suffix in lower case ("" for none).
+    """
+
+    items: list[Incoming]
+    failures: list[IngestFailure]
+    left_out: dict[str, int]
+
+
 def content_hash(data: bytes) -> str:
     """Return the hash that tells whether a document changed."""
     reading = PDF_READING if data.startswith(b"%PDF-") else READING
@@ -57,7 +69,7 @@ def read(item: Incoming, data: bytes) -> RawDocument:
     )
 
 
-def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[IngestFailure]]:
+def files_under(paths: Iterable[Path | str]) -> Found:
     """Return the readable files under paths, keyed by their path, and what was named or looked into and cannot be read.
 
     Files below a folder are keyed relative to it, so that a corpus keeps its identity when its folder moves; files of
@@ -68,18 +80,22 @@ def files_under(paths: Iterable[Path | str]) -> tuple[list[Incoming], list[Inges
     found: dict[Path, str] = {}
     failures: list[IngestFailure] = []
     real: set[Path] = set()
+    unread: set[Path] = set()
     for root in (Path(path) for path in paths if str(path)):
         discovery = discover([root])
         missed = [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.missed]
         if not discovery.files and not missed:
-            kinds = ", ".join(supported_suffixes())
-            missed.append(IngestFailure(str(root), f"It holds no file of a kind that is read; these are {kinds}."))
+            supported = ", ".join(supported_suffixes())
+            missed.append(IngestFailure(str(root), f"It holds no file of a kind that is read; these are {supported}."))
         failures += [replace(failure, path=readable(failure.path)) for failure in missed]
+        unread |= {skip.path.resolve() for skip in discovery.skipped if skip.unread_kind}
         for path in discovery.files:
             if path.resolve() not in real:
                 real.add(path.resolve())
                 found[path] = readable(path.relative_to(root).as_posix() if path != root else path.name)
-    return [_file(path, key) for path, key in _told_apart(found).items()], failures
+    items = [_file(path, key) for path, key in _told_apart(found).items()]
+    kinds = Counter(readable(path.suffix.lower()) for path in unread)
+    return Found(items, failures, dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))))
 
 
 def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:

@@ -107,7 +107,7 @@ class ArticleService:
     def _items(self, folder: Path, known: Mapping[str, Article]) -> list[Incoming]:
         from workbench.ingestion.incoming import files_under
 
-        return [item for item in files_under([folder])[0] if item.key in known]
+        return [item for item in files_under([folder]).items if item.key in known]
 
     def _checked_folder(self) -> Path:
         folder = self._folder.expanduser().resolve()

@@ -126,13 +126,13 @@ def _item(
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None
-    found, failures = files_under([path])
-    if not found:
-        reason = failures[0].error if failures else "There is no such file."
+    found = files_under([path])
+    if not found.items:
+        reason = found.failures[0].error if found.failures else "There is no such file."
         raise UnreadableDocument(f"{path.name}: {reason}")
     if path.is_dir():
         raise InvalidInput(f"{path.name} is a folder; give one file.")
-    return replace(found[0], key=f"file:{path.resolve()}", title=title, url=url, metadata=metadata)
+    return replace(found.items[0], key=f"file:{path.resolve()}", title=title, url=url, metadata=metadata)
 
 
 def _hash(item: Incoming) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,10 +69,16 @@ class KnowledgeService:
         only = Path(given[0])
         title = source or (only.resolve().name if len(given) == 1 and only.is_dir() else UPLOADS)
         target = self.source_for(title, project=project, folder=folder, tags=tags)
-        items, failures = files_under(given)
-        return self.ingest_items(
-            target.id, items, failures=failures, index=index, on_progress=on_progress, should_stop=should_stop
+        found = files_under(given)
+        report = self.ingest_items(
+            target.id,
+            found.items,
+            failures=found.failures,
+            index=index,
+            on_progress=on_progress,
+            should_stop=should_stop,
         )
+        return replace(report, left_out=found.left_out)
 
     def ingest_items(
         self,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from workbench.types.value import Value
+
+SHOWN_KINDS = 8  # kinds of files named in a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +21,7 @@ class IngestFailure(Value):
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
-    """What an ingest changed."""
+    """What an ingest changed; ``left_out`` counts by suffix the files in its folders whose kind is not read."""
 
     source_id: str
     added: int = 0
@@ -29,6 +32,18 @@ class IngestReport(Value):
     embedded: int = 0
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def left_out_sentence(self) -> str:
+        """Say in one line how many files were left out and of which kinds; empty where there were none."""
+        count = sum(self.left_out.values())
+        if not count:
+            return ""
+        kinds = [f"{suffix or 'without suffix'} ({number:,})" for suffix, number in self.left_out.items()]
+        more = f" and {len(kinds) - SHOWN_KINDS} more" if len(kinds) > SHOWN_KINDS else ""
+        files = "1 file" if count == 1 else f"{count:,} files"
+        return f"{files} left out, of kinds that are not read: {', '.join(kinds[:SHOWN_KINDS])}{more}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of ``workbench ingest --json``."""
@@ -44,6 +59,7 @@ class IngestReport(Value):
             "embedded": self.embedded,
             "seconds": round(self.seconds, 3),
             "failures": [asdict(failure) for failure in self.failures],
+            "left_out": dict(self.left_out),
         }
 
     def _repr_html_(self) -> str:

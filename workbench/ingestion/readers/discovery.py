@@ -15,11 +15,15 @@ SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packag
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A path that was left out; ``missed`` when it was named itself or is a folder that cannot be opened."""
+    """A path that was left out; ``missed`` when it was named itself or is a folder that cannot be opened.
+
+    ``unread_kind`` tells that it is a file, of a kind that is not read.
+    """
 
     path: Path
     reason: str
     missed: bool = False
+    unread_kind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> It
             else:
                 yield from _walk(path, (*parents, real), skipped)
         elif (reason := _refusal(path)) is not None:
-            skipped.append(Skipped(path, reason))
+            skipped.append(Skipped(path, reason, unread_kind=_is(path.is_file)))
         else:
             yield path
 

@@ -89,16 +89,19 @@ def serving_line(workbench: Workbench, serving: Serving, scope: Scope) -> None:
 
 def serving_html(serving: Serving) -> str:
     """Return the sentence on what serves, as HTML; every text is escaped."""
-    name = f"<b>{escape(title_of(serving.strategy))}</b>"
-    made = serving.promotion
-    if made is None:
-        return f"{name} serves searches that name no strategy: the built-in default."
+    if serving.promotion is not None:
+        return promotion_html(serving.promotion)
+    return f"<b>{escape(title_of(serving.strategy))}</b> serves searches that name no strategy: the built-in default."
+
+
+def promotion_html(made: Promotion) -> str:
+    """Return what a promotion lets serve, where and since when, as HTML; every text is escaped."""
     kind = made.scope.partition(":")[0]
     place = "everywhere" if kind == "everywhere" else f"the {kind} <b>{escape(made.scope_title)}</b>"
     since = f"{made.promoted_at.astimezone():%-d %b %Y, %H:%M}" if made.promoted_at else "–"
     defaults = check_parameters(made.strategy, None)
     facts = [
-        f"{name} serves {place}",
+        f"<b>{escape(title_of(made.strategy))}</b> serves {place}",
         f"since {since}",
         f"version {made.version}",
         *([f"index {escape(made.index)}"] if made.index else []),

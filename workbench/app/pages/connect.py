@@ -9,6 +9,7 @@ import streamlit as st
 from workbench.app import address
 from workbench.app.connect_calls import calls_view
 from workbench.app.connect_clients import CLIENTS, TOKEN, connection_of, serve_command
+from workbench.app.connect_serving import serving_list
 from workbench.app.engine import ENGINE
 from workbench.app.labels import escaped, labelled
 
@@ -23,6 +24,7 @@ def page() -> None:
     """Show the view that the address names."""
     workbench = ENGINE.workbench
     st.title("Connect", anchor=False)
+    serving_list(workbench)
     view = _choice("View", VIEWS, "view")
     if view == "tools":
         from workbench.app.connect_tools import tools_view  # brings the MCP app along, which the other views need not

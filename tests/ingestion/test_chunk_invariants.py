@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from workbench.ingestion.chunking import CHUNKERS, ChunkInput, Span, chunk
+from workbench.ingestion.chunking.wordless import has_words
 from workbench.ingestion.context import embedded_text
 from workbench.ingestion.normalise import normalise
 from workbench.models.hashing import HashEncoder
@@ -77,7 +78,8 @@ def test_spans_cover_the_text_in_order_stripped_and_fit_the_model(
         assert len(ENCODER.token_spans(embedded_text(span.header, piece))) <= limit
     assert all(one.end <= other.start for one, other in pairwise(spans))
     edges = [0, *(edge for span in spans for edge in (span.start, span.end)), len(text)]
-    assert not any(text[start:end].strip() for start, end in zip(edges[::2], edges[1::2], strict=True))
+    assert not any(has_words(text, start, end) for start, end in zip(edges[::2], edges[1::2], strict=True))
+    assert not has_words(text, 0, len(text)) or all(has_words(text, span.start, span.end) for span in spans)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_with_overlap_spans_still_move_on_and_cover_everything(name: str, text: 
     spans = cut(name, ChunkInput("", text), 254, size=size, overlap=overlap)
     assert all(one.start < other.start and one.end < other.end for one, other in pairwise(spans))
     covered = {place for span in spans for place in range(span.start, span.end)}
-    assert all(place in covered or character.isspace() for place, character in enumerate(text))
+    assert all(place in covered or not character.isalnum() for place, character in enumerate(text))
     assert all(len(ENCODER.token_spans(text[span.start : span.end])) <= size for span in spans)
 
 
@@ -112,3 +114,22 @@ def test_one_line_of_a_megabyte_is_cut_to_size(name: str) -> None:
     for line in ("x" * 200_000, "水" * 20_000, "word " * 40_000):
         spans = cut(name, ChunkInput("t", normalise(line)), 254)
         assert max(span.end - span.start for span in spans) <= 2100
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_punctuation_by_itself_makes_no_passage_and_none_of_it_is_lost(name: str) -> None:
+    text = "***\n\n" + "\n\n.\n\n".join(["Otters hold hands while they are asleep in the kelp. " * 4] * 6) + "\n\n...\n"
+    spans = cut(name, ChunkInput("", text), 254, size=16)
+    assert all(has_words(text, span.start, span.end) for span in spans)
+    covered = {place for span in spans for place in range(span.start, span.end)}
+    assert all(place in covered or character.isspace() for place, character in enumerate(text))
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_a_document_of_punctuation_alone_is_one_passage(name: str) -> None:
+    assert [(span.start, span.end) for span in cut(name, ChunkInput("", "?!\n"), 254)] == [(0, 2)]
+
+
+def test_a_rule_before_the_first_heading_leaves_the_passage_in_its_section() -> None:
+    (span,) = cut("structure", ChunkInput("", "---\n\n# Otters\n\nOtters swim."), 254)
+    assert (span.start, span.heading_path) == (0, ("Otters",))

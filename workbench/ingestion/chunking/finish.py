@@ -9,12 +9,13 @@ from dataclasses import replace
 from workbench.ingestion.chunking.blocks import Block, heading_text
 from workbench.ingestion.chunking.job import Job
 from workbench.ingestion.chunking.span import Kind, Piece, Span, strip
+from workbench.ingestion.chunking.wordless import has_words, joined
 
 
 def finished(job: Job, pieces: list[Piece]) -> list[Span]:
-    """Return the spans of non-empty pieces in order."""
+    """Return the spans of pieces that say something, in order."""
     places = _Places(job)
-    return [places.span(piece) for rough in pieces for piece in _fitting(job, rough)]
+    return [places.span(piece) for piece in joined(job, [piece for rough in pieces for piece in _fitting(job, rough)])]
 
 
 def _fitting(job: Job, piece: Piece) -> Iterator[Piece]:
@@ -56,7 +57,9 @@ class _Places:
     def _blocks(self, start: int, end: int) -> list[Block]:
         first = max(0, bisect_right(self.block_starts, start) - 1)
         last = bisect_right(self.block_starts, end - 1)
-        return self.job.blocks[first:last]
+        found = self.job.blocks[first:last]
+        telling = [block for block in found if has_words(self.job.text, block.start, block.end)]
+        return telling or found  # a rule before a heading does not take the passage out of the heading's section
 
     def _page(self, position: int) -> int | None:
         if not self.page_starts:

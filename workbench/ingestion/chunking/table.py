@@ -68,7 +68,9 @@ CHUNKERS: dict[str, Chunker] = {
 
 
 def chunk(name: str, document: ChunkInput, tokens: Tokens, options: Mapping[str, Any] | None = None) -> list[Span]:
-    """Cut a document; every non-blank character is in a span, and each span with its header fits ``limit`` tokens.
+    """Cut a document: every word is in a span, no span is without one, each with its header fits ``limit`` tokens.
+
+    Other characters are in a span too, except those in a run that has no word and is too long for one.
 
     ``options``: the chunker's own parameters; ``limit``, the encoder's max_tokens (default 254); for "semantic" also
     ``embed``, a callable from texts to an array of one row each.

@@ -56,10 +56,13 @@ def test_a_promoted_winner_serves_searches_that_name_no_strategy(
 ) -> None:
     source = next(one.id for one in filled.knowledge.sources() if one.title == "Harbour")
     page = goto(f"/evaluate?experiment={measured}&source={source}")
+    badge = page.get_by_role("table", name="Leaderboard").locator("tr", has=page.locator(".badge"))
+    expect(badge).to_have_count(0)
     page.get_by_role("button", name="Promote Keyword").click()
     expect(page.get_by_role("dialog")).to_contain_text("nDCG@10")
     page.get_by_role("dialog").get_by_role("button", name="Promote").click()
     expect(page.get_by_text("Keyword serves now")).to_be_visible()
+    expect(badge).to_contain_text("Keyword")
     assert filled.search("gauge", scope=Scope(sources=(source,))).strategy == "keyword"
     filled.promotions.undo(Scope(sources=(source,)))
 

@@ -17,6 +17,9 @@ from workbench.app.evaluate_promote import promote
 from workbench.app.evaluate_results import Found, metric_name, run_title, settings_of
 from workbench.app.looks import look
 from workbench.app.pages.system import size
+from workbench.app.promoting import Serving, serving_in
+from workbench.app.scope_bar import current_scope
+from workbench.errors import ScopeError
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -26,10 +29,11 @@ def standings(workbench: Workbench, seen: Found) -> tuple[str, str] | None:
     """Show the leaderboard; returns the runs (A, B) that are compared question by question."""
     picks = picked(seen)
     low, high, digits = scale(seen.lines)
+    serving = _serving(workbench)
     result = component("standings")(
         key="standings",
         data={
-            "rows": [row_of(seen, place, line) for place, line in enumerate(seen.lines)],
+            "rows": [row_of(seen, place, line, serving) for place, line in enumerate(seen.lines)],
             "metric": metric_name(seen.metric),
             "scale": [low, high],
             "digits": digits,
@@ -55,7 +59,15 @@ def picked(seen: Found) -> list[str]:
     return named[:2] if named else there[1::-1]
 
 
-def row_of(seen: Found, place: int, line: Line) -> dict[str, Any]:
+def _serving(workbench: Workbench) -> Serving | None:
+    """Return what serves the scope chosen above; None where there is no such scope."""
+    try:
+        return serving_in(workbench, current_scope())
+    except ScopeError:  # the bar above says what is not there
+        return None
+
+
+def row_of(seen: Found, place: int, line: Line, serving: Serving | None) -> dict[str, Any]:
     """Return one run as the component draws it."""
     cell = next(cell for cell in seen.cells if cell.run_id == line.run_id)
     drawn = look(cell.cell.strategy)
@@ -69,6 +81,7 @@ def row_of(seen: Found, place: int, line: Line) -> dict[str, Any]:
         "hue": drawn.hue,
         "shape": drawn.shape,
         "status": line.status,
+        "serves": serving is not None and serving.is_run(cell.cell),
         "error": line.error,
         "value": line.metrics.get(seen.metric) if done else None,
         "low": round(line.interval[0], 4),

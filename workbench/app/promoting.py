@@ -16,6 +16,7 @@ from workbench.services.search import named
 from workbench.types import Comparison, Promotion, Scope
 
 if TYPE_CHECKING:
+    from evals.plan import Cell
     from workbench.workbench import Workbench
 
 
@@ -32,6 +33,7 @@ class Serving:
     index: str
     own: str
     reason: str = ""
+    default_index: str = ""
 
     @property
     def undoable(self) -> bool:
@@ -40,7 +42,13 @@ class Serving:
 
     def is_column(self, name: str, index: str, parameters: Mapping[str, Any] | None) -> bool:
         """Tell whether a column of a comparison is what serves."""
-        strategy, _ = named(name, None)
+        return self._is(named(name, None)[0], index, parameters)
+
+    def is_run(self, cell: Cell) -> bool:
+        """Tell whether a run of an experiment was made with what serves."""
+        return self._is(cell.strategy, cell.index or self.default_index, cell.parameters)
+
+    def _is(self, strategy: str, index: str, parameters: Mapping[str, Any] | None) -> bool:
         same = (strategy, index) == (self.strategy, self.index)
         return same and check_parameters(strategy, parameters) == dict(self.parameters)
 
@@ -58,7 +66,7 @@ def serving_in(workbench: Workbench, scope: Scope) -> Serving:
     strategy = found.strategy if found else promotions.built_in
     parameters = check_parameters(strategy, found.parameters if found else None)
     default = next((index.name for index in workbench.indexes.list() if index.is_default), "")
-    return Serving(found, strategy, parameters, (found and found.index) or default, own, reason)
+    return Serving(found, strategy, parameters, (found and found.index) or default, own, reason, default)
 
 
 def serving_columns(serving: Serving, comparison: Comparison, parameters: Mapping[str, Any]) -> list[str]:

@@ -40,7 +40,7 @@ function standing(row, view) {
   const number = (value, digits) => make("td", { class: "number" }, value === null ? "–" : value.toFixed(digits));
   return make("tr", { "data-id": row.id },
     make("td", { class: "number rank" }, row.rank ? String(row.rank) : ""),
-    make("td", { class: "run" }, shape(row), " ", make("b", {}, row.title), row.settings ? make("div", { class: "small" }, row.settings) : null),
+    make("td", { class: "run" }, shape(row), " ", make("b", {}, row.title), " ", row.serves ? make("span", { class: `badge hue-${row.hue}`, title: "Searches here that name no strategy use this one" }, "serves") : null, row.settings ? make("div", { class: "small" }, row.settings) : null),
     number(row.value, 3),
     make("td", { class: "interval" }, row.value === null ? null : whisker(row, view.data.scale)),
     make("td", { class: "against" }, verdict(row)),

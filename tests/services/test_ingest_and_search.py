@@ -89,6 +89,11 @@ def test_deleting_a_source_leaves_nothing_that_answers(wb: Workbench, folder: Ca
     assert all(len(wb.search("cats", strategy=name)) == 0 for name in ("vector", "keyword", "hybrid", "rerank"))
 
 
+def test_an_empty_index_is_called_empty_whatever_was_asked(wb: Workbench) -> None:
+    for query in ("how do otters sleep?", "?!"):
+        assert wb.search(query, strategy="hybrid").degraded == ("keyword: the index holds no passages",)
+
+
 def test_scoped_insists_on_a_scope(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest(folder(DOCS), source="Animals")
     with pytest.raises(ScopeError, match="needs a scope"):

@@ -40,7 +40,9 @@ def read_words(request: Request, connection: Any, query: str) -> Words:
 def _read_words(request: Request, connection: Any, query: str) -> Words:
     with request.trace.stage("keyword"):
         totals, terms = request.store.query_terms(connection, query)
-    if not terms:
+    if not totals.passages:
+        request.trace.note("keyword: the index holds no passages")
+    elif not terms:
         request.trace.note("keyword: the question has no words to look up")
     elif not any(term.id is not None for term in terms):
         request.trace.note("keyword: none of the question's words occur in the index")

@@ -37,8 +37,11 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     progress = page.get_by_role("table", name="Adding 2 files to Lights")
     expect(progress.get_by_role("row", name="lighthouse.pdf")).to_contain_text("added, ", timeout=60_000)
     expect(progress.get_by_role("row", name="broken.pdf")).to_contain_text("damaged")
+    page.get_by_role("link", name="Open its source").click()
+    expect(page.get_by_role("heading", name="Lights")).to_be_visible()
     page.get_by_role("button", name="Put away").click()
     expect(page.get_by_role("button", name="Put away")).to_have_count(0)
+    page.get_by_role("button", name="Library").click()
     keep("library-1440-light")
 
     page.get_by_role("link", name="Compare").click()

@@ -6,10 +6,13 @@ It is read from the database each time: a reload, another tab or another process
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
+from workbench.app import address
 from workbench.app.engine import ENGINE
 from workbench.app.labels import counted, escaped
 from workbench.app.table import Column, table
@@ -24,6 +27,7 @@ OWN_PAGE = {"crawl": "Crawl", "experiment": "Evaluate", "optimise": "Evaluate"} 
 ENDED = {
     "completed": "done", "completed_with_errors": "done, with errors", "cancelled": "stopped", "failed": "failed",
 }  # fmt: skip
+READABLE = ("added", "changed", "unchanged")  # of a file that is in its source now
 STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
 
@@ -60,6 +64,8 @@ def _one(key: str, work: Work, detailed: bool) -> None:
     jobs = ENGINE.workbench.jobs
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(work.job.title, 120)}** · {escaped(sentence(work), 200)}", width="stretch")
+        if work.job.source_id and any(work.tally.files.get(state) for state in READABLE):
+            st.html(f'<a href="library?{source_address(work.job.source_id)}">Open its source</a>', width="content")
         if work.running:
             stopping = work.job.cancel_requested
             _button("Stop", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
@@ -73,6 +79,12 @@ def _one(key: str, work: Work, detailed: bool) -> None:
         st.error(escaped(work.job.error))
     if detailed and work.tally.total:
         _files(key, work)
+
+
+def source_address(source_id: str) -> str:
+    """Return the address of a source's page after its "?", as HTML; the scope and the index stay."""
+    kept = {name: address.get_all(name) for name in address.EVERYWHERE}
+    return escape(urlencode({**kept, "open": source_id}, doseq=True))
 
 
 def _button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench.errors import InvalidInput
 from workbench.sample import articles_dir
 from workbench.services.answers import Answer, AnswerService, AnswerStream
 from workbench.services.archives import ArchiveService
@@ -177,6 +178,8 @@ class Workbench:
         """
         from workbench.progress import progress_bar
 
+        if not isinstance(paths, str | Path | Iterable):
+            raise InvalidInput(f"A path cannot be {paths!r}; give a text or a Path.")
         given = [paths] if isinstance(paths, str | Path) else list(paths)
         with progress_bar("Ingest", on_progress) as show:
             return self.knowledge.ingest(

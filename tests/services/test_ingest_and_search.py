@@ -69,6 +69,35 @@ def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: C
             assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"source": 5}, "The source is 5, of the type int; give its name or id as a text"),
+        ({"project": 5}, "The project is 5"),
+        ({"folder": b"x"}, "The folder is b'x'"),
+        ({"index": 5}, "The index is 5"),
+        ({"tags": 5}, "The tags are 5; give a list of texts"),
+        ({"tags": [5]}, "The tag is 5"),
+        ({"paths": 5}, "A path cannot be 5; give a text or a Path"),
+        ({"paths": [None]}, "A path cannot be None"),
+    ],
+)
+def test_an_ingest_of_the_wrong_type_is_refused_with_a_sentence(
+    wb: Workbench, folder: Callable[..., Path], asked: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        wb.ingest(**{"paths": folder(DOCS), **asked})
+    assert wb.knowledge.sources() == []
+
+
+def test_a_path_may_begin_with_a_persons_home(
+    wb: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder(DOCS).parent))
+    assert wb.ingest(f"~/{folder(DOCS).name}").added == 3
+    assert wb.jobs.enqueue_ingest([f"~/{folder(DOCS).name}"]).parameters["paths"] == [str(folder(DOCS))]
+
+
 def test_tags_are_trimmed_also_where_the_source_is_there_already(wb: Workbench, folder: Callable[..., Path]) -> None:
     root = folder({"a.md": "# A\n\nWords."})
     for _ in range(2):

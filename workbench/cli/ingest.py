@@ -27,9 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Ingest; 1 when nothing could be read."""
-    from workbench.ingestion.readers import absence
+    from workbench.ingestion.readers import absence, expanded
 
-    if (sentence := absence(arguments.paths)) is not None:
+    if (sentence := absence([expanded(path) for path in arguments.paths])) is not None:
         raise UnreadableDocument(sentence)
     with opened() as workbench, out.progress("Ingest") as show, stoppable(out) as should_stop:
         try:

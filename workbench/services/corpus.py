@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.errors import Conflict, ModelError, NotFound, WorkbenchError
+from workbench.services.naming import check_key
 from workbench.storage.citations import Citations
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents
@@ -86,6 +87,7 @@ class Corpus:
     def index(self, name: str | None = None) -> Index:
         """Return an index by name, or the default one, which is made on first use. Raises NotFound."""
         if name is not None:
+            check_key("index", name)
             return self.indexes.get(name)
         try:
             return self.indexes.get()

@@ -51,7 +51,9 @@ class JobService:
         Raises:
             InvalidInput: nothing was given, or none of the paths exists here.
         """
-        given = [str(Path(path).absolute()) for path in paths]
+        from workbench.ingestion.readers import expanded
+
+        given = [str(Path(expanded(path)).absolute()) for path in paths]
         if not given and not files:
             raise InvalidInput("There is nothing to ingest; name files, folders or uploads.")
         if given and not any(Path(path).exists() for path in given):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
-from workbench.services.naming import check_title, check_url, clean_tags
+from workbench.services.naming import check_key, check_title, check_url, clean_tags
 from workbench.types import SOURCE_TYPES, Document, IngestReport, Progress, Source, Value
 
 if TYPE_CHECKING:
@@ -57,13 +57,17 @@ class KnowledgeService:
         """Read files and folders into a source (its id or title; made when no source has that title).
 
         Raises:
-            InvalidInput: none of the paths exists.
+            InvalidInput: none of the paths exists, or an argument is of the wrong type.
             Cancelled: ``should_stop`` said so; what was stored stays.
         """
         from workbench.ingestion.incoming import files_under
-        from workbench.ingestion.readers import absence
+        from workbench.ingestion.readers import absence, expanded
 
-        given = list(paths)
+        named = {"source": source, "project": project, "folder": folder, "index": index}
+        for what, key in named.items():
+            if key is not None:
+                check_key(what, key)
+        given = [expanded(path) for path in paths]
         if (sentence := absence(given)) is not None:
             raise InvalidInput(sentence)
         only = Path(given[0])
@@ -188,6 +192,7 @@ class KnowledgeService:
 
     def source(self, key: str) -> Source:
         """Return a source by id, exact title or URL. Raises NotFound."""
+        check_key("source", key)
         return self._corpus.sources.find(key)
 
     def update_source(
@@ -240,6 +245,7 @@ class KnowledgeService:
 
     def document(self, document_id: str) -> Document:
         """Return a document with its whole text. Raises NotFound."""
+        check_key("document", document_id)
         return self._corpus.documents.get(document_id)
 
     def document_file(self, document_id: str) -> tuple[str, str, bytes] | None:

@@ -9,6 +9,12 @@ from workbench.errors import InvalidInput
 LONGEST_URL = 4_000  # characters; browsers and servers take less
 
 
+def check_key(what: str, key: object) -> None:
+    """Raise InvalidInput where ``key``, by which a person names something, is no text; ``what`` is "source"."""
+    if not isinstance(key, str):
+        raise InvalidInput(f"The {what} is {key!r}, of the type {type(key).__name__}; give its name or id as a text.")
+
+
 def check_title(title: str) -> str:
     """Return a title without control characters. Raises InvalidInput when it is empty or overlong."""
     clean = " ".join("".join(char if char.isprintable() else " " for char in title).split())
@@ -28,5 +34,9 @@ def check_url(url: str | None) -> str | None:
 
 def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
     """Return tags trimmed, each once, empty ones left out; one text is one tag."""
-    given = [tags] if isinstance(tags, str) else tags
+    if not isinstance(tags, Iterable):
+        raise InvalidInput(f"The tags are {tags!r}; give a list of texts.")
+    given = [tags] if isinstance(tags, str) else list(tags)
+    for tag in given:
+        check_key("tag", tag)
     return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in given if tag.strip()))

@@ -1,6 +1,6 @@
 """Reading files: a table of readers by suffix, and the functions that find and read."""
 
-from workbench.ingestion.readers.discovery import Discovery, Skipped, absence, discover, wanted
+from workbench.ingestion.readers.discovery import Discovery, Skipped, absence, discover, expanded, wanted
 from workbench.ingestion.readers.table import MAX_BYTES, READERS, Reader, read_bytes, read_file, supported_suffixes
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Skipped",
     "absence",
     "discover",
+    "expanded",
     "read_bytes",
     "read_file",
     "supported_suffixes",

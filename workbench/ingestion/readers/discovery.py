@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from workbench.errors import InvalidInput
 from workbench.ingestion.decoding import looks_binary
 from workbench.ingestion.readers.table import reader_for, supported_suffixes
 
@@ -58,6 +59,22 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
         else:
             files.setdefault(path.resolve(), path)
     return Discovery(tuple(files.values()), tuple(skipped))
+
+
+def expanded(path: Path | str) -> Path | str:
+    """Return a path with its "~" read as a person's home, where there is such a home and no file of that very name.
+
+    Raises:
+        InvalidInput: it is no path.
+    """
+    if not isinstance(path, Path | str):
+        raise InvalidInput(f"A path cannot be {path!r}; give a text or a Path.")
+    if not str(path).startswith("~") or _is(Path(path).exists):
+        return path
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # nobody here has that name
+        return path
 
 
 def absence(paths: Sequence[Path | str]) -> str | None:

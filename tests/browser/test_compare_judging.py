@@ -30,6 +30,7 @@ def settled(page, count):
 def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, filled, keep):
     page = goto("/?q=tide gauge")
     page.get_by_role("button", name="Judge").click()
+    expect(page.get_by_text("the keys 1, 2 and 3 judge from then on")).to_be_visible()
     page.get_by_label("Or a new one").fill("Harbour questions")
     page.get_by_role("button", name="Make it and judge").dblclick()
     expect(page.get_by_role("button", name="Judging Harbour questions")).to_be_visible()

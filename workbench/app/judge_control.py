@@ -45,6 +45,8 @@ def _choices(workbench: Workbench, sets: dict[str, DatasetInfo]) -> None:
         on_change=_choose,
         help="What you say of a passage goes into this test set, with the question. Evaluate scores strategies by it.",
     )
+    if value not in sets:
+        st.caption("Choose a test set or make one; the keys 1, 2 and 3 judge from then on.")
     with st.form("judge_new", border=False):
         st.text_input("Or a new one", key="judge_title", placeholder="Its title", autocomplete="off")
         st.form_submit_button("Make it and judge", on_click=_make, args=(workbench,))

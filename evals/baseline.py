@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evals.dataset import Dataset
 from evals.report import to_json
 from evals.runner import EvalRun
 from evals.significance import Difference, compare
@@ -56,27 +57,47 @@ def check(run: EvalRun, path: Path) -> Gate:
     Raises:
         InvalidInput: the file is no baseline, or was made on another corpus or other questions.
     """
-    baseline = read(path)
-    _same_ground(run, baseline, path)
-    shared = [name for name in baseline["questions"] if name in run.strategies]
-    if not shared:
-        raise InvalidInput(f"The baseline holds none of the strategies; it holds {choices(baseline['questions'], 20)}.")
-    pairs, metric = [], next(iter(baseline["questions"][shared[0]]))
+    baseline, measured = read(path), next(iter(run.strategies.values())).values
+    shared = _shared(baseline, path, run.dataset, run.corpus.corpus_hash, tuple(run.strategies), tuple(measured))
+    pairs, metric = [], _metric(baseline)
     for name in shared:
-        if metric not in run.strategies[name].values:
-            raise InvalidInput(f"The baseline compares {metric}; add it to --metrics.")
         before = baseline["questions"][name][metric]
         pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
     return Gate(tuple(compare(metric, pairs, alternative="less")), tuple(_notes(run, baseline, shared)))
 
 
-def _same_ground(run: EvalRun, baseline: Mapping[str, Any], path: Path) -> None:
+def check_before(path: Path, dataset: Dataset, strategies: Sequence[str], metrics: Sequence[str]) -> None:
+    """Refuse, before a run of these is begun, a baseline that it could not be compared with; raises what check does."""
+    corpus_hash = dataset.corpus.hash if dataset.corpus is not None else None
+    _shared(read(path), path, dataset, corpus_hash, strategies, metrics)
+
+
+def _shared(
+    baseline: Mapping[str, Any],
+    path: Path,
+    dataset: Dataset,
+    corpus_hash: str | None,
+    strategies: Sequence[str],
+    metrics: Sequence[str],
+) -> list[str]:
+    """Return the strategies of both. Raises InvalidInput where they do not stand on the same ground."""
     hashes = baseline["hashes"]
     again = f"save it anew with --save {path.name}"
-    if hashes.get("corpus") != run.corpus.corpus_hash:
+    if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
         raise InvalidInput(f"The baseline {path.name} was made on another corpus, so nothing can be compared; {again}.")
-    if hashes.get("dataset") != run.dataset.questions_hash:
+    if hashes.get("dataset") != dataset.questions_hash:
         raise InvalidInput(f"The baseline {path.name} was made with other questions or judgments; {again}.")
+    shared = [name for name in baseline["questions"] if name in strategies]
+    if not shared:
+        raise InvalidInput(f"The baseline holds none of the strategies; it holds {choices(baseline['questions'], 20)}.")
+    if _metric(baseline) not in metrics:
+        raise InvalidInput(f"The baseline compares {_metric(baseline)}; add it to --metrics.")
+    return shared
+
+
+def _metric(baseline: Mapping[str, Any]) -> str:
+    """Return what a baseline compares: the same for all its strategies."""
+    return next(iter(next(iter(baseline["questions"].values()))))
 
 
 def _notes(run: EvalRun, baseline: Mapping[str, Any], shared: list[str]) -> list[str]:

@@ -52,14 +52,18 @@ def evaluate(
     from evals.agreement import sentence
     from evals.corpus import index_corpus
     from evals.datasets import load_dataset
+    from evals.endpoint import Endpoint
     from evals.metrics import DEFAULT_METRICS, check_metrics
     from evals.significance import against_best
     from workbench.retrieval.strategies import strategy_named
 
     metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
     strategies = [strategy_named(name).name for name in _names(arguments.strategies)] or runner.default_strategies()
-    _check(wb, arguments)
+    if arguments.ragas == "llm":
+        Endpoint.from_settings(wb.settings)  # what it raises would else come after minutes of asking
     dataset = load_dataset(arguments.dataset).first(arguments.limit_queries)
+    if arguments.baseline:
+        baseline.check_before(Path(arguments.baseline), dataset, strategies, metrics)
     corpus = index_corpus(wb, dataset, arguments.index, on_progress=on_progress, should_stop=should_stop)
     if dataset.nowhere:
         missing = choices(dataset.nowhere, 5)
@@ -85,17 +89,6 @@ def evaluate(
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
     return payload, code
-
-
-def _check(wb: Workbench, arguments: argparse.Namespace) -> None:
-    """Refuse at once what would else be refused after minutes of asking. Raises what reading these raises."""
-    from evals import baseline
-    from evals.endpoint import Endpoint
-
-    if arguments.ragas == "llm":
-        Endpoint.from_settings(wb.settings)
-    if arguments.baseline:
-        baseline.read(Path(arguments.baseline))
 
 
 def _judged(

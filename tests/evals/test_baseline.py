@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evals.command import add_arguments, evaluate
 from tests.evals.conftest import WriteDataset
 from workbench import Workbench
 from workbench.errors import InvalidInput
+from workbench.types import Progress
 
 PROJECTS_OWN = Path(evals.__file__).parent / "baselines" / "sample.json"
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "lagoon")
@@ -21,12 +23,15 @@ TEXTS = {word: (word.title(), f"The {word} is described here and nowhere else.")
 ASKED = {f"q{n}": (f"Where is the {word}?", {word: 1}) for n, word in enumerate(WORDS)}
 
 
-def run(wb: Workbench, *words: str) -> tuple[dict[str, Any], int, str]:
+def run(
+    wb: Workbench, *words: str, on_progress: Callable[[Progress], None] | None = None
+) -> tuple[dict[str, Any], int, str]:
     """Run the command as the command line does; returns (JSON, exit code, what was said)."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     said: list[str] = []
-    payload, code = evaluate(wb, parser.parse_args([*words, "--ragas", "none"]), say=said.append)
+    arguments = parser.parse_args([*words, "--ragas", "none"])
+    payload, code = evaluate(wb, arguments, say=said.append, on_progress=on_progress)
     return payload, code, "\n".join(said)
 
 
@@ -78,9 +83,28 @@ def test_another_corpus_and_other_judgments_are_not_compared(
 ) -> None:
     corpus = str(beir(TEXTS | {"new": ("New", "Something new.")}, ASKED, name="corpus"))
     judgments = str(beir(TEXTS, ASKED | {"q0": ("Where is the amber?", {"birch": 1})}, name="judgments"))
+    before = wb.corpus.sources.list(source_type="dataset")
     for root, says in ((corpus, "another corpus"), (judgments, "other questions or judgments")):
         with pytest.raises(InvalidInput, match=says):
             run(wb, root, "--strategies", "keyword", "--baseline", saved[1])
+    assert wb.corpus.sources.list(source_type="dataset") == before  # refused before anything is indexed
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--strategies", "vector"], "holds none of the strategies; it holds 'keyword', 'hybrid'"),
+        (["--strategies", "keyword", "--metrics", "map@10"], r"compares ndcg@10; add it to --metrics"),
+        (["--strategies", "keyword", "--limit-queries", "3"], "other questions or judgments"),
+    ],
+)
+def test_a_baseline_that_does_not_fit_is_refused_before_anything_is_asked(
+    wb: Workbench, saved: tuple[str, str], words: list[str], says: str
+) -> None:
+    asked: list[Progress] = []
+    with pytest.raises(InvalidInput, match=says):
+        run(wb, saved[0], *words, "--baseline", saved[1], on_progress=asked.append)
+    assert asked == []
 
 
 HALF = '{"hashes": {"corpus": "x"}, "strategies": {"keyword": {"ndcg@10": 1}}, "questions": %s}'

@@ -6,7 +6,7 @@ Drivers' and libraries' errors are translated into this tree exactly once, where
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class WorkbenchError(Exception):
@@ -59,8 +59,11 @@ class Cancelled(WorkbenchError):
     """The caller stopped the work; what was finished before stays."""
 
 
-def choices(values: Iterable[str], limit: int = 12) -> str:
-    """Join valid values for a message, quoting each and cutting a long list: ``'a', 'b' (and 3 more)``."""
-    names = [f"'{value}'" for value in values]
+def choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | None = None) -> str:
+    """Join valid values for a message, quoting each and cutting a long list: ``'a', 'b' (and 3 more)``.
+
+    With ``ids`` the values are titles, each followed by its id, as either may be given: ``'A' (a), 'B' (b)``.
+    """
+    names = [f"'{value}'" + (f" ({ids[value]})" if ids else "") for value in values]
     shown = ", ".join(names[:limit]) or "none yet"
     return shown + (f" (and {len(names) - limit} more)" if len(names) > limit else "")

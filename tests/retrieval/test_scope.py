@@ -75,7 +75,7 @@ def test_an_unknown_tag_finds_nothing_and_suggests_the_nearest(places: Workbench
 @pytest.mark.parametrize(
     ("scope", "sentence"),
     [
-        (Scope(project="Three"), "Valid projects: "),
+        (Scope(project="Three"), r"Valid projects: 'One' \(proj_\w+\), 'Two' \(proj_\w+\)\."),
         (Scope(project="One", folder="UI"), "Folders of this project: 'API'"),
         (Scope(sources=("Nowhere",)), "Source not found: Nowhere"),
         (Scope(kind="project"), "needs a project"),

@@ -29,7 +29,8 @@ class Projects:
         """
         rows = self._database.rows(statement("project_list"), {"key": key})
         if not rows:
-            raise NotFound("project", key, f"Valid projects: {choices(project.id for project in self.list())}.")
+            ids = {project.title: project.id for project in self.list()}
+            raise NotFound("project", key, f"Valid projects: {choices(ids, ids=ids)}.")
         return Project(**next((row for row in rows if row["id"] == key), rows[0]))
 
     def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST = 5_000  # documents listed at once
 COLUMNS = (
     Column("title", "Document"),
-    Column("type", "Type"),
+    Column("type", "Type", whole=True),
     Column("passages", "Passages", "number"),
     Column("updated", "Changed", "shown"),
 )

@@ -12,12 +12,17 @@ from workbench.app.assets import component
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; a cell of kind "shown" is {"text", "order"}, "state" is {"state", "text"}, "tags" a list."""
+    """A column; a cell of kind "shown" is {"text", "order"}, "state" is {"state", "text"}, "tags" a list.
+
+    The filter finds parts of words; in a column of ``whole`` words, whose few values most rows share, and in numbers
+    and dates only whole ones.
+    """
 
     name: str
     label: str
     kind: Literal["text", "number", "shown", "tags", "state"] = "text"
     align: Literal["left", "right"] = "left"
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,7 @@ def table(
     data = {
         "columns": [
             {"name": column.name, "label": column.label, "kind": column.kind, "align": column.align}
+            | {"whole": column.whole or column.kind in ("number", "shown")}
             for column in columns
         ],
         "rows": [dict(row) for row in rows],

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 VIEWS = {"sources": "Sources", "projects": "Projects and folders"}
 COLUMNS = (
     Column("title", "Source"),
-    Column("place", "Place"),
+    Column("place", "Place", whole=True),
     Column("tags", "Tags", "tags"),
-    Column("type", "Type"),
+    Column("type", "Type", whole=True),
     Column("documents", "Documents", "number"),
     Column("passages", "Passages", "number"),
     Column("updated", "Changed", "shown"),
@@ -81,7 +81,7 @@ def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
     chosen = table(
         "sources",
         COLUMNS,
-        [row_of(source, projects) for source in sorted(sources, key=lambda one: one.updated_at, reverse=True)],
+        [row_of(source, projects) for source in sorted(sources, key=_changed, reverse=True)],
         label="Sources",
         noun="sources",
         empty="No sources yet: drop some files above.",
@@ -94,6 +94,10 @@ def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
     selected = [source for source in sources if source.id in chosen.selected]
     with actions:
         _actions(workbench, selected)
+
+
+def _changed(source: Source) -> str:
+    return source.updated_at.isoformat() if source.updated_at else ""
 
 
 def _actions(workbench: Workbench, selected: Sequence[Source]) -> None:

@@ -16,6 +16,12 @@ function orderOf(value, kind) {
   return typeof value === "string" ? value.toLowerCase() : value;
 }
 
+function wordsOf(value, kind) {
+  if (value === null || value === undefined) return "";
+  if (kind === "tags") return value.join(" ");
+  return String(kind === "shown" || kind === "state" ? value.text : value);
+}
+
 function compare(a, b) {
   if (a === b) return 0;
   if (a === null || a === undefined || a === "") return 1;

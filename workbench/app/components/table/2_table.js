@@ -1,10 +1,17 @@
 const ON_A_PAGE = 50;
 
+// Every word of the filter is a part of the row's texts, or one whole word of a column of whole words.
+function matches(columns, row, words) {
+  const texts = (whole) => columns.filter((column) => column.whole === whole).map((column) => wordsOf(row.cells[column.name], column.kind)).join(" ").toLowerCase();
+  const parts = `${texts(false)} ${Object.values(row.notes ?? {}).join(" ")}`.toLowerCase();
+  const whole = new Set(texts(true).split(/[\s,/]+/));
+  return words.every((word) => parts.includes(word) || whole.has(word));
+}
+
 function visible(view) {
   const { data, filter, sort, down } = view;
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = (row) => JSON.stringify([row.cells, row.notes ?? {}]).toLowerCase();
-  const kept = data.rows.filter((row) => words.every((word) => text(row).includes(word)));
+  const kept = words.length ? data.rows.filter((row) => matches(data.columns, row, words)) : data.rows;
   const column = data.columns.find((one) => one.name === sort);
   if (!column) return kept;
   const sorted = [...kept].sort((a, b) => compare(orderOf(a.cells[sort], column.kind), orderOf(b.cells[sort], column.kind)));

@@ -30,6 +30,10 @@ function spoken(text) {
   return make("span", { class: "hidden-label" }, text);
 }
 
+function counted(value, digits = 0) {
+  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
 function ms(value) {
-  return value >= 100 ? `${Math.round(value)} ms` : `${value.toFixed(1)} ms`;
+  return `${counted(value, value >= 100 ? 0 : 1)} ms`;
 }

@@ -37,14 +37,14 @@ function pick(row, view) {
 }
 
 function standing(row, view) {
-  const number = (value, digits) => make("td", { class: "number" }, value === null ? "–" : value.toFixed(digits));
+  const number = (value, digits) => make("td", { class: "number" }, value === null ? "–" : counted(value, digits));
   return make("tr", { "data-id": row.id },
     make("td", { class: "number rank" }, row.rank ? String(row.rank) : ""),
     make("td", { class: "run" }, shape(row), " ", make("b", {}, row.title), " ", row.serves ? make("span", { class: `badge hue-${row.hue}`, title: "Searches here that name no strategy use this one" }, "serves") : null, row.settings ? make("div", { class: "small" }, row.settings) : null),
     number(row.value, 3),
     make("td", { class: "interval" }, row.value === null ? null : whisker(row, view.data.scale)),
     make("td", { class: "against" }, verdict(row)),
-    make("td", { class: "number" }, row.p50 === null ? "–" : row.p50.toFixed(1), row.front ? make("span", { class: "front", title: "No other run is both better and faster" }, " ★") : null),
+    make("td", { class: "number" }, row.p50 === null ? "–" : counted(row.p50, 1), row.front ? make("span", { class: "front", title: "No other run is both better and faster" }, " ★") : null),
     number(row.p95, 1),
     make("td", { class: "number" }, row.size),
     make("td", { class: "pickcell" }, pick(row, view)),

@@ -53,10 +53,11 @@ def without_running(pages: Sequence[Any]) -> list[str]:
 
 def _margin_lines(page: Any, blocks: Sequence[str]) -> Iterator[Line]:
     """Yield the short lines in the page's margins, from its ends inwards up to the first that is none."""
+    seen_blocks = page.blocks or ()  # none of a page that failed
     for edge, step in (("top", 1), ("bottom", -1)):
-        for depth in range(min(DEPTH, len(blocks), len(page.blocks))):
+        for depth in range(min(DEPTH, len(blocks), len(seen_blocks))):
             index = depth if step == 1 else len(blocks) - 1 - depth
-            seen = page.blocks[depth if step == 1 else -1 - depth]
+            seen = seen_blocks[depth if step == 1 else -1 - depth]
             text = blocks[index]
             if not _is_line(text, seen) or not _in_margin(edge, seen.bbox, page.height):
                 break

@@ -67,7 +67,7 @@ def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):
     judging.keep(compared, [(1, "doc_elsewhere:0-5", 2)])
     assert DatasetStore(wb).info("Mine").version == 1
     with pytest.raises(InvalidInput, match="relevant"):
-        judging.keep(compared, [(2, place_key(compared.strategies["vector"][0]), 9)])
+        judging.keep(compared, [(2, place_key(compared.strategies["vector"][0]), 999)])
 
 
 def test_marks_already_kept_are_not_read_again():

@@ -65,11 +65,14 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
 
     other = page.context.new_page()
     other.goto(f"{address}/library")
-    other.get_by_role("button", name="Stop").click()
+    stop = other.get_by_test_id("stMainBlockContainer").get_by_role(
+        "button", name="Stop"
+    )  # Streamlit's header may have one, too
+    stop.click()
     expect(page.get_by_text("stopped: 3 not added")).to_be_visible()
     expect(rows.get_by_role("row", name="000.md")).to_contain_text("not added: stopped before")
     page.get_by_role("button", name="Go on").click()
-    expect(other.get_by_role("button", name="Stop")).to_be_visible()
+    expect(stop).to_be_visible()
     other.close()
 
     process.send_signal(signal.SIGKILL)
@@ -81,6 +84,7 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     page.get_by_role("button", name="Put away").click()
     expect(page.get_by_role("button", name="Put away")).to_have_count(0)
     expect(rows).to_have_count(0)
+    expect(page.get_by_role("row", name="Uploads")).to_be_visible()
     page.reload()
     expect(page.get_by_role("row", name="Uploads")).to_be_visible()
     expect(rows).to_have_count(0)

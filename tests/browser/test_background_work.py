@@ -65,9 +65,8 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
 
     other = page.context.new_page()
     other.goto(f"{address}/library")
-    stop = other.get_by_test_id("stMainBlockContainer").get_by_role(
-        "button", name="Stop"
-    )  # Streamlit's header may have one, too
+    content = other.get_by_test_id("stMainBlockContainer")  # Streamlit's header may have a Stop, too
+    stop = content.get_by_role("button", name="Stop")
     stop.click()
     expect(page.get_by_text("stopped: 3 not added")).to_be_visible()
     expect(rows.get_by_role("row", name="000.md")).to_contain_text("not added: stopped before")

@@ -147,13 +147,9 @@ def measured(filled: Workbench, harbour: str) -> str:
     return experiments.run(made.id).id
 
 
-# What Streamlit's page throws when a fragment's late message finds its place gone; the page goes on (its issue 15084).
-LATE = "Cannot set a node at a delta path"
-
-
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    """A fresh visitor at 1440 pixels; a script error of ours fails the test, and the last view is kept."""
+    """A fresh visitor at 1440 pixels; a script error fails the test, and the last view is kept."""
     expect.set_options(timeout=PATIENT)
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
     visitor = context.new_page()
@@ -162,7 +158,7 @@ def page(chromium: Browser) -> Iterator[Page]:
     visitor.on("pageerror", lambda error: errors.append(str(error)))
     yield visitor
     context.close()
-    assert [error for error in errors if LATE not in error] == []
+    assert errors == []
 
 
 @pytest.fixture

@@ -43,6 +43,10 @@ class StorageError(WorkbenchError):
     """The database cannot be reached or refused a statement."""
 
 
+class StatementRefused(StorageError):
+    """The database is there and refused a statement: its tables are not as the statement expects them."""
+
+
 class ModelError(WorkbenchError):
     """A model's files are missing or damaged, or a model endpoint failed."""
 

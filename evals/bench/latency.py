@@ -55,7 +55,7 @@ class Bench:
         scope = self._small if scoped else ResolvedScope()
 
         def run(question: Question) -> SearchResult:
-            request = service.request(name, scope, LIMIT, self._index.name, parameters)
+            request = service.request(name, scope, LIMIT, self._index.name, parameters, remembered=True)
             request.share_encoded(self._encoded)
             return service.run(question[0], name, request)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore
 from llama_index.core.vector_stores.types import (
     FilterCondition,
     FilterOperator,
@@ -14,36 +13,34 @@ from llama_index.core.vector_stores.types import (
 )
 
 from workbench.retrieval.nodes import node_of
-from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.request import Hit
+from workbench.retrieval.source import Source
 from workbench.storage.rows import scope_statement
 from workbench.types import Leg
 
 
-class FrameworkHybridRetriever(BaseRetriever):
+class FrameworkHybridRetriever(Source):
     """PGVectorStore's HYBRID mode: the vector hits, then the ts_rank hits, nothing fused."""
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return what the framework's own store finds."""
         request = self._request
         if request.scope.is_empty:
             return []
-        vector = request.encoded(query_bundle.query_str).vector
-        query = VectorStoreQuery(
+        vector = request.encoded(query).vector
+        asked = VectorStoreQuery(
             query_embedding=vector.tolist(),
-            query_str=query_bundle.query_str.replace("\x00", ""),
+            query_str=query.replace("\x00", ""),
             similarity_top_k=request.limit,
             mode=VectorStoreQueryMode.HYBRID,
             filters=self._filters(),
         )
         with request.trace.stage("framework"):
-            found = request.store.query(query)
+            found = request.store.query(asked)
         order = list(found.ids or [])[: request.limit]
         with request.store.reading() as connection:
             keys = request.store.internal_ids(connection, order)
-            stored = request.store.passages(connection, list(keys.values()))
+            stored = request.store.passages(connection, list(keys.values()), only_same=request.remembered)
             cosines = request.store.cosines(connection, vector, list(stored))
         nodes = []
         for rank, node_id in enumerate(order, start=1):

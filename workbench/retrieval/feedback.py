@@ -14,8 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore
 
 from workbench.models.encoder import FloatArray, unit_rows
 from workbench.retrieval.bm25 import idf
@@ -23,20 +22,17 @@ from workbench.retrieval.hybrid import POOL, hybrid_hits
 from workbench.retrieval.keyword import Words, read_words
 from workbench.retrieval.moved_query import moved_hits
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.request import Request
+from workbench.retrieval.source import Source
 from workbench.storage.rows import TermWeights
 from workbench.storage.surroundings import terms_of_passages
 
 
-class FeedbackRetriever(BaseRetriever):
+class FeedbackRetriever(Source):
     """Ask, move the question towards the first passages, and ask again."""
 
-    def __init__(self, request: Request, keep: int) -> None:
-        self._request, self._keep = request, keep
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        request, query = self._request, query_bundle.query_str
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the candidates of the second search."""
+        request = self._request
         pool = max(POOL, request.limit)
         with request.store.reading() as connection:
             first = [hit.id for hit in hybrid_hits(request, connection, query, pool)]

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.fusion import convex, min_max, reciprocal_rank
 from workbench.retrieval.keyword import keyword_candidates, read_words
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.source import Source
 from workbench.retrieval.vector import vector_candidates
 from workbench.types import Leg
 
@@ -24,15 +24,12 @@ from workbench.types import Leg
 POOL = 50
 
 
-class HybridRetriever(BaseRetriever):
+class HybridRetriever(Source):
     """Fuse the vector and the keyword leg; ``keep`` is how many candidates go on to the next stage."""
 
-    def __init__(self, request: Request, keep: int) -> None:
-        self._request, self._keep = request, keep
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        request, query = self._request, query_bundle.query_str
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the fused candidates of both legs."""
+        request = self._request
         with request.store.reading() as connection:
             hits = hybrid_hits(request, connection, query, max(POOL, request.limit), self._keep)
             return to_nodes(request, connection, hits)

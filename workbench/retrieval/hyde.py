@@ -6,8 +6,7 @@ vector and the question's are averaged; the words stay the question's, so what i
 
 from __future__ import annotations
 
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
 from workbench.retrieval.feedback import towards
@@ -15,18 +14,15 @@ from workbench.retrieval.hybrid import POOL, hybrid_hits
 from workbench.retrieval.moved_query import moved_hits
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.prompts import HYDE, RETRIEVAL_SYSTEM
-from workbench.retrieval.request import Request
+from workbench.retrieval.source import Source
 
 
-class HydeRetriever(BaseRetriever):
+class HydeRetriever(Source):
     """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, where the LLM fails."""
 
-    def __init__(self, request: Request, keep: int) -> None:
-        self._request, self._keep = request, keep
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        request, query = self._request, query_bundle.query_str
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the candidates for the query and the imagined answer."""
+        request = self._request
         imagined = self._imagined(query)
         pool = max(POOL, request.limit)
         with request.store.reading() as connection:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
 from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import ceiling, weigh
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.source import Source
 from workbench.retrieval.spelling import Guess
 from workbench.storage.rows import IndexTotals, QueryTerm, Scored, TermWeights
 from workbench.types import Leg
@@ -82,15 +82,12 @@ def _vector(request: Request, query: str) -> FloatArray | None:
         return None
 
 
-class KeywordRetriever(BaseRetriever):
+class KeywordRetriever(Source):
     """Rank by BM25 alone; the score is the share of what the question's words could give at most."""
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        request, query = self._request, query_bundle.query_str
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the passages with the highest BM25 scores."""
+        request = self._request
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
             found = similar_candidates(request, connection, query, words)

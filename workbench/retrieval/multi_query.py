@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.retrievers import BaseRetriever
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
 from workbench.retrieval.hybrid import POOL, hybrid_hits
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.prompts import MULTI_QUERY, RETRIEVAL_SYSTEM
-from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.request import Hit
+from workbench.retrieval.source import Source
 from workbench.types import Leg
 
 LONGEST = 300  # characters of a rephrasing that are used
 
 
-class MultiQueryRetriever(BaseRetriever):
+class MultiQueryRetriever(Source):
     """Search the question and its rephrasings; the question alone, and a note, where the LLM fails."""
 
-    def __init__(self, request: Request, keep: int) -> None:
-        self._request, self._keep = request, keep
-        super().__init__()
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        request, query = self._request, query_bundle.query_str
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the candidates of all phrasings, by their mean score."""
+        request = self._request
         others = self._rephrased(query)
         with request.store.reading() as connection:
             pool = max(POOL, request.limit)

@@ -20,7 +20,7 @@ _SHOWN = ("heading_path", "page", "kind", "language", "ordinal", "window", "pare
 def to_nodes(request: Request, connection: Any, hits: Sequence[Hit]) -> list[NodeWithScore]:
     """Fetch the hits' passages and return them as nodes, in the hits' order."""
     with request.trace.stage("fetch"):
-        stored = request.store.passages(connection, [hit.id for hit in hits])
+        stored = request.store.passages(connection, [hit.id for hit in hits], only_same=request.remembered)
     return [node_of(stored[hit.id], hit) for hit in hits if hit.id in stored]
 
 
@@ -56,24 +56,27 @@ def to_passages(nodes: Sequence[NodeWithScore]) -> tuple[Passage, ...]:
 
 
 def _passage(rank: int, node: NodeWithScore) -> Passage:
-    stored: StoredPassage = node.node.metadata[PASSAGE]
-    legs: dict[str, Leg] = node.node.metadata[LEGS]
-    shown = {key: stored.metadata[key] for key in _SHOWN if stored.metadata.get(key) not in (None, [], ())}
+    text_node = node.node
+    metadata = text_node.metadata
+    stored: StoredPassage = metadata[PASSAGE]
+    legs: dict[str, Leg] = metadata[LEGS]
+    known = stored.metadata
+    shown = {key: known[key] for key in _SHOWN if key in known and known[key] is not None and known[key] != []}
     return Passage(
         rank=rank,
         score=min(1.0, max(0.0, float(node.score or 0.0))),
-        passage_id=node.node.node_id,
+        passage_id=text_node.node_id,
         document_id=stored.document_id,
         document_title=stored.title,
         source_id=stored.source_id,
         path=stored.path,
         url=stored.url,
-        text=node.node.get_content(),
-        start=int(node.node.metadata.get("start", stored.metadata["start"])),
-        end=int(node.node.metadata.get("end", stored.metadata["end"])),
+        text=text_node.get_content(),
+        start=int(metadata.get("start", known["start"])),
+        end=int(metadata.get("end", known["end"])),
         match_type=match_type(legs),
         attribution=legs,
-        metadata=shown | {"document_type": stored.document_type} | node.node.metadata.get(EXTRA, {}),
+        metadata=shown | {"document_type": stored.document_type} | metadata.get(EXTRA, {}),
     )
 
 

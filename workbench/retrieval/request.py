@@ -21,7 +21,9 @@ class Request:
     """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked.
 
     ``min_similarity`` is the least cosine between query and passage, judged before the cut to the limit, so that as
-    many as asked are found where as many reach it; 0 asks for none.
+    many as asked are found where as many reach it; 0 asks for none. ``index_name`` is the index that was asked for,
+    None for the default one; with ``remembered`` it was not looked up for this request, so passages are only shown if
+    it is still the same.
     """
 
     store: PassageStore
@@ -29,6 +31,8 @@ class Request:
     scope: ResolvedScope
     limit: int
     parameters: Mapping[str, Any]
+    index_name: str | None = None
+    remembered: bool = False
     min_similarity: float = 0.0
     llm: Llm | None = None
     cross_encoder: CrossEncoder | None = None

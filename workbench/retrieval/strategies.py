@@ -18,9 +18,9 @@ from workbench.types import Parameter, Value, read_parameters
 
 if TYPE_CHECKING:
     from llama_index.core.query_engine import RetrieverQueryEngine
-    from llama_index.core.retrievers import BaseRetriever
 
     from workbench.retrieval.request import Request
+    from workbench.retrieval.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Strategy(Value):
     title: str
     summary: str
     parameters: tuple[Parameter, ...]
-    source: Callable[[Request], BaseRetriever]
+    source: Callable[[Request], Source]
     stages: tuple[Callable[[Request], Any], ...] = ()
     needs_scope: bool = False
     needs_llm: bool = False
@@ -75,10 +75,10 @@ def _made(module: str, name: str) -> Callable[[Request], Any]:
     return lambda request: getattr(import_module(f"workbench.retrieval.{module}"), name)(request)
 
 
-def _source(module: str, name: str) -> Callable[[Request], BaseRetriever]:
+def _source(module: str, name: str) -> Callable[[Request], Source]:
     """Return what makes a source that hands its best candidates to the stages after it."""
 
-    def make(request: Request) -> BaseRetriever:
+    def make(request: Request) -> Source:
         keep = max(request.limit, int(request.parameters.get("candidates", 0)))
         return getattr(import_module(f"workbench.retrieval.{module}"), name)(request, keep)
 
@@ -252,10 +252,11 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
         raise ConfigurationError(f"The strategy {name!r} cannot be used yet. {strategy.needs}")
     last: Any = FinalOrder  # Stage's own __init__ is hidden from type checkers by the one pydantic makes up
     stages = [make(request) for make in strategy.stages]
+    orders = strategy.parameters or request.scope.preferred_source_ids  # else the source's order and number are final
     if request.trace.passed is not None:
         stages = watched(request, stages)
     return RetrieverQueryEngine(
         retriever=strategy.source(request),
         response_synthesizer=synthesizer or _silence(),
-        node_postprocessors=[*stages, last(request)],
+        node_postprocessors=[*stages, last(request)] if orders else stages,
     )

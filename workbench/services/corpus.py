@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,8 @@ class Corpus:
         self._load_llm, self._load_cross_encoder = load_llm, load_cross_encoder
         self._load_encoder, self._default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
-        self._stores: dict[tuple[str, datetime | None], PassageStore] = {}
+        self._stores: dict[str, PassageStore] = {}
+        self._last_seen: dict[str | None, Index] = {}
         self._lock = threading.RLock()
 
     def encoder(self, name: str | None = None) -> Encoder:
@@ -88,22 +88,29 @@ class Corpus:
         """Return an index by name, or the default one, which is made on first use. Raises NotFound."""
         if name is not None:
             check_key("index", name)
-            return self.indexes.get(name)
         try:
-            return self.indexes.get()
+            found = self.indexes.get(name)
         except NotFound:
+            if name is not None:
+                raise
             self._make_default()
-            return self.indexes.get()
+            found = self.indexes.get()
+        self._last_seen[name] = found
+        return found
+
+    def last_seen_index(self, name: str | None = None) -> Index:
+        """Return an index as ``index`` did the last time: what is done with it has to look whether it is still so."""
+        return self._last_seen.get(name) or self.index(name)
 
     def store(self, index: Index) -> PassageStore:
-        """Return the store of an index; one an index and process, because building it costs milliseconds."""
+        """Return the store of an index, kept while its row stays as it is: building it takes milliseconds."""
         from workbench.storage.vector_store import PassageStore
 
-        key = (index.name, index.created_at)  # a dropped index's name may come back with other tables
         with self._lock:
-            if key not in self._stores:
-                self._stores[key] = PassageStore(self.database, index, self.reader)
-            return self._stores[key]
+            kept = self._stores.get(index.name)
+            if kept is None or kept.index != index:
+                kept = self._stores[index.name] = PassageStore(self.database, index, self.reader)
+            return kept
 
     def stores_of_model(self, model: str, but: str) -> list[PassageStore]:
         """Return the stores of the other indexes of the same model, whose vectors can be used again."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from workbench.errors import ConfigurationError, InvalidInput, ModelError, choices
+from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRefused, choices
 from workbench.retrieval.agreement import agreement
 from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import (
@@ -80,7 +80,7 @@ class SearchService:
         if not 0 <= min_similarity <= 1:
             raise InvalidInput(f"min_similarity cannot be {min_similarity}; use a number from 0 to 1.")
         name, index, parameters = self.chosen(strategy, scope, index, parameters, built_in)
-        request = self.request(name, scope, limit, index, parameters)
+        request = self.request(name, scope, limit, index, parameters, remembered=True)
         request.min_similarity = min_similarity
         self._note_what_is_lacking(request)
         return self.run(query, name, request)
@@ -111,7 +111,7 @@ class SearchService:
         for name in names:
             strategy, own_index = named(name, None)
             given = (parameters or {}).get(name, (parameters or {}).get(strategy))
-            request = self.request(strategy, resolved, limit, own_index or index, given)
+            request = self.request(strategy, resolved, limit, own_index or index, given, remembered=True)
             request.share_encoded(shared.setdefault(request.store.index.embedding_model, {}))
             self._note_what_is_lacking(request)
             results[name] = self.run(query, strategy, request)
@@ -153,14 +153,23 @@ class SearchService:
         limit: int,
         index: str | None,
         parameters: Mapping[str, Any] | None,
+        *,
+        remembered: bool = False,
     ) -> Any:
-        """Return a new request for a strategy. Raises ConfigurationError where it needs a model that cannot load."""
+        """Return a new request for a strategy. Raises ConfigurationError where it needs a model that cannot load.
+
+        ``remembered`` spares the look-up of the index where an earlier request made it: for ``run``, which notices
+        if the index has changed and then asks twice, so an LLM is not used with it.
+        """
         from workbench.retrieval.request import Request
 
         needs = strategy_named(strategy)
+        remembered = remembered and not needs.needs_llm
         checked = check_parameters(strategy, parameters)
-        chosen = self._corpus.index(index)
+        chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
         return Request(
+            index_name=index,
+            remembered=remembered,
             store=self._corpus.store(chosen),
             encoder=self._encoder(chosen),
             scope=scope,
@@ -226,7 +235,29 @@ class SearchService:
         return ""
 
     def run(self, query: str, strategy: str, request: Any) -> SearchResult:
-        """Serve one request; the keyword leg alone, and a note, where the index's model fails."""
+        """Serve one request; the keyword leg alone, and a note, where the index's model fails.
+
+        A remembered index that was dropped, rebuilt or is no longer the default shows nothing, or its tables are
+        gone: then the index is looked up and asked again.
+        """
+        if request.remembered:
+            try:
+                result = self._run(query, strategy, request)
+                if result.results:
+                    return result
+            except (StatementRefused, ModelError):
+                pass
+            request = self._looked_up(strategy, request)
+        return self._run(query, strategy, request)
+
+    def _looked_up(self, strategy: str, request: Any) -> Any:
+        """Return the same request to the index as it is now."""
+        again = self.request(strategy, request.scope, request.limit, request.index_name, request.parameters)
+        again.min_similarity = request.min_similarity
+        self._note_what_is_lacking(again)
+        return again
+
+    def _run(self, query: str, strategy: str, request: Any) -> SearchResult:
         from llama_index.core.schema import QueryBundle
 
         from workbench.retrieval.corrections import correct

@@ -20,7 +20,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, StorageError
+from workbench.errors import Conflict, StatementRefused, StorageError
 
 Query = sql.SQL | sql.Composed
 
@@ -242,7 +242,7 @@ def translated(url: str) -> Iterator[None]:
                 "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
             ) from None
         reason = error.diag.message_primary or str(error).strip().splitlines()[0]
-        raise StorageError(f"The database refused a statement: {reason}.") from error
+        raise StatementRefused(f"The database refused a statement: {reason}.") from error
 
 
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:

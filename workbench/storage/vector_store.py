@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
-from llama_index.core.vector_stores.types import MetadataFilter
+from llama_index.core.vector_stores.types import MetadataFilter, VectorStoreQuery, VectorStoreQueryResult
 from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.postgres.base import DBEmbeddingRow
 from numpy.typing import NDArray
 from pydantic import PrivateAttr
 
 from workbench.errors import InvalidInput
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Database, clean, translated
 from workbench.storage.filters import bound_clause
 from workbench.storage.ranking import BRIEF, EXACT_UP_TO, Rows, around, best_rows, nearest_rows
 from workbench.storage.rows import (
@@ -39,6 +39,8 @@ from workbench.storage.rows import (
 from workbench.storage.sqlalchemy_engines import engines
 from workbench.storage.statements import statement
 from workbench.types import Index, ResolvedScope
+
+_SHOWN = {"passage": "passage_columns", "document": "document_columns"}
 
 
 class PassageStore(PGVectorStore):
@@ -80,15 +82,24 @@ class PassageStore(PGVectorStore):
     def _build_filter_clause(self, filter_: MetadataFilter) -> Any:
         return bound_clause(filter_)
 
-    def _db_rows_to_query_result(self, rows: list[DBEmbeddingRow]) -> Any:
+    def _db_rows_to_query_result(self, rows: list[DBEmbeddingRow]) -> VectorStoreQueryResult:
         """Keep our metadata as it is: the rows hold no serialised LlamaIndex node."""
         from llama_index.core.schema import TextNode
-        from llama_index.core.vector_stores.types import VectorStoreQueryResult
 
         nodes = [TextNode(id_=row.node_id, text=row.text, metadata=dict(row.metadata)) for row in rows]
         return VectorStoreQueryResult(
             nodes=nodes, similarities=[float(row.similarity) for row in rows], ids=[row.node_id for row in rows]
         )
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Answer as the framework does; what the database refuses is told as everywhere in the house."""
+        from sqlalchemy.exc import DBAPIError
+
+        with translated(self._reader.url):
+            try:
+                return super().query(query, **kwargs)
+            except DBAPIError as error:
+                raise (error.orig or error) from error
 
     def add(self, nodes: Sequence[BaseNode], **add_kwargs: Any) -> list[str]:
         """Store embedded nodes whose metadata name an existing ``document_id`` and its ``source_id``.
@@ -226,15 +237,31 @@ class PassageStore(PGVectorStore):
         rows = self._all(connection, "bm25_by_term", {**terms.parameters(), "passage": passage}) if terms.ids else []
         return [(row["term"], int(row["tf"]), float(row["score"])) for row in rows]
 
-    def passages(self, connection: Any, ids: Sequence[int]) -> dict[int, StoredPassage]:
-        """Return given passages with what their documents say of themselves."""
-        rows = self._all(connection, "passages_by_id", {"ids": list(ids)})
+    def passages(self, connection: Any, ids: Sequence[int], *, only_same: bool = False) -> dict[int, StoredPassage]:
+        """Return given passages with what their documents say of themselves.
+
+        With ``only_same`` none where the index's row is no longer the one that this store was made for.
+        """
+        rows = self._shown(connection, "passages_by_id", {"ids": list(ids)}, only_same)
         return {row["id"]: StoredPassage(**row) for row in rows}
+
+    def nearest_passages(
+        self, connection: Any, vector: NDArray[np.float32], limit: int, *, only_same: bool = False
+    ) -> list[tuple[StoredPassage, float]]:
+        """Return the passages of the whole index nearest to a vector with their cosines, best first.
+
+        What ``nearest`` and ``passages`` do in one statement; ``only_same`` as there.
+        """
+        parameters = {"vector": vector_value(vector), "limit": limit}
+        rows = self._shown(connection, "nearest_passages", parameters, only_same)
+        rows.sort(key=lambda row: (-row["score"], row["id"]))  # here rather than by a sort node that is planned anew
+        scores = [float(row.pop("score")) for row in rows]
+        return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
 
     def passages_of_document(self, document_id: str) -> list[StoredPassage]:
         """Return all passages of a document in reading order."""
         with self.reading() as connection:
-            rows = self._all(connection, "passages_of_document", {"document_id": document_id})
+            rows = self._all(connection, "passages_of_document", {"document_id": document_id}, **_SHOWN)
         return [StoredPassage(**row) for row in rows]
 
     def token_bits(self, connection: Any, ids: Sequence[int]) -> dict[int, bytes]:
@@ -266,6 +293,13 @@ class PassageStore(PGVectorStore):
 
     def _all(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> Rows:
         return connection.execute(statement(name, self._index.name, **parts), clean(parameters)).fetchall()
+
+    def _shown(self, connection: Any, name: str, parameters: Mapping[str, Any], only_same: bool) -> Rows:
+        if not only_same:
+            return self._all(connection, name, parameters, **_SHOWN, condition="any_index")
+        row = ("created_at", "is_default", "embedding_model")
+        same = {"index": self._index.name, **{name: getattr(self._index, name) for name in row}}
+        return self._all(connection, name, {**parameters, **same}, **_SHOWN, condition="same_index")
 
     def _candidates(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> list[Candidate]:
         return [(row["id"], float(row["score"])) for row in self._all(connection, name, parameters, **parts)]

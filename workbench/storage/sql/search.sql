@@ -132,10 +132,29 @@ SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WH
 -- ids_in_scope: which of given passages lie in a scope
 SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}
 
+-- passage_columns: what is shown of a passage
+p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id
+
+-- document_columns: what is shown of a passage's document
+d.title, d.path, d.url, d.document_type, d.document_date
+
+-- any_index: the condition of a search that has just read which index it asks
+TRUE
+
+-- same_index: the condition of a search that remembers it from an earlier one: it is still the same, and the default or not
+EXISTS (SELECT FROM indexes i WHERE i.name = %(index)s AND i.created_at = %(created_at)s AND i.is_default = %(is_default)s
+    AND i.embedding_model = %(embedding_model)s)
+
 -- passages_by_id: passages with their documents, for showing
-SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
-    d.title, d.path, d.url, d.document_type, d.document_date
-FROM {data} p JOIN documents d ON d.id = p.document_id WHERE p.id = ANY(%(ids)s)
+SELECT {passage}, {document} FROM {data} p JOIN documents d ON d.id = p.document_id
+WHERE p.id = ANY(%(ids)s) AND {condition}
+
+-- nearest_passages: nearest passages by HNSW with their documents, in any order (OFFSET 0: one way of joining to plan)
+SELECT n.*, o.* FROM (
+    SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
+    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS n,
+    LATERAL (SELECT {document} FROM documents d WHERE d.id = n.document_id OFFSET 0) AS o
+WHERE {condition}
 
 -- token_bits_by_id: the one-bit token vectors of given passages
 SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
@@ -148,9 +167,7 @@ SELECT DISTINCT ON (passage_hash) passage_hash, embedding::text AS embedding, to
 FROM {data} WHERE passage_hash = ANY(%(hashes)s)
 
 -- passages_of_document: every passage of a document, in reading order
-SELECT p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id,
-    d.title, d.path, d.url, d.document_type, d.document_date
-FROM {data} p JOIN documents d ON d.id = p.document_id
+SELECT {passage}, {document} FROM {data} p JOIN documents d ON d.id = p.document_id
 WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::integer
 
 -- ids_of_passages: the internal ids behind public passage ids

@@ -1,0 +1,104 @@
+"""Searches go on while another process makes, switches and drops indexes: the next one asks what there is by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from workbench import Workbench
+from workbench.errors import NotFound, StorageError
+from workbench.settings import Settings
+from workbench.types import Scope
+
+STRATEGIES = ["vector", "keyword", "hybrid", "rerank", "feedback", "mmr", "window", "auto-merge", "llamaindex-hybrid"]
+DOCS = {f"d{n}.md": f"# Topic {n}\n\n" + " ".join(f"Plum {p} is number {n}." for p in range(12)) for n in range(4)}
+
+
+@pytest.fixture
+def filled(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """The one who changes indexes: four documents in "main" and in "other"."""
+    wb.ingest(folder(DOCS), source="Topics")
+    wb.indexes.create("other", chunker="sentence", options={"size": 16})
+    wb.indexes.build("other")
+    return wb
+
+
+@pytest.fixture
+def searcher(filled: Workbench, make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
+    """Another process's workbench on the same database."""
+    workbench = Workbench.open(settings=make_settings())
+    yield workbench
+    workbench.close()
+
+
+def found(workbench: Workbench, strategy: str, index: str | None = None) -> set[str]:
+    """The passages a strategy shows for a question that each of them answers."""
+    return {hit.passage_id for hit in workbench.search("number of the plum", strategy=strategy, index=index, limit=20)}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_new_default_serves_the_next_search(filled: Workbench, searcher: Workbench, strategy: str) -> None:
+    before = found(searcher, strategy)
+    filled.indexes.set_default("other")
+    after = searcher.search("number of the plum", strategy=strategy, limit=20)
+    assert after.index == "other" and {hit.passage_id for hit in after} == found(filled, strategy, "other") != before
+    assert searcher.compare("number of the plum", [strategy]).strategies[strategy].index == "other"
+    filled.indexes.delete("main")
+    assert searcher.search("plum", strategy=strategy).index == "other"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_dropped_index_is_named_and_one_built_anew_is_searched(
+    filled: Workbench, searcher: Workbench, strategy: str
+) -> None:
+    assert found(searcher, strategy, "other")
+    filled.indexes.delete("other")
+    with pytest.raises(NotFound, match=r"Index not found: other\. Valid indexes: 'main'"):
+        searcher.search("plum", strategy=strategy, index="other")
+    filled.indexes.create("other", chunker="token", options={"size": 16})
+    assert not searcher.search("plum", strategy=strategy, index="other")  # made, and not built yet
+    filled.indexes.build("other")
+    assert found(searcher, strategy, "other") == found(filled, strategy, "other")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_index_that_comes_back_under_its_name_shows_what_it_holds_now(
+    filled: Workbench, searcher: Workbench, strategy: str
+) -> None:
+    before = found(searcher, strategy, "other")
+    filled.indexes.delete("other")
+    filled.indexes.create("other", chunker="token", options={"size": 24})
+    filled.indexes.build("other")
+    assert found(searcher, strategy, "other") == found(filled, strategy, "other") != before
+
+
+def test_whoever_switches_the_default_is_told_what_each_index_lacks(
+    filled: Workbench, folder: Callable[..., Path]
+) -> None:
+    assert not filled.search("plum").degraded and not filled.search("plum", index="other").degraded
+    filled.indexes.set_default("other")
+    filled.ingest(folder({"new.md": "A quince is new."}, "later"))  # goes into the default index, now "other"
+    assert not filled.search("quince").degraded
+    assert filled.search("plum", index="main").degraded == (
+        "main lacks 1 document; run 'workbench indexes build main'",
+    )
+
+
+def test_the_vector_strategy_shows_the_same_with_and_without_a_scope(filled: Workbench) -> None:
+    everything = filled.search("number 3", strategy="vector", limit=5, index="other")
+    scoped = filled.search("number 3", strategy="vector", limit=5, index="other", scope=Scope(sources=["Topics"]))
+    assert [(hit.passage_id, hit.score, hit.metadata) for hit in everything] == [
+        (hit.passage_id, hit.score, hit.metadata) for hit in scoped
+    ]
+    assert len(everything) == 5 and everything[0].document_title == "Topic 3"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_refused_statement_is_one_sentence_whatever_asks(filled: Workbench, database_url: str, strategy: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("DROP TABLE data_main")
+    with pytest.raises(StorageError, match=r"The database refused a statement: relation .* does not exist"):
+        filled.search("plum", strategy=strategy)

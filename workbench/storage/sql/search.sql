@@ -145,11 +145,11 @@ TRUE
 EXISTS (SELECT FROM indexes i WHERE i.name = %(index)s AND i.created_at = %(created_at)s AND i.is_default = %(is_default)s
     AND i.embedding_model = %(embedding_model)s)
 
--- passages_by_id: passages with their documents, for showing
-SELECT {passage}, {document} FROM {data} p JOIN documents d ON d.id = p.document_id
+-- passages_by_id: passages with their documents, for showing (OFFSET 0: only one way of joining to plan)
+SELECT {passage}, o.* FROM {data} p, LATERAL (SELECT {document} FROM documents d WHERE d.id = p.document_id OFFSET 0) AS o
 WHERE p.id = ANY(%(ids)s) AND {condition}
 
--- nearest_passages: nearest passages by HNSW with their documents, in any order (OFFSET 0: one way of joining to plan)
+-- nearest_passages: nearest passages by HNSW with their documents, in any order
 SELECT n.*, o.* FROM (
     SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS n,

@@ -54,7 +54,8 @@ class Workbench:
         self._worker: WorkerHandle | None = None
         self.corpus = corpus
         self.search_service = SearchService(corpus)
-        self.knowledge = KnowledgeService(corpus)
+        self.indexes = IndexService(corpus)
+        self.knowledge = KnowledgeService(corpus, self.indexes)
         self.documents = DocumentService(corpus, self.knowledge)
         self.pages = PageService(corpus, self.search_service)
         self.tool_calls = ToolCallService(corpus)
@@ -66,7 +67,6 @@ class Workbench:
         )
         place = str(settings.postgres_dir) if embedded else corpus.database.place
         self.workspaces = WorkspaceService(corpus, self.knowledge, self.pages, place)
-        self.indexes = IndexService(corpus)
         self.promotions = PromotionService(corpus, self.search_service)
         self.answers = AnswerService(corpus, self.search_service)
         self.explaining = ExplainService(corpus, self.search_service)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from psycopg import sql
 
 from workbench import Scope, Workbench
 from workbench.errors import ConfigurationError, Conflict, InvalidInput, NotFound, ScopeError
+from workbench.types import Progress
 
 PROJECT, FOLDER = Scope(project="Alpha"), Scope(project="Alpha", folder="API")
 
@@ -107,3 +109,34 @@ def test_what_cannot_serve_is_not_promoted(places: Workbench) -> None:
 def test_only_a_place_has_promotions(places: Workbench, scope: Scope) -> None:
     with pytest.raises(ScopeError, match="everywhere, for a project, a folder or one source"):
         places.promotions.promote("vector", scope=scope)
+
+
+def test_what_comes_in_is_found_by_the_index_that_serves(places: Workbench, folder: Callable[..., Path]) -> None:
+    places.indexes.create("second", chunker="sentence")
+    places.indexes.create("idle", chunker="token")
+    for name in ("second", "idle"):
+        places.indexes.build(name)
+    places.promotions.promote("keyword@second", scope=PROJECT)
+    told: list[Progress] = []
+    quince = folder({"c.md": "A quince asks for no token."}, "later")
+    places.ingest(quince, source="Later", project="Alpha", on_progress=told.append)
+    assert told[-1].message.startswith("index second: ") and told[-1].done == told[-1].total == 1
+    found = places.search("quince", scope=PROJECT)
+    assert (found.index, found[0].text, found.degraded) == ("second", "A quince asks for no token.", ())
+    assert (places.indexes.missing("main"), places.indexes.missing("idle")) == (0, 1)
+    places.documents.create(text="A medlar asks for a token, too.", title="Medlar", source="Later")
+    assert places.search("medlar", scope=PROJECT)[0].document_title == "Medlar"
+    places.promotions.undo(PROJECT)
+    places.ingest(folder({"d.md": "A sloe."}, "last"), source="Later", project="Alpha")
+    assert (places.indexes.missing("main"), places.indexes.missing("second")) == (0, 1)
+
+
+def test_an_ingest_does_not_fail_because_the_model_of_a_promoted_index_is_gone(
+    places: Workbench, folder: Callable[..., Path]
+) -> None:
+    places.indexes.create("second", chunker="sentence")
+    places.indexes.build("second")
+    places.promotions.promote("keyword@second")
+    places.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'ollama:gone' WHERE name = 'second'"))
+    assert places.ingest(folder({"c.md": "A quince."}, "later"), source="Later").added == 1
+    assert "second lacks 1 document; run 'workbench indexes build second'" in places.search("token").degraded

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import Conflict, InvalidInput, NotFound, choices
+from workbench.errors import Conflict, InvalidInput, ModelError, NotFound, choices
 from workbench.services.corpus import Corpus
+from workbench.services.index_builds import IndexService
 from workbench.services.naming import check_key, check_title, check_url, clean_tags
 from workbench.types import SOURCE_TYPES, Document, IngestReport, Progress, Source, Value
 
@@ -37,8 +39,8 @@ class Deleted(Value):
 class KnowledgeService:
     """The verbs over sources and documents."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+    def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
+        self._corpus, self._indexes = corpus, indexes
 
     # --- bringing documents in --------------------------------------------------------------------------------------
 
@@ -96,8 +98,9 @@ class KnowledgeService:
         after_write: Callable[[Any, str, Any], None] | None = None,
         on_items: OnItems | None = None,
     ) -> IngestReport:
-        """Bring uploads, pages or texts into an existing source.
+        """Bring uploads, pages or texts into an existing source, and into one index.
 
+        Where none is named it is the default one, and those that serve by promotion are brought up to date, too.
         ``after_write(connection, document id, document)`` runs in the transaction that writes a document;
         ``on_items(news, connection)`` is told what becomes of each item, in that transaction where there is one.
         """
@@ -123,7 +126,25 @@ class KnowledgeService:
             after_write=written,
             on_items=on_items,
         )
-        return pipeline.ingest(source_id, items, failures=failures, on_progress=on_progress, should_stop=should_stop)
+        report = pipeline.ingest(source_id, items, failures=failures, on_progress=on_progress, should_stop=should_stop)
+        if index is None:
+            self._bring_up_to_date(chosen.name, on_progress, should_stop)
+        return report
+
+    def _bring_up_to_date(
+        self, filled: str, on_progress: OnProgress | None, should_stop: Callable[[], bool] | None
+    ) -> None:
+        """Let what was brought in be found by the searches that a promotion sends to another index."""
+        for name in self._corpus.promotions.indexes():
+            if name == filled:
+                continue
+
+            def told(progress: Progress, name: str = name) -> None:
+                if on_progress is not None:
+                    on_progress(replace(progress, message=f"index {name}: {progress.message}"))
+
+            with suppress(ModelError):  # its model is gone: searches say so, and what the index lacks
+                self._indexes.build(name, on_progress=told, should_stop=should_stop)
 
     def source_for(
         self,

@@ -44,6 +44,10 @@ class Promotions:
         row = self._database.row(statement("promotion_serving"), {"keys": list(scope_keys)})
         return _promotion(row) if row else None
 
+    def indexes(self) -> Sequence[str]:
+        """Return the names of the finished indexes that serve some scope."""
+        return [row["name"] for row in self._database.rows(statement("promotion_indexes"))]
+
     def undo(self, scope_key: str) -> bool:
         """Take back a scope's newest promotion; False where it has none."""
         return self._database.row(statement("promotion_undo"), {"scope_key": scope_key}) is not None

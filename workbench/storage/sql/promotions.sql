@@ -20,6 +20,12 @@ SELECT p.* FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS k (scope_key, place)
     JOIN promotions p ON p.scope_key = k.scope_key AND p.undone_at IS NULL
 ORDER BY k.place, p.version DESC LIMIT 1
 
+-- promotion_indexes: the finished indexes that serve some scope
+SELECT i.name FROM indexes i WHERE i.status = 'ready' AND EXISTS (
+    SELECT FROM promotions p WHERE p.index_name = i.name AND p.undone_at IS NULL AND p.version = (
+        SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL))
+ORDER BY i.name
+
 -- promotion_undo: the scope's newest promotion no longer serves
 UPDATE promotions SET undone_at = now() WHERE id = (SELECT id FROM promotions
     WHERE scope_key = %(scope_key)s AND undone_at IS NULL ORDER BY version DESC LIMIT 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.errors import InvalidInput, ScopeError
+from workbench.errors import InvalidInput, NotFound, ScopeError
 from workbench.retrieval.strategies import STRATEGIES
 
 DOCS = {
@@ -51,6 +51,12 @@ def test_a_broken_file_is_listed_and_the_rest_goes_on(wb: Workbench, folder: Cal
     assert report.added == 3
     assert {failure.path for failure in report.failures} == {"broken.pdf", "empty.md"}
     assert all(failure.error.strip() for failure in report.failures)
+
+
+def test_an_ingest_into_no_index_makes_no_source(wb: Workbench, folder: Callable[..., Path]) -> None:
+    with pytest.raises(NotFound, match="Index not found: nowhere"):
+        wb.ingest(folder(DOCS), source="Animals", index="nowhere")
+    assert wb.knowledge.sources() == []
 
 
 def test_every_passage_is_a_span_of_its_document(wb: Workbench, folder: Callable[..., Path]) -> None:

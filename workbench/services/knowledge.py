@@ -59,7 +59,7 @@ class KnowledgeService:
         """Read files and folders into a source (its id or title; made when no source has that title).
 
         Raises:
-            InvalidInput: none of the paths exists, or an argument is of the wrong type.
+            InvalidInput: none of the paths exists, or an argument is of the wrong type. NotFound: no such index.
             Cancelled: ``should_stop`` said so; what was stored stays.
         """
         from workbench.ingestion.incoming import files_under
@@ -72,6 +72,7 @@ class KnowledgeService:
         given = [expanded(path) for path in paths]
         if (sentence := absence(given)) is not None:
             raise InvalidInput(sentence)
+        self._corpus.index(index)  # before a source is made for nothing
         only = Path(given[0])
         title = source or (only.resolve().name if len(given) == 1 and only.is_dir() else UPLOADS)
         target = self.source_for(title, project=project, folder=folder, tags=tags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from workbench import Workbench
 from workbench.errors import NotFound, StorageError
 from workbench.settings import Settings
+from workbench.storage.documents import NewDocument
 from workbench.types import Scope
 
 STRATEGIES = ["vector", "keyword", "hybrid", "rerank", "feedback", "mmr", "window", "auto-merge", "llamaindex-hybrid"]
@@ -85,6 +87,39 @@ def test_whoever_switches_the_default_is_told_what_each_index_lacks(
     assert filled.search("plum", index="main").degraded == (
         "main lacks 1 document; run 'workbench indexes build main'",
     )
+
+
+def test_a_search_says_at_once_what_another_process_brought_in(
+    filled: Workbench, searcher: Workbench, folder: Callable[..., Path]
+) -> None:
+    lacks = "other lacks 1 document; run 'workbench indexes build other'"
+    assert [searcher.search("plum", index="other").degraded for _ in range(2)] == [(), ()]
+    filled.ingest(folder({"new.md": "A plum is new."}, "later"))
+    assert [searcher.search("plum", index="other").degraded for _ in range(2)] == [(lacks,), (lacks,)]
+    filled.indexes.build("other")
+    assert searcher.search("plum", index="other").degraded == ()
+    filled.indexes.delete("other")
+    filled.indexes.create("other", chunker="token")
+    assert (
+        "other lacks 5 documents; run 'workbench indexes build other'"
+        in searcher.search("plum", index="other").degraded
+    )
+
+
+def test_what_was_written_before_an_index_was_found_complete_and_committed_after_it_is_noticed(
+    filled: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.services.lacking.STALE", 0.5)
+    source = filled.knowledge.sources()[0].id
+    with filled.corpus.database.transaction() as connection:
+        late = NewDocument(source_id=source, key="late", title="Late", text="A plum comes late.", content_hash="late")
+        filled.corpus.documents.write(connection, late)
+        filled.ingest(folder({"new.md": "A plum is new."}, "later"), source="Later", index="other")
+        assert filled.search("plum", index="other").degraded == ()
+    deadline = time.monotonic() + 20
+    while not filled.search("plum", index="other").degraded:
+        assert time.monotonic() < deadline
+    assert "other lacks 1 document;" in filled.search("plum", index="other").degraded[0]
 
 
 def test_the_vector_strategy_shows_the_same_with_and_without_a_scope(filled: Workbench) -> None:

@@ -17,6 +17,7 @@ from workbench.retrieval.strategies import (
     strategy_named,
 )
 from workbench.services.corpus import Corpus
+from workbench.services.lacking import Lacking
 from workbench.services.question import check_limit, check_query
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Comparison, Index, ResolvedScope, Scope, SearchResult
@@ -29,6 +30,7 @@ class SearchService:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
+        self._lacking = Lacking(corpus.documents)
 
     def search(
         self,
@@ -209,7 +211,7 @@ class SearchService:
         index = request.store.index
         if index.is_default or index.dataset is not None:
             return
-        lacking = len(self._corpus.documents.missing_from(index.name))
+        lacking = self._lacking.count(index)
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")

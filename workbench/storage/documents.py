@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -106,6 +106,11 @@ class Documents:
         """Return the ids of documents that an index does not hold in their present version."""
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
+
+    def last_change(self) -> datetime | None:
+        """Return when a document was last added or changed; None where there is none."""
+        row = self._database.row(statement("documents_last_change"))
+        return row["at"] if row else None
 
     def write(self, connection: Any, document: NewDocument) -> tuple[str, bool]:
         """Store a document in the caller's transaction; returns (id, whether it is new)."""

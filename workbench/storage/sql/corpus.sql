@@ -142,6 +142,9 @@ WHERE i.content_hash IS DISTINCT FROM d.content_hash
   AND CASE WHEN %(dataset)s::text IS NULL THEN s.source_type <> 'dataset' ELSE s.id = %(dataset)s END
 ORDER BY d.created_at, d.key
 
+-- documents_last_change: when a document was last added or changed
+SELECT max(updated_at) AS at FROM documents
+
 -- index_insert: a new index
 INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status)
 VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)

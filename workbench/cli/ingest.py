@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--project", metavar="ID", help="the project of a new source")
     parser.add_argument("--folder", metavar="NAME", help="the folder of that project")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="tag the source; may be repeated")
-    parser.add_argument("--index", metavar="NAME", help="fill this index, in place of the default and the promoted ones")
+    parser.add_argument(
+        "--index", metavar="NAME", help="fill this index, in place of the default and the promoted ones"
+    )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:

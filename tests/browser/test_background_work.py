@@ -71,7 +71,8 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     expect(page.get_by_text("stopped: 3 not added")).to_be_visible()
     expect(rows.get_by_role("row", name="000.md")).to_contain_text("not added: stopped before")
     page.get_by_role("button", name="Go on").click()
-    expect(stop).to_be_visible()
+    expect(rows.get_by_role("row", name="000.md")).to_contain_text("waiting")
+    expect(stop).to_be_enabled()  # not the one of before, which is being stopped
     other.close()
 
     process.send_signal(signal.SIGKILL)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR
 
 from workbench.retrieval.request import Request
 
@@ -26,6 +25,3 @@ class Source(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return self.find(query_bundle.query_str)
-
-    # LlamaIndex's tracing opens a span for `retrieve`; a second one for the same work would only cost time
-    setattr(_retrieve, DISPATCHER_SPAN_DECORATED_ATTR, True)

@@ -17,8 +17,7 @@ from workbench.retrieval import parameters as known
 from workbench.types import Parameter, Value, read_parameters
 
 if TYPE_CHECKING:
-    from llama_index.core.query_engine import RetrieverQueryEngine
-
+    from workbench.retrieval.engine import Engine
     from workbench.retrieval.request import Request
     from workbench.retrieval.source import Source
 
@@ -234,15 +233,14 @@ def _silence() -> Any:
     return NoText(llm=MockLLM())
 
 
-def build_engine(name: str, request: Request, synthesizer: Any = None) -> RetrieverQueryEngine:
+def build_engine(name: str, request: Request, synthesizer: Any = None) -> Engine:
     """Assemble a strategy for one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
 
     Raises:
         ScopeError: the strategy insists on a scope and the request names none.
         ConfigurationError: the strategy needs a model that is not configured.
     """
-    from llama_index.core.query_engine import RetrieverQueryEngine
-
+    from workbench.retrieval.engine import Engine
     from workbench.retrieval.ordering import FinalOrder
 
     strategy = strategy_named(name)
@@ -252,11 +250,10 @@ def build_engine(name: str, request: Request, synthesizer: Any = None) -> Retrie
         raise ConfigurationError(f"The strategy {name!r} cannot be used yet. {strategy.needs}")
     last: Any = FinalOrder  # Stage's own __init__ is hidden from type checkers by the one pydantic makes up
     stages = [make(request) for make in strategy.stages]
-    orders = strategy.parameters or request.scope.preferred_source_ids  # else the source's order and number are final
     if request.trace.passed is not None:
         stages = watched(request, stages)
-    return RetrieverQueryEngine(
+    return Engine(
         retriever=strategy.source(request),
         response_synthesizer=synthesizer or _silence(),
-        node_postprocessors=[*stages, last(request)] if orders else stages,
+        node_postprocessors=[*stages, last(request)],
     )

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
-from llama_index.core.instrumentation import root_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 from llama_index.core.schema import QueryBundle
+from llama_index_instrumentation import get_dispatcher
 from pydantic import Field
 
 from workbench import Workbench
@@ -42,18 +42,18 @@ def filled(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 def listener() -> Iterator[Listener]:
     """Someone who listens to LlamaIndex's events."""
     handler = Listener()
-    root_dispatcher.add_event_handler(handler)
+    get_dispatcher().add_event_handler(handler)
     yield handler
-    root_dispatcher.event_handlers.remove(handler)
+    get_dispatcher().event_handlers.remove(handler)
 
 
 @pytest.fixture
 def tracer() -> Iterator[SimpleSpanHandler]:
     """Someone who traces LlamaIndex's spans."""
     handler = SimpleSpanHandler()
-    root_dispatcher.add_span_handler(handler)
+    get_dispatcher().add_span_handler(handler)
     yield handler
-    root_dispatcher.span_handlers.remove(handler)
+    get_dispatcher().span_handlers.remove(handler)
 
 
 @pytest.mark.parametrize("strategy", USABLE)

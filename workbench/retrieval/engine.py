@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from llama_index.core.base.base_retriever import dispatcher
-from llama_index.core.instrumentation import root_dispatcher
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
 
 from workbench.retrieval.source import Source
 from workbench.retrieval.stage import Stage
@@ -38,6 +38,6 @@ class Engine(RetrieverQueryEngine):
     def _listened_to(self) -> bool:
         if self.callback_manager.handlers or self._retriever.callback_manager.handlers:
             return True
-        told = (root_dispatcher, dispatcher)
+        told = (get_dispatcher(), dispatcher)  # all of them, and what every retriever tells
         handlers = [handler for one in told for handler in (*one.event_handlers, *one.span_handlers)]
         return any(not isinstance(handler, _DEAF) for handler in handlers)

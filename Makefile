@@ -12,12 +12,13 @@ VENV ?= $(shell place="$(CURDIR)/.venv"; at="$(CURDIR)"; \
 			place="/var/lib/rag-workbench/venv-$$(printf %s "$(CURDIR)" | cksum | cut -d' ' -f1)"; break; }; \
 		at="$$(dirname "$$at")"; done; fi; echo "$$place")
 BIN := $(VENV)/bin
-RESOLVE := -q --universal --generate-hashes --no-emit-index-url --no-header --no-annotate $(ARGS)
+RESOLVE := -q --universal --generate-hashes --no-header --no-annotate $(ARGS)
+WHOLE := --extra app --extra crawl --extra eval --extra llm --group weights
 APP_READY := $(VENV)/.ready-app
 TEST_READY := $(VENV)/.ready-test
 
 .DEFAULT_GOAL := help
-.PHONY: help app mcp worker evals bench test check conformance format lock chromium docs clean
+.PHONY: help app mcp worker evals bench wheel mcpb test quick check conformance format lock chromium docs site rehearse release clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,16 +38,29 @@ evals: $(TEST_READY) ## Measure every strategy on the sample questions (ARGS= fo
 bench: $(TEST_READY) ## Measure speed (ARGS="--passages 100000")
 	@$(BIN)/workbench bench $(ARGS)
 
+wheel: $(TEST_READY) ## Build the wheel into dist/, with the model's weights in it
+	$(BIN)/python -c "from hatchling.build import build_wheel; print('dist/' + build_wheel('dist'))"
+
+mcpb: $(TEST_READY) ## Build the bundle for desktop clients into dist/
+	$(BIN)/python mcpb_build.py dist
+
 test: $(TEST_READY) chromium ## Run every test, the notebooks included
 	@$(BIN)/python tests/conformance/fetch.py
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 	@if ls notebooks/*.ipynb >/dev/null 2>&1; then $(BIN)/python -m pytest --nbval notebooks; fi
 
-check: $(TEST_READY) ## Check format, lint, types and imports
+quick: $(TEST_READY) ## Run the tests that need neither Postgres nor a browser, in under 30 s
+	$(BIN)/python -m pytest -q -m quick -n 2 --dist loadfile -p no:nbval $(PYTEST_ARGS)
+
+check: $(TEST_READY) ## Check format, lint, sizes, signatures, scripts, imports, dependencies and types, in under 90 s
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python tests/gate/sizes.py
+	$(BIN)/python tests/gate/signatures.py
+	$(BIN)/python tests/gate/scripts.py
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/deptry workbench mcp_app evals
+	$(BIN)/pyright --pythonpath $(BIN)/python --threads 2
 
 conformance: $(TEST_READY) ## Hold the MCP server against the protocol's official suite (gets Node 22 from npm)
 	@$(BIN)/python tests/conformance/fetch.py --required
@@ -56,12 +70,25 @@ format: $(TEST_READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(TEST_READY) ## Write the tables of README.md and .env.example from the code
+docs: $(TEST_READY) ## Write the tables of README.md, docs/evaluation.md and .env.example from the code
 	$(BIN)/python tests/written_tables.py
 
+site: $(TEST_READY) ## Build the documentation site in artifacts/site/html, and check its links
+	@$(BIN)/python -m docs.site.build
+
+release: $(TEST_READY) ## Fill dist/ from a tagged commit: wheel, bundle, SBOM, digests (says what does not agree)
+	@$(BIN)/python deploy/release.py
+
+rehearse: $(TEST_READY) ## Build the image and run every service of docker-compose.yml (root on Debian; gets podman, takes 10 min)
+	@command -v podman runc debootstrap >/dev/null || \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends podman runc debootstrap >/dev/null; }
+	$(BIN)/python deploy/rehearse.py
+
 lock: $(VENV)/.created ## Write the lock files from pyproject.toml (ARGS=--upgrade for newer versions)
-	$(BIN)/uv pip compile $(RESOLVE) pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile $(RESOLVE) --group dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile $(RESOLVE) $(WHOLE) pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile $(RESOLVE) $(WHOLE) --group dev pyproject.toml -o requirements-dev.lock
+	$(BIN)/uv pip compile $(RESOLVE) --extra app --extra crawl --extra llm --extra otel --group weights --overrides deploy/leave-out.txt \
+		--constraints requirements.lock pyproject.toml -o requirements-image.lock
 
 clean: ## Remove the environment (documents and models stay in WORKBENCH_HOME)
 	rm -rf $(VENV) artifacts dist

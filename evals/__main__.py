@@ -15,7 +15,7 @@ BASELINE = Path(__file__).parent / "baselines" / "sample.json"
 
 def main() -> int:
     """Evaluate; JSON on stdout, tables on stderr; 1 on a regression or a failure, 2 where asked wrongly."""
-    from workbench.progress import progress_bar
+    from workbench.progress_bar import progress_bar
     from workbench.workbench import Workbench
 
     parser = argparse.ArgumentParser(prog="python -m evals", description=__doc__)

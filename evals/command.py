@@ -1,37 +1,58 @@
-"""What ``workbench eval`` and ``python -m evals`` do: the same arguments, the same work."""
+"""The command ``workbench eval``, and ``python -m evals``: the same arguments, the same work."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from evals.measures.families import OFFERED
 from workbench.errors import InvalidInput, choices
 
 if TYPE_CHECKING:
-    from evals.runner import EvalRun
-    from workbench.types import Progress
+    from evals.experiments.strategy_run import EvalRun
+    from evals.experiments.tables import RunJson
+    from evals.judges.endpoint import Endpoint
+    from evals.measures.significance import Difference
+    from evals.measures.verdicts import JudgeAgreement
+    from workbench.types import OnProgress, ShouldStop
     from workbench.workbench import Workbench
 
 RAGAS = ("free", "llm", "none")
+PAGE_LEAD = "page-hit@5"  # the metric that compares strategies where the truth is pages
 REGRESSED = 1  # the exit code where a strategy is significantly worse than the baseline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("dataset", metavar="DATASET", help="a folder in BEIR's form, or 'sample'")
+    parser.add_argument("test_set", metavar="DATASET", help="a folder (BEIR's form, or questions.jsonl), or 'sample'")
     parser.add_argument("--strategies", metavar="A,B,C", help="default: all that need neither a scope nor an LLM")
-    parser.add_argument("--metrics", metavar="M,N", help="such as ndcg@10,recall@50; the first one is compared")
+    parser.add_argument("--metrics", metavar="M,N", help=f"of {', '.join(OFFERED)}; the first one is compared")
     parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only the first N questions")
-    parser.add_argument("--index", metavar="NAME", help="cut and embed the corpus like this index")
-    parser.add_argument("--baseline", metavar="FILE", help="exit 1 if a strategy is significantly worse than there")
+    parser.add_argument("--index", metavar="NAME", help="use the chunker and the model of this index")
+    parser.add_argument(
+        "--baseline", metavar="FILE", help="exit with 1 if a strategy is significantly worse than in this file"
+    )
     parser.add_argument(
         "--ragas",
         choices=RAGAS,
         default="free",
         help="free (default): context metrics without an LLM, on the first questions; llm: with the configured LLM",
     )
+    parser.add_argument(
+        "--answers",
+        action="store_true",
+        help="also answer each question that has a reference answer, and say how many answers hold it",
+    )
+    parser.add_argument(
+        "--document-cutoffs",
+        metavar="A,B",
+        help="also say how many of the first ten documents reach each share of the best score, and their recall",
+    )
+    for name, unit in (("seconds", float), ("calls", int), ("tokens", int)):
+        text = f"{name} that --ragas llm may take in all, divided evenly among the strategies (WORKBENCH_JUDGE_*)"
+        parser.add_argument(f"--judge-{name}", type=unit, metavar="N", help=text)
     parser.add_argument("--save", metavar="FILE", help="write the run as a baseline")
 
 
@@ -40,49 +61,49 @@ def evaluate(
     arguments: argparse.Namespace,
     *,
     say: Callable[[str], None],
-    on_progress: Callable[[Progress], None] | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> tuple[dict[str, Any], int]:
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> tuple[RunJson, int]:
     """Evaluate as asked; say the tables and return (the JSON, the exit code).
 
     Raises:
-        InvalidInput: wrong arguments, an unreadable dataset, a baseline of another corpus.
+        InvalidInput: wrong arguments, an unreadable test set, a baseline of another corpus.
     """
-    from evals import baseline, report, runner
-    from evals.agreement import sentence
-    from evals.corpus import index_corpus
-    from evals.datasets import load_dataset
-    from evals.endpoint import Endpoint
-    from evals.metrics import DEFAULT_METRICS, check_metrics
-    from evals.significance import against_best
+    from evals.experiments import baseline, strategy_run, tables
+    from evals.gateway import index_corpus
+    from evals.measures.families import DEFAULT_METRICS
+    from evals.measures.metrics import check_metrics
+    from evals.measures.significance import against_best
+    from evals.test_sets.folders import load_test_set
     from workbench.retrieval.strategies import strategy_named
 
+    _shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking
     metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
-    strategies = [strategy_named(name).name for name in _names(arguments.strategies)] or runner.default_strategies()
+    strategies = [
+        strategy_named(name).name for name in _names(arguments.strategies)
+    ] or strategy_run.default_strategies()
     if arguments.ragas == "llm":
-        Endpoint.from_settings(wb.settings)  # what it raises would else come after minutes of asking
-    dataset = load_dataset(arguments.dataset).first(arguments.limit_queries)
+        _endpoint(wb, arguments)  # its errors would else come after minutes of asking
+    test_set = load_test_set(arguments.test_set).first(arguments.limit_queries)
     if arguments.baseline:
-        baseline.check_before(Path(arguments.baseline), dataset, strategies, metrics)
-    corpus = index_corpus(wb, dataset, arguments.index, on_progress=on_progress, should_stop=should_stop)
-    if dataset.nowhere:
-        missing = choices(dataset.nowhere, 5)
+        baseline.check_before(Path(arguments.baseline), test_set, strategies, metrics)
+    corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
+    if test_set.nowhere:
+        missing = choices(test_set.nowhere, 5)
         say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
-    run = runner.run(wb, dataset, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
-    agreed: dict[str, Any] = {}
+    run = strategy_run.run(wb, test_set, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
+    agreed: JudgeAgreement | None = None
     if arguments.ragas != "none":
-        run, agreed = _judged(wb, run, arguments.ragas, on_progress)
-    pairs = against_best(metrics[0], {name: found.values[metrics[0]] for name, found in run.strategies.items()})
-    payload = report.to_json(run, [pair.to_dict() for pair in pairs]) | agreed
-    say(report.text(report.table(run)))
-    if arguments.ragas != "none":
-        say(report.text(report.ragas_table(run)))
-    if agreed:
-        say(sentence(agreed["judge"]))
-    if pairs:
-        say(report.text(report.pair_table(pairs, title="Against the best")))
+        run, agreed = _judged(wb, run, arguments, on_progress, should_stop)
+    lead = PAGE_LEAD if test_set.pages and not arguments.metrics else metrics[0]
+    pairs = against_best(lead, {name: strategy_run.values[lead] for name, strategy_run in run.strategies.items()})
+    payload = tables.to_json(run, [pair.to_dict() for pair in pairs])
+    if agreed is not None:
+        payload["judge"] = agreed
+    _show(run, pairs, lead, agreed, say)
+    _measure_further(wb, run, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         baseline.save(run, Path(arguments.save))
     code = 0
@@ -91,28 +112,94 @@ def evaluate(
     return payload, code
 
 
+def _measure_further(
+    wb: Workbench,
+    run: EvalRun,
+    arguments: argparse.Namespace,
+    payload: RunJson,
+    say: Callable[[str], None],
+    on_progress: OnProgress | None,
+    should_stop: ShouldStop | None,
+) -> None:
+    """Add to the JSON, and say, the measures beside rankings that were asked for: answers, and cutoffs by document."""
+    from evals.experiments import tables
+    from evals.experiments.document_cutoffs import document_cutoffs
+    from evals.experiments.reference_answers import reference_answers
+
+    if arguments.answers:
+        payload["answers"] = {
+            name: reference_answers(
+                wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop
+            )
+            for name in run.strategies
+        }
+        say(tables.text(tables.answer_table(payload["answers"])))
+    if cutoffs := _shares(arguments.document_cutoffs):
+        payload["document_cutoffs"] = {
+            name: document_cutoffs(
+                wb, run.test_set, run.corpus, name, cutoffs, on_progress=on_progress, should_stop=should_stop
+            )
+            for name in run.strategies
+        }
+        say(tables.text(tables.cutoff_table(payload["document_cutoffs"])))
+
+
+def _show(
+    run: EvalRun, pairs: Sequence[Difference], lead: str, agreed: JudgeAgreement | None, say: Callable[[str], None]
+) -> None:
+    """Say the tables of a run, and what weakens any conclusion from it."""
+    from evals.experiments import tables
+    from evals.experiments.story import weaknesses
+    from evals.judges.judge_agreement import sentence
+
+    say(tables.text(tables.table(run)))
+    if run.test_set.pages:
+        say(tables.text(tables.page_table(run)))
+    if any("ragas" in strategy.extra for strategy in run.strategies.values()):
+        say(tables.text(tables.ragas_table(run)))
+    if agreed is not None:
+        say(sentence(agreed))
+    if pairs:
+        say(tables.text(tables.pair_table(pairs, title="Against the best")))
+    for weakness in weaknesses(run.test_set, run.strategies, lead):
+        say(weakness)
+
+
 def _judged(
-    wb: Workbench, run: EvalRun, how: str, on_progress: Callable[[Progress], None] | None
-) -> tuple[EvalRun, dict[str, Any]]:
-    """Return the run with what ragas says of it, and what its judge is worth where it is an LLM."""
-    from evals.agreement import judge_agreement
-    from evals.endpoint import Endpoint
-    from evals.judging import judge_run, with_ragas
-    from evals.texts import Texts
+    wb: Workbench,
+    run: EvalRun,
+    arguments: argparse.Namespace,
+    on_progress: OnProgress | None,
+    should_stop: ShouldStop | None,
+) -> tuple[EvalRun, JudgeAgreement | None]:
+    """Return the run with ragas' figures, and how far the judge agrees with the test set where it is an LLM."""
+    from evals.judges.judge_agreement import judge_agreement
+    from evals.judges.run_judging import judge_run, with_ragas
+    from evals.judges.texts import Texts
 
-    endpoint = Endpoint.from_settings(wb.settings) if how == "llm" else None
-    judged = with_ragas(run, judge_run(wb, run, endpoint=endpoint, on_progress=on_progress))
+    endpoint = _endpoint(wb, arguments) if arguments.ragas == "llm" else None
+    parts = len(run.strategies) + 1  # the last one is for the judge's own agreement with the test set
+    figures = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts)
+    judged = with_ragas(run, figures)
     if endpoint is None:
-        return judged, {}
-    return judged, {"judge": judge_agreement(run.dataset, Texts(wb, run.dataset, run.corpus), endpoint)}
+        return judged, None
+    texts = Texts(wb, run.test_set, run.corpus)
+    return judged, judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
 
 
-def _gate(run: EvalRun, path: Path, payload: dict[str, Any], say: Callable[[str], None]) -> int:
-    from evals import baseline, report
+def _endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
+    from evals.judges.endpoint import Endpoint, Limits
+
+    own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
+    return Endpoint.of(wb, Limits.from_settings(wb.settings, own))
+
+
+def _gate(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
+    from evals.experiments import baseline, tables
 
     gate = baseline.check(run, path)
     payload["baseline"] = [difference.to_dict() for difference in gate.differences]
-    say(report.text(report.pair_table(gate.differences, title=f"Against the baseline {path.name}")))
+    say(tables.text(tables.pair_table(gate.differences, title=f"Against the baseline {path.name}")))
     for note in gate.notes:
         say(note)
     for regression in gate.regressions:
@@ -123,8 +210,15 @@ def _gate(run: EvalRun, path: Path, payload: dict[str, Any], say: Callable[[str]
     return REGRESSED if gate.regressions else 0
 
 
-def _names(given: str | None) -> list[str]:
-    names = [name.strip() for name in (given or "").split(",") if name.strip()]
-    if given is not None and not names:
+def _names(text: str | None) -> list[str]:
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is not None and not names:
         raise InvalidInput("A list of names is empty; write names between commas, or leave the option out.")
     return names
+
+
+def _shares(text: str | None) -> list[float]:
+    try:
+        return [float(name) for name in _names(text)]
+    except ValueError:
+        raise InvalidInput(f"The cutoffs cannot be {text!r}; use shares from 0 to 1, such as 0,0.5.") from None

@@ -1,12 +1,24 @@
-"""``python -m mcp_app``: the server without the rest of the command line, for whoever starts it from a client."""
+"""``python -m mcp_app``: the server without the rest of the command line, for clients that start it."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import TypedDict
 
+from workbench.ending import end_in_order
 from workbench.errors import WorkbenchError
+
+
+class ServeOptions(TypedDict):
+    """The arguments of ``serve``."""
+
+    transport: str
+    host: str
+    port: int
+    toolsets: list[str] | None
+    read_only: bool
+    client: str | None
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -16,6 +28,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     from mcp_app.serving import serve
 
+    if argv is None:
+        end_in_order()
     try:
         serve(**options(arguments))
     except WorkbenchError as error:
@@ -30,11 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on with http (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="port to listen on with http (8765; 0 for a free one)")
     parser.add_argument("--toolsets", default="", metavar="A,B", help="offer only these toolsets (all)")
-    parser.add_argument("--read-only", action="store_true", help="offer only what changes nothing")
+    parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
+    parser.add_argument("--client", metavar="NAME", help="the name of the client in the log of calls (its own)")
 
 
-def options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``serve`` takes."""
+def options(arguments: argparse.Namespace) -> ServeOptions:
+    """Return the options as ``serve`` takes them."""
     names = [name.strip() for name in arguments.toolsets.split(",") if name.strip()]
     return {
         "transport": arguments.transport,
@@ -42,6 +57,7 @@ def options(arguments: argparse.Namespace) -> dict[str, Any]:
         "port": arguments.port,
         "toolsets": names or None,
         "read_only": arguments.read_only,
+        "client": arguments.client,
     }
 
 

@@ -1,20 +1,28 @@
 """The arguments of a tool as a table: the JSON schema that clients see and the reading of what they send.
 
 Strict where a guess could hide a mistake (unknown names, wrong types, numbers out of range), lenient where clients are
-known to differ: null means absent, and lists and objects also come as JSON strings.
+known to differ: null means absent, lists and objects also come as JSON strings, and numbers as texts. Pydantic decides
+whether a value fits; the sentences are the contract's.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-Kind = Literal["string", "integer", "number", "boolean", "array", "object"]
+from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError
 
-LARGEST = 4 * 2**20  # bytes of all arguments together; longer texts come as files
-DEEPEST = 100  # levels of lists and objects in each other; what reads JSON gives up at some hundreds
+from workbench.sizes import MB
+from workbench.types.json import JsonObject, JsonValue
+
+ArgumentKind = Literal["string", "integer", "number", "boolean", "array", "object"]
+
+LARGEST = 4 * MB  # bytes of all arguments together; longer texts come as files
+BOUNDLESS = 1_000_000  # a bound from here on keeps numbers within the database's, and says nothing to clients
+DEEPEST = 100  # levels of lists and objects in each other; JSON's readers give up at some hundreds
 _NOUNS = {
     "string": "a text",
     "boolean": "true or false",
@@ -36,28 +44,30 @@ class Argument:
     """One argument; ``low`` and ``high`` bound numbers inclusively, lists hold texts.
 
     ``unset`` is what the tool gets where the caller gave nothing, when that is not the ``default`` that clients see.
+    ``reading`` False marks an argument that only changes something: a read-only server leaves it out.
     """
 
     name: str
-    kind: Kind
+    kind: ArgumentKind
     why: str
-    default: Any = None
+    default: JsonValue = None
     required: bool = False
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
-    unset: Any = None
+    unset: JsonValue = None
+    reading: bool = True
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> JsonObject:
         """Return the JSON schema of the argument."""
-        parts: dict[str, Any] = {"type": self.kind, "description": self.why}
+        parts: JsonObject = {"type": self.kind, "description": self.why}
         if self.choices:
             parts["enum"] = list(self.choices)
         if self.kind == "array":
             parts["items"] = {"type": "string"}
         if self.low is not None:
             parts["minimum"] = self.low
-        if self.high is not None:
+        if self.high is not None and self.high < BOUNDLESS:
             parts["maximum"] = self.high
         if self.default is not None:
             parts["default"] = self.default
@@ -74,60 +84,76 @@ class Argument:
             return f"{noun} from {self.low} to {self.high}"
         return f"{noun} from {self.low} up" if self.low is not None else noun
 
-    def absent(self) -> Any:
+    def absent(self) -> JsonValue:
         """Return the value of an argument that was not given."""
         return self.default if self.unset is None else self.unset
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: object) -> JsonValue:
         """Return the value in its type. Raises Refused naming the argument and the valid values."""
-        value = self._unwrapped(value)
         if value == "" and not self.required and (self.kind != "string" or self.choices):
             return self.absent()
-        if not _shallow(value):
+        try:
+            read = _adapter(self.kind, self.choices, self.low, self.high).validate_python(value)
+        except (ValidationError, RecursionError):
+            raise self.refusal(value) from None
+        if not _shallow(read):
             raise Refused(f"Invalid {self.name}: it is nested more than {DEEPEST} levels deep", "Make it flatter")
-        if not self._fits(value):
-            raise self.refusal(value)
-        return value
+        return read
 
-    def refusal(self, value: Any) -> Refused:
+    def refusal(self, value: object) -> Refused:
         """Return the error for a value; a wrong action reads as the specification writes it."""
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        shown = shown if len(shown) <= 100 else shown[:97] + "..."
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        text = text if len(text) <= 100 else text[:97] + "..."
         if self.choices and isinstance(value, str):
             what = "Unknown action" if self.name == "action" else f"Invalid {self.name}"
-            return Refused(f"{what}: {shown}", f"Use {self.valid()}")
-        return Refused(f"Invalid {self.name}: {shown} is not {self.valid()}", f"Give {self.valid()} as {self.name}")
+            return Refused(f"{what}: {text}", f"Use {self.valid()}")
+        return Refused(f"Invalid {self.name}: {text} is not {self.valid()}", f"Give {self.valid()} as {self.name}")
 
-    def _unwrapped(self, value: Any) -> Any:
-        """Take a list or object out of its JSON string, and a whole number out of a float such as 5.0."""
-        if self.kind in ("array", "object") and isinstance(value, str):
-            try:
-                return json.loads(value)
-            except (ValueError, RecursionError):
-                return value
-        if self.kind == "integer" and isinstance(value, float) and value.is_integer():
-            return int(value)
+
+@functools.cache
+def _adapter(
+    kind: ArgumentKind, choices: tuple[str, ...], low: float | None, high: float | None
+) -> TypeAdapter[JsonValue]:
+    """Return the reader of values of a kind within bounds."""
+    text = Annotated[str, Strict()]
+    bounds = Field(ge=low, le=high, allow_inf_nan=False if kind == "number" else None)
+    kinds: dict[ArgumentKind, Any] = {  # types as values, which have no type of their own yet
+        "string": Literal[choices] if choices else text,
+        "boolean": Annotated[bool, Strict(), BeforeValidator(_truth)],
+        "integer": Annotated[int, BeforeValidator(_no_truth), bounds],
+        "number": Annotated[float, BeforeValidator(_no_truth), bounds],
+        "array": Annotated[list[text], BeforeValidator(_from_json)],
+        "object": Annotated[dict[str, object], BeforeValidator(_from_json)],
+    }
+    return TypeAdapter(kinds[kind])
+
+
+def _truth(value: object) -> object:
+    """Take true and false also as the words; other values stay as they are."""
+    words = {"true": True, "false": False}
+    return words.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def _no_truth(value: object) -> object:
+    """Refuse true and false, which Python counts among the whole numbers."""
+    if isinstance(value, bool):
+        raise ValueError("true and false are no numbers")
+    return value
+
+
+def _from_json(value: object) -> object:
+    """Take a list or an object out of its JSON string."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
         return value
 
-    def _fits(self, value: Any) -> bool:
-        match self.kind:
-            case "string":
-                return isinstance(value, str) and (not self.choices or value in self.choices)
-            case "boolean":
-                return isinstance(value, bool)
-            case "array":
-                return isinstance(value, list) and all(isinstance(item, str) for item in value)
-            case "object":
-                return isinstance(value, dict)
-        kinds = int if self.kind == "integer" else int | float
-        if isinstance(value, bool) or not isinstance(value, kinds):
-            return False
-        return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
 
-
-def input_schema(arguments: Sequence[Argument]) -> dict[str, Any]:
+def input_schema(arguments: Sequence[Argument]) -> JsonObject:
     """Return the JSON schema of a tool's arguments; unknown ones are refused."""
-    schema: dict[str, Any] = {
+    schema: JsonObject = {
         "type": "object",
         "properties": {argument.name: argument.schema() for argument in arguments},
         "additionalProperties": False,
@@ -136,24 +162,30 @@ def input_schema(arguments: Sequence[Argument]) -> dict[str, Any]:
     return schema | ({"required": required} if required else {})
 
 
-def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, object]) -> JsonObject:
     """Return every declared argument's value: the given one, checked, or the default.
 
     Raises:
         Refused: an unknown, missing, wrongly typed or oversized argument.
     """
     _check_text(given)
-    known = {argument.name: argument for argument in declared}
+    by_name = {argument.name: argument for argument in declared}
     for name in given:
-        if name not in known:
-            raise Refused(f"Unknown argument: {name}", f"The arguments of {tool} are {', '.join(known)}")
-    values: dict[str, Any] = {}
+        if name not in by_name:
+            raise Refused(f"Unknown argument: {name}", f"The arguments of {tool} are {', '.join(by_name)}")
+    values: JsonObject = {}
     for argument in declared:
         value = given.get(argument.name)
         if value is None and argument.required:
             raise missing(argument.name, argument.why)
         values[argument.name] = argument.absent() if value is None else argument.read(value)
     return values
+
+
+def telling(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
+    """Return the arguments that a further call has to repeat: empty optional ones say nothing."""
+    required = {argument.name for argument in declared if argument.required}
+    return {name: value for name, value in given.items() if value not in (None, "") or name in required}
 
 
 def missing(name: str, why: str) -> Refused:
@@ -169,15 +201,15 @@ def spoken_choices(values: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])}, or {quoted[-1]}"
 
 
-def _shallow(value: Any, left: int = DEEPEST) -> bool:
-    """Tell whether a value is nested at most ``left`` levels deep."""
+def _shallow(value: object, depth: int = DEEPEST) -> bool:
+    """Tell whether a value is nested at most ``depth`` levels deep."""
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
-    return left > 0 and all(_shallow(item, left - 1) for item in inner)
+    return depth > 0 and all(_shallow(item, depth - 1) for item in inner)
 
 
-def _check_text(given: Mapping[str, Any]) -> None:
+def _check_text(given: Mapping[str, object]) -> None:
     """Refuse what is too large to be an argument, and text that no encoding can hold."""
     try:
         size = len(json.dumps(given, ensure_ascii=False, default=str).encode())
@@ -188,3 +220,6 @@ def _check_text(given: Mapping[str, Any]) -> None:
             f"The arguments have {size:,} bytes; at most {LARGEST:,} are taken",
             "Save a long text as a file and give its file_path, or send it in parts",
         )
+
+
+NAMES = Argument("names", "string", "Documents that the query names.", "prefer", choices=("prefer", "only", "ignore"))

@@ -6,40 +6,66 @@ import json
 import logging
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
-from mcp_app.engine import Engine
 from workbench.errors import WorkbenchError
+from workbench.opening import Opening
+from workbench.types import plain
+
+if TYPE_CHECKING:
+    from workbench.services.tool_calls import ToolCall
 
 logger = logging.getLogger(__name__)
 
 LONGEST_QUERY = 2000  # characters of a question that are kept
+MOST_KEPT = 1000  # calls that wait for a workbench which is not open yet
 LINGER = 1.0  # seconds between a call and its line in the log: writing at once would take the core from the answer
 _SCOPE = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
-_COUNTED = ("results", "documents", "sources", "folders", "crawl_jobs", "articles")
+
+
+@dataclass(frozen=True, slots=True)
+class CallNote:
+    """One call as it is taken down: how long it took in seconds, how long its answer was in characters."""
+
+    tool: str
+    given: Mapping[str, object]
+    at: datetime
+    seconds: float
+    chars: int
+    results: int | None
+    error: str | None
+    client: str | None
 
 
 class CallLog:
-    """Takes calls down and writes them in a thread of its own."""
+    """The log of calls, written by a thread of its own."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Whether the log is kept at all is the workbench's setting ``mcp_log_calls``."""
-        self._engine = engine
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    def __init__(self, opening: Opening) -> None:
+        """Take the opening: the workbench's setting ``mcp_log_calls`` says whether the log is kept at all."""
+        self._opening = opening
+        self._queue: queue.SimpleQueue[CallNote | threading.Event] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._hurry = threading.Event()
 
     def record(
-        self, tool: str, given: Mapping[str, Any], seconds: float, answer: str, value: Any, error: str | None
+        self,
+        tool: str,
+        given: Mapping[str, object],
+        seconds: float,
+        chars: int,
+        results: int | None,
+        error: str | None,
+        client: str | None = None,
     ) -> None:
         """Note one call: of its arguments only sizes, scope and the question."""
-        if not self._engine.is_ready or not self._engine.wait().settings.mcp_log_calls:
+        if self._opening.is_ready and not self._opening.workbench.settings.mcp_log_calls:
             return
         self._start()
-        self._queue.put((tool, dict(given), datetime.now(UTC), seconds, len(answer), counted(value), error))
+        self._queue.put(CallNote(tool, dict(given), datetime.now(UTC), seconds, chars, results, error, client))
 
     def flush(self, timeout: float = 5.0) -> None:
         """Wait until what was noted so far is written."""
@@ -57,56 +83,48 @@ class CallLog:
                 self._thread.start()
 
     def _write(self) -> None:
+        calls: list[CallNote] = []
         while True:
             batch = [self._queue.get()]
             self._hurry.wait(LINGER)
             self._hurry.clear()
             while not self._queue.empty():
                 batch.append(self._queue.get())
-            calls = [item for item in batch if not isinstance(item, threading.Event)]
-            if calls and self._engine.is_ready:
-                try:
-                    self._engine.wait().tool_calls.add([_tool_call(*call) for call in calls])
-                except WorkbenchError as error:
-                    logger.warning("The call log could not be written: %s", error)
+            calls = [*calls, *(item for item in batch if isinstance(item, CallNote))][-MOST_KEPT:]
+            if calls and self._opening.is_ready:
+                self._add(calls)
+                calls = []
             for item in batch:
                 if isinstance(item, threading.Event):
                     item.set()
 
+    def _add(self, calls: Sequence[CallNote]) -> None:
+        workbench = self._opening.workbench
+        if not workbench.settings.mcp_log_calls:
+            return
+        try:
+            workbench.tool_calls.add([_tool_call(note) for note in calls])
+        except WorkbenchError as error:
+            logger.warning("The call log could not be written: %s", error)
 
-def counted(value: Any) -> int | None:
-    """Return how many things an answer holds, where it is a list of things."""
-    if isinstance(value, list):
-        return len(value)
-    if isinstance(value, Mapping):
-        return next((len(value[name]) for name in _COUNTED if isinstance(value.get(name), list)), None)
-    return None
 
-
-def _tool_call(
-    tool: str,
-    given: dict[str, Any],
-    at: datetime,
-    seconds: float,
-    chars: int,
-    results: int | None,
-    error: str | None,
-) -> Any:
+def _tool_call(note: CallNote) -> ToolCall:
     from workbench.services.tool_calls import ToolCall
 
-    query = given.get("query")
+    query = note.given.get("query")
     return ToolCall(
-        tool=tool,
-        called_at=at,
-        duration_ms=round(seconds * 1000, 3),
-        answer_chars=chars,
+        tool=note.tool,
+        called_at=note.at,
+        duration_ms=round(note.seconds * 1000, 3),
+        answer_chars=note.chars,
         query=query[:LONGEST_QUERY] if isinstance(query, str) else None,
-        argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in given.items()},
-        scope={name: given[name] for name in _SCOPE if _short(given.get(name))},
-        results=results,
-        error=error,
+        argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in note.given.items()},
+        scope={name: plain(note.given[name]) for name in _SCOPE if _short(note.given.get(name))},
+        results=note.results,
+        error=note.error,
+        client=note.client[:100] if note.client else None,
     )
 
 
-def _short(value: Any) -> bool:
+def _short(value: object) -> bool:
     return bool(value) and len(json.dumps(value, default=str)) <= 500

@@ -3,46 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from mcp.types import Completion
+from mcp.types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
 
 from workbench.errors import NotFound
 from workbench.services.tag_catalogue import TAG_CATALOGUE
 
 if TYPE_CHECKING:
-    from mcp_app.server import WorkbenchServer
+    from mcp.server import MCPServer
+
+    from workbench.opening import Opening
     from workbench.workbench import Workbench
 
 MOST = 100  # values that one completion may carry
 
 
-def add_completions(server: WorkbenchServer) -> None:
+def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> None:
     """Complete the arguments of prompts and resource templates."""
 
     @server.completion()
-    async def complete(ref: Any, argument: Any, context: Any) -> Completion | None:
-        known = (getattr(context, "arguments", None) or {}) if context is not None else {}
-        workbench = await server.engine.ready()
-        return await anyio.to_thread.run_sync(completed, workbench, argument.name, argument.value, dict(known))
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion | None:
+        del ref
+        arguments = (context.arguments if context is not None else None) or {}
+        workbench = await opening.ready()
+        return await anyio.to_thread.run_sync(completed, workbench, argument.name, argument.value, dict(arguments))
 
 
-def completed(workbench: Workbench, name: str, typed: str, known: dict[str, str]) -> Completion | None:
-    """Return what an argument may be, given the beginning of an id or any part of a title."""
+def completed(workbench: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
+    """Return the values an argument may take, given the beginning of an id or any part of a title."""
     match name:
         case "source_id":
-            pairs = [(source.id, source.title) for source in workbench.knowledge.sources()]
+            pairs = [(source.id, source.title) for source in workbench.sources.list()]
         case "document_id":
             contains = typed if typed and not typed.startswith("doc_") else None
-            pairs = [(item.id, item.title) for item in workbench.knowledge.documents(contains=contains, limit=1000)]
+            pairs = [(item.id, item.title) for item in workbench.documents.list(contains=contains, limit=1000)]
         case "project_id":
             pairs = [(project.id, project.title) for project in workbench.projects.list()]
         case "folder_name":
-            pairs = [(folder, folder) for folder in _folders(workbench, known.get("project_id", ""))]
+            pairs = [(folder, folder) for folder in _folders(workbench, context.get("project_id", ""))]
         case "tags" | "tag":
             usual = (tag for tags in TAG_CATALOGUE.values() for tag in tags)
-            pairs = [(tag, tag) for tag in dict.fromkeys([*workbench.knowledge.tags(), *usual])]
+            before, comma, typed = typed.rpartition(",")  # the prompt takes several, with commas between
+            typed = typed.strip()
+            prefix = f"{before}{comma} " if comma else ""
+            pairs = [(prefix + tag, tag) for tag in dict.fromkeys([*workbench.sources.tags(), *usual])]
         case _:
             return None
     return _completion(key for key, title in pairs if _matches(typed, key, title))
@@ -61,5 +77,5 @@ def _matches(typed: str, key: str, title: str) -> bool:
 
 
 def _completion(values: Iterable[str]) -> Completion:
-    found = list(values)
-    return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+    fitting = list(values)
+    return Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_app.tool import compact
 from workbench.errors import ConfigurationError
+from workbench.sizes import MB
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-LARGEST_BODY = 8 * 2**20  # bytes; the tools themselves take 4 MB, so that their own sentence reaches the agent first
+LARGEST_BODY = 8 * MB  # bytes; the tools themselves take half, so that their own sentence reaches the agent first
+_SENT = (  # the headers that a page may send
+    *("Authorization", "Content-Type", "If-None-Match", "Last-Event-ID"),
+    *("Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id"),
+)
 _OPEN = ("/health",)  # tells nothing but that the server is there
 
 
@@ -49,31 +58,43 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1", "[::1]") or host.startswith("127.")
 
 
-class Guard:
-    """An ASGI wrapper that turns away what the gate does not let in, each time with a sentence in JSON."""
+class HostGuard:
+    """An ASGI wrapper that turns away what the gate does not let in, each time with a sentence in JSON.
 
-    def __init__(self, app: Any, gate: Gate) -> None:
-        self._app, self._gate = app, gate
+    Host and Origin are judged first; the token after the answer to a web page's question whether it may ask at all
+    (CORS), which browsers send without one.
+    """
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(scope["path"], headers)
-        if refusal is not None:
-            await _refuse(send, *refusal)
-            return
-        await self._app(scope, receive, send)
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._gate = gate
+        self._shared = shared_with_pages(Keeper(app, gate), gate)
 
-    def _refusal(self, path: str, headers: dict[str, str]) -> tuple[int, str, str] | None:
-        """Return (status, error, suggestion), or None for who may pass."""
-        gate = self._gate
-        if not _known(headers.get("host", ""), gate.hosts):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(_headers(scope)) if scope["type"] == "http" else None
+        await (_refused(*refusal) if refusal else self._shared)(scope, receive, send)
+
+    def _refusal(self, headers: dict[str, str]) -> tuple[int, str, str] | None:
+        """Return (status, error, suggestion), or None for a request that may pass."""
+        if not is_allowed(headers.get("host", ""), self._gate.hosts):
             return 421, "This server does not answer to that Host", "Name the host in WORKBENCH_MCP_ALLOWED_HOSTS"
         origin = headers.get("origin")
-        if origin and not _known(origin, gate.origins):
+        if origin and not is_allowed(origin, self._gate.origins):
             return 403, "Web pages of that Origin may not call this server", "Name it in WORKBENCH_MCP_ALLOWED_ORIGINS"
+        return None
+
+
+class Keeper:
+    """An ASGI wrapper that asks for the token and bounds the body."""
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app, self._gate = app, gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refusal = self._refusal(scope["path"], _headers(scope)) if scope["type"] == "http" else None
+        await (_refused(*refusal) if refusal else self._app)(scope, receive, send)
+
+    def _refusal(self, path: str, headers: dict[str, str]) -> tuple[int, str, str] | None:
+        gate = self._gate
         if (
             gate.token is not None
             and path not in _OPEN
@@ -86,12 +107,25 @@ class Guard:
         return None
 
 
+def shared_with_pages(app: ASGIApp, gate: Gate) -> ASGIApp:
+    """Return an application whose answers web pages of the allowed origins may read."""
+    patterns = [re.escape(origin).replace(r":\*", r":\d+") for origin in gate.origins]
+    return CORSMiddleware(
+        app,
+        allow_origin_regex="|".join(patterns),
+        allow_methods=("GET", "POST", "DELETE", "OPTIONS"),
+        allow_headers=_SENT,
+        expose_headers=("Mcp-Session-Id", "ETag"),
+    )
+
+
 def too_large(largest: int) -> str:
     """Say that a body is too large."""
     return f"The request is too large; at most {largest:,} bytes are taken"
 
 
-def _known(value: str, allowed: Sequence[str]) -> bool:
+def is_allowed(value: str, allowed: Sequence[str]) -> bool:
+    """Tell whether a Host or an Origin is among the allowed ones; ``:*`` at an end stands for any port."""
     lowered = value.lower()
     if lowered in allowed:
         return True
@@ -100,18 +134,19 @@ def _known(value: str, allowed: Sequence[str]) -> bool:
 
 
 def _has_token(header: str, token: str) -> bool:
-    scheme, _, given = header.partition(" ")
-    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
+    scheme, _, credential = header.partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(credential.strip().encode(), token.encode())
 
 
 def _listed(values: str) -> tuple[str, ...]:
     return tuple(value.strip().lower() for value in values.split(",") if value.strip())
 
 
-async def _refuse(send: Any, status: int, error: str, suggestion: str) -> None:
-    body = compact({"success": False, "error": error, "suggestion": suggestion}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 401:
-        headers.append((b"www-authenticate", b'Bearer realm="rag-workbench"'))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _refused(status: int, error: str, suggestion: str) -> Response:
+    body = compact({"success": False, "error": error, "suggestion": suggestion})
+    headers = {"www-authenticate": 'Bearer realm="rag-workbench"'} if status == 401 else None
+    return Response(body, status, headers, media_type="application/json")

@@ -1,6 +1,6 @@
-"""What the protocol costs: a search over MCP against the same search in Python, measured side by side.
+"""The cost of the protocol: a search over MCP against the same search in Python, measured side by side.
 
-The three ways take turns query by query, so that whatever else the machine does hits them alike.
+The three ways take turns query by query, so that the machine's other work hits them alike.
 """
 
 from __future__ import annotations
@@ -11,22 +11,25 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
+    from mcp import Client
+
     from workbench.workbench import Workbench
 
 TOOL = "search_knowledge_base"
 STRATEGY = "hybrid"
 THRESHOLD = 0.05  # the tool's own default, so that both search the same
-Search = Callable[[str], Awaitable[Any]]
+Search = Callable[[str], Awaitable[object]]
 
 
-def measure(workbench: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> dict[str, Any]:
+def measure(workbench: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
     """Return p50 in ms of a search in Python, over stdio and over HTTP, and what the protocol adds at p50.
 
     Each transport is a real server process on the workbench's own database, driven by the SDK's client.
@@ -37,7 +40,7 @@ def measure(workbench: Workbench, queries: Sequence[str], *, rounds: int = 5, li
     return asyncio.run(_measure(workbench, list(queries), rounds, limit))
 
 
-async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit: int) -> dict[str, Any]:
+async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit: int) -> JsonObject:
     times: dict[str, list[float]] = {"python": [], "stdio": [], "http": []}
     async with AsyncExitStack() as stack:
         ways: dict[str, Search] = {
@@ -63,14 +66,16 @@ async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit:
 
 
 def _in_python(workbench: Workbench, limit: int) -> Search:
-    async def search(query: str) -> Any:
-        return workbench.search_service.search(query, strategy=STRATEGY, limit=limit, min_similarity=THRESHOLD)
+    from workbench.retrieval.ask import Ask
+
+    async def search(query: str) -> object:
+        return workbench.search_service.search(query, Ask(STRATEGY, limit, min_similarity=THRESHOLD))
 
     return search
 
 
 @asynccontextmanager
-async def _over_stdio(workbench: Workbench, limit: int) -> AsyncIterator[Search]:
+async def _over_stdio(workbench: Workbench, limit: int) -> AsyncGenerator[Search]:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters
 
@@ -80,25 +85,25 @@ async def _over_stdio(workbench: Workbench, limit: int) -> AsyncIterator[Search]
 
 
 @asynccontextmanager
-async def _over_http(workbench: Workbench, limit: int) -> AsyncIterator[Search]:
+async def _over_http(workbench: Workbench, limit: int) -> AsyncGenerator[Search]:
     from mcp import Client
 
     async with http_server(environment(workbench)) as url, Client(url) as client:
         yield _with(client, limit)
 
 
-def _with(client: Any, limit: int) -> Search:
-    async def search(query: str) -> Any:
+def _with(client: Client, limit: int) -> Search:
+    async def search(query: str) -> object:
         result = await client.call_tool(TOOL, {"query": query, "match_count": limit, "search_type": STRATEGY})
         if result.is_error:
-            raise WorkbenchError(result.content[0].text)
+            raise WorkbenchError(str(result.content[0]))
         return result
 
     return search
 
 
 @asynccontextmanager
-async def http_server(env: dict[str, str], *options: str) -> AsyncIterator[str]:
+async def http_server(env: dict[str, str], *options: str) -> AsyncGenerator[str]:
     """Run an HTTP server in a process of its own on a free port and yield its URL."""
     command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *options]
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
@@ -111,12 +116,12 @@ async def http_server(env: dict[str, str], *options: str) -> AsyncIterator[str]:
 
 def _announced(process: subprocess.Popen[str]) -> str:
     assert process.stderr is not None
-    said = ""
+    output = ""
     for line in process.stderr:
-        said += line
+        output += line
         if line.startswith("Serving MCP at "):
             return line.removeprefix("Serving MCP at ").strip()
-    raise WorkbenchError(f"The server did not start: {said.strip()}")
+    raise WorkbenchError(f"The server did not start: {output.strip()}")
 
 
 def environment(workbench: Workbench) -> dict[str, str]:

@@ -11,33 +11,53 @@ import os
 import re
 import stat
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
 
+from workbench.ending import TOLD, end_in_order
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
+
+    Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
+
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_CHUNK = 2**18  # bytes read at once; a pipe holds 64 KB
+_CHUNK = 2**18  # bytes read at once; a pipe holds 2**16
 
 
 @asynccontextmanager
-async def standard_streams() -> AsyncIterator[tuple[Any, Any]]:
-    """Yield what a server reads from and writes to while it serves over stdio."""
+async def standard_streams() -> AsyncGenerator[Streams]:
+    """Yield the streams that a server reads from and writes to while it serves over stdio."""
     if not _suit():
         async with stdio_server() as streams:
             yield streams
         return
     with _claimed(0, os.devnull) as wire_in, _claimed(1, None) as wire_out:
-        lines: Any = Lines(wire_in)
-        writer: Any = Writer(wire_out)
+        lines = cast("anyio.AsyncFile[str]", LineReader(wire_in))  # the SDK uses only what these two can do
+        writer = cast("anyio.AsyncFile[str]", Writer(wire_out))
         async with stdio_server(stdin=lines, stdout=writer) as streams:
             yield streams
 
 
-class Lines:
-    """Reads lines of UTF-8 from a descriptor, however long they are; what is no character becomes U+FFFD."""
+async def cancel_when_told(scope: anyio.CancelScope) -> None:
+    """Cancel a scope when a signal asks the process to end: an interrupt would come up in whatever task then runs."""
+    try:
+        with anyio.open_signal_receiver(*TOLD) as signals:
+            async for _ in signals:
+                scope.cancel()
+    except NotImplementedError:  # Windows
+        await anyio.sleep_forever()
+    finally:
+        end_in_order()  # the event loop puts the interpreter's own way back, which closes nothing
+
+
+class LineReader:
+    """A reader of UTF-8 lines from a descriptor, however long; bytes that are no character become U+FFFD."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -75,24 +95,24 @@ def whole(line: str) -> str:
 
 
 class Writer:
-    """Writes text to a descriptor that does not block, and waits where the other side is slow to read."""
+    """A writer of text to a descriptor that does not block; it waits where the other side is slow to read."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     async def write(self, text: str) -> None:
         """Write all of a text. Raises ClosedResourceError where the other side is gone."""
-        left = memoryview(text.encode())
-        while left:
+        remainder = memoryview(text.encode())
+        while remainder:
             try:
-                left = left[os.write(self._descriptor, left) :]
+                remainder = remainder[os.write(self._descriptor, remainder) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._descriptor)
             except BrokenPipeError as error:
                 raise anyio.ClosedResourceError from error
 
     async def flush(self) -> None:
-        """Do nothing: what was written is with the system already."""
+        """Do nothing: every written text is with the system already."""
 
 
 def _suit() -> bool:
@@ -112,7 +132,7 @@ def _suit() -> bool:
 
 
 @contextmanager
-def _claimed(descriptor: int, instead: str | None) -> Iterator[int]:
+def _claimed(descriptor: int, instead: str | None) -> Generator[int]:
     """Yield a private duplicate; meanwhile a stray read or print meets ``instead``, or stderr where that is None."""
     private = os.dup(descriptor)
     other = os.open(instead, os.O_RDONLY) if instead else os.dup(2)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mcp_app.server import WorkbenchServer
+    from mcp.server import MCPServer
 
 
-def add_prompts(server: WorkbenchServer) -> None:
+def add_prompts(server: MCPServer[dict[str, object]]) -> None:
     """Offer the prompt ``search_strategy``."""
 
     @server.prompt(
         name="search_strategy",
         title="How to search the knowledge base",
-        description="Teaches which search tool to take when; optionally for a question and a project.",
+        description="Teaches which search tool to take when; optionally for a question, a project, a folder and tags.",
     )
-    def search_strategy(question: str = "", project_id: str = "") -> str:
-        return search_strategy_text(question, project_id)
+    def search_strategy(question: str = "", project_id: str = "", folder_name: str = "", tags: str = "") -> str:
+        return search_strategy_text(question, project_id, folder_name, tags)
 
 
-def search_strategy_text(question: str = "", project_id: str = "") -> str:
+def search_strategy_text(question: str = "", project_id: str = "", folder_name: str = "", tags: str = "") -> str:
     """Return the decision tree, made concrete where a question or a project is known."""
-    project = project_id or "PROJECT_ID"
+    project, folder = project_id or "PROJECT_ID", folder_name or "Authentication"
+    wanted = [tag.strip() for tag in tags.split(",") if tag.strip()] or ["react"]
+    listed = json.dumps(wanted, ensure_ascii=False)
     task = f"\nThe question now: {question}\n" if question else ""
     place = f"You work on the project {project_id}.\n" if project_id else ""
     return f"""\
@@ -32,9 +35,9 @@ Are you working on a specific project?
   - Relevant results: use them.
   - None: rag_search_global_knowledge(query)
 - No: rag_search_global_knowledge(query)
-Do you need framework, language or general knowledge? rag_search_global_knowledge(query, tags=["react"])
+Do you need framework, language or general knowledge? rag_search_global_knowledge(query, tags={listed})
 
-Do you know the folder? rag_search_project_knowledge(query, project_id="{project}", folder_name="Authentication")
+Do you know the folder? rag_search_project_knowledge(query, project_id="{project}", folder_name="{folder}")
 If not, discover the folders first: rag_list_project_folders(project_id="{project}")
 Both scopes together, the project's first: rag_search_knowledge_base(query, scope="all", project_id="{project}")
 

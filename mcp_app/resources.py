@@ -1,38 +1,62 @@
-"""What an agent can read whole: a source as a list of its documents, a document as its text, page by page."""
+"""Resources: a source as a list of its documents, a document as its text, the page of a passage as a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import io
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.types import Resource
 
+from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.tool import compact
 from workbench.errors import NotFound, WorkbenchError
 from workbench.services.tag_catalogue import TAG_CATALOGUE
-from workbench.types import Document, Source, plain
+from workbench.types import Document
+from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
-    from mcp_app.server import WorkbenchServer
+    from mcp.server import MCPServer
+
+    from workbench.opening import Opening
     from workbench.workbench import Workbench
 
 PAGE_CHARS = 16_000  # about 4,000 tokens
 PAGE_DOCUMENTS = 50
+LISTED_SOURCES = 100
 
 
-def add_resources(server: WorkbenchServer) -> None:
+Content = TypeVar("Content", str, bytes)
+
+
+class Read(Protocol):
+    """The reading of one resource, in a thread and with the workbench's errors as the protocol's."""
+
+    def __call__(self, work: Callable[[Workbench], Content], /) -> Awaitable[Content]:
+        """Return what ``work`` makes of the workbench."""
+        ...
+
+
+def add_resources(server: MCPServer[dict[str, object]], opening: Opening) -> None:
     """Offer the templates ``source://`` and ``document://`` and the tag catalogue."""
 
-    async def read(work: Callable[[Workbench], str]) -> str:
+    async def read(work: Callable[[Workbench], Content]) -> Content:
         try:
-            workbench = await server.engine.ready()
+            workbench = await opening.ready()
             return await anyio.to_thread.run_sync(work, workbench)
         except NotFound as error:
             raise ResourceNotFoundError(str(error)) from error
         except WorkbenchError as error:
             raise ResourceError(str(error)) from error
 
+    _add_documents(server, read)
+    _add_pictures(server, read)
+    _add_sources(server, read)
+
+
+def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
     @server.resource(
         "document://{document_id}",
         name="document",
@@ -54,11 +78,31 @@ def add_resources(server: WorkbenchServer) -> None:
         number = _page_number(page)
         return await read(lambda workbench: document_page(workbench, document_id, number))
 
+
+def _add_pictures(server: MCPServer[dict[str, object]], read: Read) -> None:
+    @server.resource(
+        "passage://{chunk_id}/page",
+        name="passage-page",
+        title="The page of a passage",
+        description="The picture (PNG) of the PDF page that a found passage (chunk_id) begins on, its lines marked.",
+        mime_type="image/png",
+    )
+    async def passage_page(chunk_id: str) -> bytes:
+        return await read(lambda workbench: _png(workbench, chunk_id))
+
+
+def _png(workbench: Workbench, chunk_id: str) -> bytes:
+    target = io.BytesIO()
+    workbench.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
+    return target.getvalue()
+
+
+def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
     @server.resource(
         "source://{source_id}",
         name="source",
         title="A source and its documents",
-        description="What a source is and its first 50 documents (JSON); source://ID/2 has the next 50.",
+        description="A source and its first 50 documents (JSON); source://ID/2 has the next 50.",
         mime_type="application/json",
     )
     async def source(source_id: str) -> str:
@@ -83,12 +127,26 @@ def add_resources(server: WorkbenchServer) -> None:
         mime_type="application/json",
     )
     async def tags() -> str:
-        return await read(lambda workbench: compact({"catalogue": TAG_CATALOGUE, "in_use": workbench.knowledge.tags()}))
+        return await read(lambda workbench: compact({"catalogue": TAG_CATALOGUE, "in_use": workbench.sources.tags()}))
+
+
+def source_resources(workbench: Workbench) -> list[Resource]:
+    """Return the sources as resources that can be listed, newest first."""
+    newest = sorted(workbench.sources.list(), key=lambda source: str(source.created_at), reverse=True)[:LISTED_SOURCES]
+    return [
+        Resource(
+            uri=f"source://{source.id}",
+            name=source.id,
+            title=cut(source.title, LONGEST_TITLE),
+            mime_type="application/json",
+        )
+        for source in newest
+    ]
 
 
 def document_page(workbench: Workbench, document_id: str, page: int) -> str:
     """Return one page of a document's text, with a last line that says where the next one is."""
-    document = workbench.knowledge.document(document_id)
+    document = workbench.documents.get(document_id)
     text = document.text or ""
     pages = max(1, -(-len(text) // PAGE_CHARS))
     if page > pages:
@@ -100,16 +158,16 @@ def document_page(workbench: Workbench, document_id: str, page: int) -> str:
 
 def source_page(workbench: Workbench, source_id: str, page: int) -> str:
     """Return a source and one page of its documents."""
-    source = workbench.knowledge.source(source_id)
-    total = workbench.knowledge.count_documents(source_id=source.id)
+    source = workbench.sources.get(source_id)
+    total = workbench.documents.count(source_id=source.id)
     pages = max(1, -(-total // PAGE_DOCUMENTS))
     if page > pages:
         raise ResourceNotFoundError(f"Source {source_id} has {pages} pages; there is no page {page}.")
     skipped = (page - 1) * PAGE_DOCUMENTS
-    documents = workbench.knowledge.documents(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
+    documents = workbench.documents.list(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
     following = f"source://{source.id}/{page + 1}" if page < pages else None
-    shown = {"source": _source(source), "documents": [_document(item) for item in documents]}
-    return compact(shown | {"total_count": total, "page": page, "pages": pages, "next": following})
+    answer: JsonObject = {"source": source.to_dict(), "documents": [_document(item) for item in documents]}
+    return compact(answer | {"total_count": total, "page": page, "pages": pages, "next": following})
 
 
 def _page_number(page: str) -> int:
@@ -118,11 +176,7 @@ def _page_number(page: str) -> int:
     return int(page[:9])
 
 
-def _source(source: Source) -> dict[str, Any]:
-    return plain(source)
-
-
-def _document(document: Document) -> dict[str, Any]:
+def _document(document: Document) -> JsonObject:
     names = ("id", "title", "document_type", "url", "path", "passages_count")
-    shown = plain(document)
-    return {name: shown[name] for name in names} | {"text": f"document://{document.id}"}
+    answer = document.to_dict()
+    return {name: answer[name] for name in names} | {"text": f"document://{document.id}"}

@@ -3,39 +3,65 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-from mcp.server import MCPServer
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.server import MCPServer, NotificationOptions
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    NotificationParams,
+    Resource,
+    SubscribeRequestParams,
+    TextContent,
+    ToolAnnotations,
+    UnsubscribeRequestParams,
+)
 from mcp.types import Tool as ListedTool
 
 from mcp_app.arguments import input_schema
 from mcp_app.boundary import Boundary
-from mcp_app.engine import Engine
+from mcp_app.changes import ChangeBus
+from mcp_app.followers import Followers
 from mcp_app.instructions import instructions
-from mcp_app.pipes import standard_streams
+from mcp_app.parts import Items
+from mcp_app.pipes import cancel_when_told, standard_streams
+from mcp_app.resources import add_resources, source_resources
 from mcp_app.tool import Tool
 from mcp_app.tools import TOOLSETS
 from workbench import __version__
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, WorkbenchError, choices
+from workbench.opening import Opening
+from workbench.telemetry import is_heard
+from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.mcpserver import Context
+
     from workbench.workbench import Workbench
 
 NAME = "rag-workbench"
 WARM_AFTER = 0.1  # seconds after the first reply: the heavy imports would hold up what a client asks right after it
 
 
-class WorkbenchServer(MCPServer):
+Nothing = dict[str, object]
+
+
+class WorkbenchServer(MCPServer[Nothing]):
     """An MCPServer whose tools are rows of a table; every call goes through the boundary."""
 
-    def __init__(self, boundary: Boundary, tools: Sequence[Tool], *, read_only: bool) -> None:
+    def __init__(
+        self, boundary: Boundary, tools: Sequence[Tool], *, read_only: bool, client: str | None = None
+    ) -> None:
         super().__init__(
             NAME,
             title="RAG Workbench",
@@ -44,46 +70,92 @@ class WorkbenchServer(MCPServer):
             version=__version__,
             log_level="WARNING",
             lifespan=_keep_log,
+            subscriptions=(changes := ChangeBus(boundary.opening)),
         )
+        self.changes = changes
+        self._follow(Followers(changes))
         self.boundary = boundary
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
-        if importlib.util.find_spec("opentelemetry.sdk") is None:  # nobody collects spans: do not make any
+        self.client = client  # as its configuration calls it; else clients name themselves
+        if not is_heard():  # then the SDK need not make spans
             self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(self._warm_after_first_reply)
         self._warming = threading.Event()
 
     @property
-    def engine(self) -> Engine:
+    def opening(self) -> Opening:
         """The workbench behind the tools."""
-        return self.boundary.engine
+        return self.boundary.opening
 
     async def list_tools(self) -> list[ListedTool]:
         """List the tools with lean schemas."""
         return [listed(tool) for tool in self.tools.values()]
 
-    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> CallToolResult:
+    async def call_tool(
+        self, name: str, arguments: dict[str, object], context: Context[Nothing] | None = None
+    ) -> CallToolResult:
         """Serve one call; a failure is a result that says so, never an exception."""
-        answer = await self.boundary.serve(self.tools.get(name), name, arguments, context)
-        return CallToolResult(content=[TextContent(type="text", text=answer.text)], is_error=answer.failed)
+        tool = self.tools.get(name)
+        answer = await self.boundary.serve(tool, name, arguments, context, self.client or _name_of(context))
+        return CallToolResult(
+            content=[TextContent(type="text", text=answer.text)],
+            structured_content=None if tool is None or answer.failed else structured(tool, answer.value),
+            is_error=answer.failed,
+        )
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, str] | None = None,
+        context: Context[Nothing] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt. Raises MCPError naming the prompts there are, for an unknown one."""
+        names = [prompt.name for prompt in await self.list_prompts()]
+        if name not in names:
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}; use {choices(names)}.")
+        return await super().get_prompt(name, arguments, context)
+
+    async def list_resources(self) -> list[Resource]:
+        """List the tag catalogue and the newest sources; without a database the catalogue alone."""
+        listed_resources = await super().list_resources()
+        try:
+            workbench = await self.opening.ready()
+            return listed_resources + await anyio.to_thread.run_sync(source_resources, workbench)
+        except WorkbenchError:
+            return listed_resources
+
+    def _follow(self, followers: Followers) -> None:
+        """Tell clients that begin with a handshake of changes, and say so in it; the SDK does it for the later ones."""
+        inner = self._lowlevel_server
+        inner.add_notification_handler("notifications/initialized", NotificationParams, followers.begin)
+        inner.add_request_handler("resources/subscribe", SubscribeRequestParams, followers.subscribe)
+        inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, followers.unsubscribe)
+        options = partial(inner.create_initialization_options, NotificationOptions(resources_changed=True))
+        inner.create_initialization_options = options  # pyright: ignore[reportAttributeAccessIssue] - the only place
 
     async def run_stdio_async(self) -> None:
-        """Serve over stdin and stdout until the client leaves."""
-        async with standard_streams() as (incoming, outgoing):
-            await self._lowlevel_server.run(incoming, outgoing, self._lowlevel_server.create_initialization_options())
+        """Serve over stdin and stdout until the client leaves or the process is told to end."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(cancel_when_told, group.cancel_scope)
+            async with standard_streams() as (incoming, outgoing):
+                options = self._lowlevel_server.create_initialization_options()
+                await self._lowlevel_server.run(incoming, outgoing, options)
+            group.cancel_scope.cancel()
 
-    async def _warm_after_first_reply(self, ctx: Any, call_next: Any) -> Any:
+    async def _warm_after_first_reply(self, ctx: ServerRequestContext[Nothing], call_next: CallNext) -> HandlerResult:
         try:
             return await call_next(ctx)
         finally:
             if not self._warming.is_set():
                 self._warming.set()
-                asyncio.get_running_loop().call_later(WARM_AFTER, self.engine.start)
+                asyncio.get_running_loop().call_later(WARM_AFTER, self.opening.start)
 
 
 @asynccontextmanager
-async def _keep_log(server: Any) -> AsyncIterator[dict[str, Any]]:
+async def _keep_log(server: MCPServer[Nothing]) -> AsyncGenerator[Nothing]:
     """Write the rest of the log before the workbench behind it may be closed."""
+    assert isinstance(server, WorkbenchServer)
     try:
         yield {}
     finally:
@@ -92,29 +164,36 @@ async def _keep_log(server: Any) -> AsyncIterator[dict[str, Any]]:
 
 
 def create_server(
-    engine: Engine | Workbench,
+    opening: Opening | Workbench,
     *,
     toolsets: Iterable[str] | None = None,
     read_only: bool = False,
+    client: str | None = None,
 ) -> WorkbenchServer:
-    """Build the server over an engine, or over a workbench that is open already.
+    """Build the server over an opening, or over a workbench that is open already.
 
     Raises:
         InvalidInput: there is no such toolset.
     """
     from mcp_app.completions import add_completions
     from mcp_app.prompts import add_prompts
-    from mcp_app.resources import add_resources
 
-    boundary = Boundary(engine if isinstance(engine, Engine) else Engine.of(engine))
     chosen = chosen_tools(toolsets)
     if read_only:
         chosen = [tool for tool in (each.offered_read_only() for each in chosen) if tool is not None]
-    server = WorkbenchServer(boundary, chosen, read_only=read_only)
-    add_resources(server)
+    offered = frozenset(tool.name for tool in chosen)
+    boundary = Boundary(opening if isinstance(opening, Opening) else Opening.of(opening), offered)
+    server = WorkbenchServer(boundary, chosen, read_only=read_only, client=client)
+    add_resources(server, server.opening)
     add_prompts(server)
-    add_completions(server)
+    add_completions(server, server.opening)
     return server
+
+
+def _name_of(context: Context[Nothing] | None) -> str | None:
+    """Return the name that a client gave itself when it connected."""
+    parameters = context.session.client_params if context is not None else None
+    return parameters.client_info.name if parameters is not None else None
 
 
 def chosen_tools(toolsets: Iterable[str] | None) -> list[Tool]:
@@ -126,6 +205,13 @@ def chosen_tools(toolsets: Iterable[str] | None) -> list[Tool]:
     return [tool for name in dict.fromkeys(names) for tool in TOOLSETS[name]]
 
 
+def structured(tool: Tool, value: JsonValue) -> JsonObject | None:
+    """Return an answer as its declared form has it; a bare array stands under its name, for a form is an object."""
+    if isinstance(value, list) and isinstance(tool.parts, Items):
+        return {tool.parts.key: value}
+    return value if isinstance(value, dict) else None
+
+
 def listed(tool: Tool) -> ListedTool:
     """Return a tool as clients see it."""
     return ListedTool(
@@ -133,16 +219,11 @@ def listed(tool: Tool) -> ListedTool:
         title=tool.title,
         description=tool.description,
         input_schema=input_schema(tool.arguments),
-        annotations=ToolAnnotations(**hints(tool)),
+        output_schema=dict(tool.output),
+        annotations=ToolAnnotations(
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=tool.open_world,
+        ),
     )
-
-
-def hints(tool: Tool) -> Mapping[str, Any]:
-    """Return what the tool says of its effects."""
-    return {
-        "title": tool.title,
-        "read_only_hint": tool.read_only,
-        "destructive_hint": tool.destructive,
-        "idempotent_hint": tool.idempotent,
-        "open_world_hint": tool.open_world,
-    }

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_app.engine import Engine, opening_from_settings
 from mcp_app.server import WARM_AFTER, WorkbenchServer, create_server
+from workbench.ending import begin_to_end, end_now
 from workbench.errors import ConfigurationError, InvalidInput, choices
+from workbench.opening import Opening
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
+
     from mcp_app.guard import Gate
     from workbench.settings import Settings
 
 TRANSPORTS = ("stdio", "http")
 HOST, PORT = "127.0.0.1", 8765
+TURN = (
+    0.0005  # seconds that one thread may keep the interpreter: each step of a call waits that long, not Python's .005
+)
 KEEP_ALIVE = 75  # seconds: longer than clients keep idle connections, else both close at once and a call is lost
 
 
@@ -29,8 +35,11 @@ def serve(
     port: int = PORT,
     toolsets: Iterable[str] | None = None,
     read_only: bool = False,
+    client: str | None = None,
 ) -> None:
     """Serve until the client leaves (stdio) or the process is told to stop (HTTP).
+
+    ``client`` is the name under which calls are logged; else clients name themselves.
 
     Raises:
         InvalidInput: there is no such transport or toolset.
@@ -38,8 +47,10 @@ def serve(
     """
     if transport not in TRANSPORTS:
         raise InvalidInput(f"There is no transport {transport!r}; use one of {choices(TRANSPORTS)}.")
-    engine = Engine(opening_from_settings)
-    server = create_server(engine, toolsets=toolsets, read_only=read_only)
+    sys.setswitchinterval(TURN)
+    _begin_telemetry()
+    opening = Opening()
+    server = create_server(opening, toolsets=toolsets, read_only=read_only, client=client)
     try:
         if transport == "stdio":
             server.run("stdio")
@@ -50,9 +61,20 @@ def serve(
     except KeyboardInterrupt:
         return
     finally:
+        begin_to_end()
         server.boundary.log.flush()
-        if not engine.close():
-            os._exit(0)
+        if not opening.close():
+            end_now()
+
+
+def _begin_telemetry() -> None:
+    """Begin before the first call is measured; a setting that is wrong is told by the calls."""
+    from workbench.settings import load_settings
+    from workbench.telemetry import export
+
+    with suppress(ConfigurationError):
+        if load_settings().telemetry:
+            export()
 
 
 def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int) -> None:
@@ -71,15 +93,15 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
-        listening.listen(512)  # before it is announced, so that whoever connects at once is kept waiting, not refused
+        listening.listen(512)  # before it is announced, so that early clients are kept waiting, not refused
     except OSError as error:
         raise ConfigurationError(
             f"Cannot listen on {host}:{port} ({error.strerror}); choose another with --host or --port."
         ) from error
     listening.set_inheritable(True)
     bound = listening.getsockname()[1]
-    shown = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    print(f"Serving MCP at http://{shown}:{bound}/mcp", file=sys.stderr, flush=True)
+    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    print(f"Serving MCP at http://{name}:{bound}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(
         http_app(server, gate),
         log_level="warning",
@@ -91,11 +113,17 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def http_app(server: WorkbenchServer, gate: Gate) -> Any:
+def http_app(server: WorkbenchServer, gate: Gate) -> ASGIApp:
     """Return the ASGI application: /mcp, /health and the HTTP routes, behind the gate."""
+    from mcp_app.guard import HostGuard
+
+    return HostGuard(web_app(server, gate), gate)
+
+
+def web_app(server: WorkbenchServer, gate: Gate) -> Starlette:
+    """Return the routes without the gate before them, for a server that has others beside them."""
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from mcp_app.guard import Guard
     from mcp_app.http_api import add_routes
 
     app = server.streamable_http_app(
@@ -108,10 +136,10 @@ def http_app(server: WorkbenchServer, gate: Gate) -> Any:
     inner = app.router.lifespan_context
 
     @asynccontextmanager
-    async def lifespan(web: Any) -> AsyncIterator[Any]:
+    async def lifespan(web: Starlette) -> AsyncGenerator[Mapping[str, Any]]:
         async with inner(web) as state:
-            asyncio.get_running_loop().call_later(WARM_AFTER, server.engine.start)
-            yield state
+            asyncio.get_running_loop().call_later(WARM_AFTER, server.opening.start)
+            yield state or {}
 
     app.router.lifespan_context = lifespan
-    return Guard(app, gate)
+    return app

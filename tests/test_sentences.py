@@ -1,4 +1,4 @@
-"""Where sentences end, and where they only seem to."""
+"""The ends of sentences, and marks that only seem to end one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_sentences_are_told_apart(sentences: list[str]) -> None:
 
 
 def _items(sentence: str) -> list[str]:
-    """An item of two sentences counts as two."""
+    """Return the parts of a list item: one of two sentences counts as two."""
     return ["- second item.", "It goes on."] if sentence.startswith("- second") else [sentence]
 
 

@@ -17,8 +17,8 @@ def test_env_example_lists_every_setting_with_its_default() -> None:
 
 
 def test_the_example_as_it_stands_changes_nothing(tmp_path: Path) -> None:
-    taken = (ROOT / ".env.example").read_text(encoding="utf-8").replace("# WORKBENCH_", "WORKBENCH_")
-    (tmp_path / ".env").write_text(taken.replace("# SEARCH_DB_PATH", "SEARCH_DB_PATH"), encoding="utf-8")
+    text = (ROOT / ".env.example").read_text(encoding="utf-8").replace("# WORKBENCH_", "WORKBENCH_")
+    (tmp_path / ".env").write_text(text.replace("# SEARCH_DB_PATH", "SEARCH_DB_PATH"), encoding="utf-8")
     assert Settings(_env_file=tmp_path / ".env") == Settings(_env_file=None)  # pyright: ignore[reportCallIssue]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from workbench.cli.table import COMMANDS
+from evals.measures.families import FAMILIES
+from workbench.cli.commands import COMMANDS
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 
@@ -15,12 +16,12 @@ ROOT = Path(__file__).parent.parent
 
 
 def variable(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return "SEARCH_DB_PATH" if name == "search_db_path" else f"WORKBENCH_{name.upper()}"
 
 
 def default(name: str) -> str:
-    """A setting's default as it would stand in .env; empty where there is none or the platform decides."""
+    """Return a setting's default as it would stand in .env; empty where there is none or the platform decides."""
     value = Settings.model_fields[name].default
     if value is None or value is PydanticUndefined:
         return ""
@@ -52,7 +53,7 @@ def commands_table() -> str:
 
 
 def env_example() -> str:
-    """The whole of .env.example."""
+    """Return the whole of .env.example."""
     head = "# Every setting with its default; copy this file to .env and take the # away from what you change.\n"
     blocks = [
         f"# {field.description}\n# {variable(name)}={default(name)}\n" for name, field in Settings.model_fields.items()
@@ -60,11 +61,23 @@ def env_example() -> str:
     return "\n".join([head, *blocks])
 
 
-TABLES = {"settings": settings_table, "strategies": strategies_table, "commands": commands_table}
+def metrics_table() -> str:
+    """Return the guide of evaluation: every metric."""
+    rows = [f"| `{name}@K` | {family.meaning} |" for name, family in FAMILIES.items()]
+    return "\n".join(["| Metric | What it says |", "|---|---|", *rows])
+
+
+TABLES = {
+    "settings": settings_table,
+    "strategies": strategies_table,
+    "commands": commands_table,
+    "metrics": metrics_table,
+}
+GUIDES = ("README.md", "docs/evaluation.md")  # where they stand
 
 
 def filled(text: str) -> str:
-    """A document with everything between ``<!-- NAME -->`` and ``<!-- /NAME -->`` written anew."""
+    """Return a document with everything between ``<!-- NAME -->`` and ``<!-- /NAME -->`` written anew."""
     for name, table in TABLES.items():
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)
@@ -72,6 +85,7 @@ def filled(text: str) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(filled(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in GUIDES:
+        guide = ROOT / name
+        guide.write_text(filled(guide.read_text(encoding="utf-8")), encoding="utf-8")
     (ROOT / ".env.example").write_text(env_example(), encoding="utf-8")

@@ -5,7 +5,7 @@ Importing this package is light (under 0.3 s); engines, models and the database 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
 from workbench.types import Comparison, Document, IngestReport, Passage, Scope, SearchResult, Source
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[Settings] | type[Workbench]:
     """Load the heavy names when they are first asked for (PEP 562)."""
     if name == "Workbench":
         from workbench.workbench import Workbench

@@ -1,4 +1,4 @@
-"""How results show in a notebook: tables for pandas, HTML that suits light and dark, a bump chart.
+"""The forms of results in a notebook: tables for pandas, HTML that suits light and dark, a bump chart.
 
 Every text from a document or a question is escaped; the HTML carries its own style and no script.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from workbench.extras import check_extra
 from workbench.marking import excerpt, pieces
+from workbench.types import preference
 
 if TYPE_CHECKING:
     import altair
@@ -38,6 +40,7 @@ _STYLE = """<style>
 
 def result_frame(result: SearchResult) -> pandas.DataFrame:
     """Return one row a passage: rank, score, title, heading, text, and each leg's score under the leg's name."""
+    check_extra("app")
     import pandas as pd
 
     legs = list(dict.fromkeys(name for passage in result for name in passage.attribution))
@@ -60,19 +63,20 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
 
 def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
     """Return one row a passage and one rank column a strategy, empty where it was not found; best ranks first."""
+    check_extra("app")
     import pandas as pd
 
     names = list(comparison.strategies)
-    known = {passage.passage_id: passage for result in comparison.strategies.values() for passage in result}
+    passages = {passage.passage_id: passage for result in comparison.strategies.values() for passage in result}
     ranks = {name: {passage.passage_id: passage.rank for passage in comparison.strategies[name]} for name in names}
     frame = pd.DataFrame(
         {
-            "title": [passage.document_title for passage in known.values()],
-            "heading": [heading(passage) for passage in known.values()],
-            **{name: pd.array([ranks[name].get(key) for key in known], dtype="Int64") for name in names},
-            "text": [passage.text for passage in known.values()],
+            "title": [passage.document_title for passage in passages.values()],
+            "heading": [heading(passage) for passage in passages.values()],
+            **{name: pd.array([ranks[name].get(key) for key in passages], dtype="Int64") for name in names},
+            "text": [passage.text for passage in passages.values()],
         },
-        index=pd.Index(list(known), name="passage_id"),
+        index=pd.Index(list(passages), name="passage_id"),
     )
     order = frame[names].min(axis=1).sort_values(kind="stable").index
     return frame.loc[order]
@@ -82,14 +86,14 @@ def result_html(result: SearchResult) -> str:
     """Return a table of the passages: rank, score, where it stands, the text with the question's words marked."""
     head = f"{len(result)} passages by {result.strategy} in {result.timings_ms.get('total', 0):.0f} ms"
     if not result.results:
-        return _page(result.query, head, "<p>Nothing was found.</p>", result.degraded)
+        return _page(result.query, head, "<p>Nothing was found.</p>", result.notes)
     rows = "".join(
         f"<tr><td class=n>{passage.rank}</td><td class=n>{passage.score:.3f}{_bar(passage.score)}</td>"
         f"<td>{_title(passage)}<br>{_marked(result.query, passage.text, LONG)}</td></tr>"
         for passage in result
     )
     table = f"<table><thead><tr><th>#</th><th>Score</th><th>Passage</th></tr></thead><tbody>{rows}</tbody></table>"
-    return _page(result.query, head, table, result.degraded)
+    return _page(result.query, head, table, result.notes)
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -110,9 +114,8 @@ def comparison_html(comparison: Comparison) -> str:
         rows.append(f"<tr><td class=n>{place + 1}</td>{''.join(cells)}</tr>")
     widths = "<col>" + f"<col style='width:{100 / max(1, len(results)):.1f}%'>" * len(results)
     top = f"<table><colgroup>{widths}</colgroup><thead><tr><th>#</th>{heads}</tr></thead>"
-    notes = [note for result in results.values() for note in result.degraded]
     table = f"{top}<tbody>{''.join(rows)}</tbody></table>"
-    return _page(comparison.query, _agreement(comparison), table, tuple(dict.fromkeys(notes)))
+    return _page(comparison.query, _agreement(comparison), table, comparison.notes)
 
 
 def report_html(report: IngestReport) -> str:
@@ -121,14 +124,16 @@ def report_html(report: IngestReport) -> str:
     head = f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages in {report.seconds:.1f} s"
     rows = "".join(f"<tr><td>{escape(item.path)}</td><td>{escape(item.error)}</td></tr>" for item in report.failures)
     table = f"<table><thead><tr><th>Not read</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""
-    return _page("Documents", head, table, (report.left_out_sentence,) if report.left_out else ())
+    return _page("Documents", head, table, tuple(filter(None, (*report.notes, report.left_out_sentence, report.offer))))
 
 
 def result_text(result: SearchResult) -> str:
     """Return the passages as a console shows them, one a line; times and ids are left to the HTML and the frame."""
     lines = [f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" for hit in result]
     count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
-    return "\n".join([f"{count} by {result.strategy} for {result.query!r}", *lines])
+    far = [] if result.evidence.close or not result.results else [result.evidence.reason]
+    preferred = filter(None, [preference(result.preferring)])
+    return "\n".join([f"{count} by {result.strategy} for {result.query!r}", *preferred, *far, *lines])
 
 
 def comparison_text(comparison: Comparison) -> str:
@@ -140,13 +145,15 @@ def report_text(report: IngestReport) -> str:
     """Return what an ingest changed, and what could not be read, as a console shows it."""
     counts = f"{report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged"
     lines = [f"{item.path}: {item.error}" for item in report.failures]
-    lines += [report.left_out_sentence] if report.left_out else []
+    lines += filter(None, (*report.notes, report.left_out_sentence, report.offer))
     return "\n".join([f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages", *lines])
 
 
 def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
     """Return a chart of ranks by strategy, best on top, with a line through every place of the same passage."""
     import altair as alt
+
+    check_extra("app")
     import pandas as pd
 
     names = list(comparison.strategies)
@@ -191,11 +198,10 @@ def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
 
 def heading(passage: Passage) -> str:
     """Return where in its document a passage stands: the heading path below the title, and the page."""
-    path = [str(part) for part in passage.metadata.get("heading_path", ())]
+    path = list(passage.headings)
     if path and path[0] == passage.document_title:
         path = path[1:]
-    page = passage.metadata.get("page")
-    return " › ".join(path + ([f"page {page}"] if page else []))
+    return " › ".join(path + ([f"page {passage.page}"] if passage.page else []))
 
 
 def movement(before: int | None, now: int) -> str:
@@ -206,15 +212,15 @@ def movement(before: int | None, now: int) -> str:
 
 
 def _page(title: str, head: str, body: str, notes: tuple[str, ...]) -> str:
-    said = "".join(f"<div class=q>{escape(note)}</div>" for note in notes)
+    lines = "".join(f"<div class=q>{escape(note)}</div>" for note in notes)
     top = f"<div><span class=t>{escape(title)}</span> <span class=q>· {escape(head)}</span></div>"
-    return f"{_STYLE}<div class=wbench>{top}{said}{body}</div>"
+    return f"{_STYLE}<div class=wbench>{top}{lines}{body}</div>"
 
 
 def _title(passage: Passage) -> str:
     place = heading(passage)
-    shown = f"<span class=t>{escape(passage.document_title)}</span>"
-    return shown + (f" <span class=q>{escape(place)}</span>" if place else "")
+    title = f"<span class=t>{escape(passage.document_title)}</span>"
+    return title + (f" <span class=q>{escape(place)}</span>" if place else "")
 
 
 def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> str:
@@ -237,8 +243,8 @@ def _bar(score: float) -> str:
 
 def _agreement(comparison: Comparison) -> str:
     pairs = comparison.agreement.get("jaccard", {})
-    said = [f"{pair.replace('|', ' and ')} {value:.0%}" for pair, value in pairs.items()]
-    return "same passages: " + ", ".join(said) if said else "one strategy"
+    shares = [f"{pair.replace('|', ' and ')} {value:.0%}" for pair, value in pairs.items()]
+    return "same passages: " + ", ".join(shares) if shares else "one strategy"
 
 
 def _name(passage: Passage) -> str:

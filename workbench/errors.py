@@ -21,7 +21,7 @@ class NotFound(WorkbenchError):
     """Something asked for by id, title or path does not exist."""
 
     def __init__(self, kind: str, key: str, hint: str = "") -> None:
-        """``kind`` is the field's noun ("source"); ``hint`` says where the valid ones are listed."""
+        """Take ``kind``, the field's noun ("source"), and ``hint``, which says where the valid ones are listed."""
         self.kind = kind
         self.key = key
         super().__init__(f"{kind.capitalize()} not found: {key}." + (f" {hint}" if hint else ""))
@@ -60,7 +60,7 @@ class CrawlRefused(WorkbenchError):
 
 
 class Cancelled(WorkbenchError):
-    """The caller stopped the work; what was finished before stays."""
+    """The caller stopped the work; its finished part stays."""
 
 
 def choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | None = None) -> str:
@@ -69,5 +69,5 @@ def choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | Non
     With ``ids`` the values are titles, each followed by its id, as either may be given: ``'A' (a), 'B' (b)``.
     """
     names = [f"'{value}'" + (f" ({ids[value]})" if ids else "") for value in values]
-    shown = ", ".join(names[:limit]) or "none yet"
-    return shown + (f" (and {len(names) - limit} more)" if len(names) > limit else "")
+    listed = ", ".join(names[:limit]) or "none yet"
+    return listed + (f" (and {len(names) - limit} more)" if len(names) > limit else "")

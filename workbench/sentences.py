@@ -1,4 +1,4 @@
-"""Find sentences by regular expression: fast, language-neutral, and wary of abbreviations, decimals and lists."""
+"""Sentences by regular expression: fast, language-neutral, and wary of abbreviations, decimals and lists."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ABBREVIATIONS = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
 )
 RARELY_LAST = frozenset("e.g i.e cf viz vs mr mrs ms dr prof fig figs eq eqs nr z.b d.h vgl p.ex".split())  # noqa: SIM905
-LOOK_BACK = 24
-RUN_IN = 80
+LOOK_BACK = 24  # characters before a full stop that tell an abbreviation
+RUN_IN = 80  # characters of a bold heading that runs into its sentence
 RUN_IN_HEADING = re.compile(
     r"(?:[-*+][ \t]+)?(\*\*|__)(?:(?!\1).)+\1", re.DOTALL
 )  # "**Colour.** Warm greys": one thing
@@ -61,13 +61,13 @@ def _ends_sentence(text: str, match: re.Match[str], begin: int, end: int) -> boo
 def _dot_ends_sentence(before: str, following: str) -> bool:
     if following.islower():
         return False
-    found = WORD_BEFORE.search(before)
-    if found is None:
+    match = WORD_BEFORE.search(before)
+    if match is None:
         return True
-    word = found.group().casefold().strip("'’-")
-    if word.isdigit() and not before[: found.start()].strip():  # "3. The third step": a list's number
+    word = match.group().casefold().strip("'’-")
+    if word.isdigit() and not before[: match.start()].strip():  # "3. The third step": a list's number
         return False
-    if len(word) == 1 and word.isalpha() and found.group().isupper():  # an initial: "J. Smith"
+    if len(word) == 1 and word.isalpha() and match.group().isupper():  # an initial: "J. Smith"
         return False
     if word in RARELY_LAST:
         return False

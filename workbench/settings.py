@@ -13,7 +13,7 @@ from workbench.errors import ConfigurationError
 
 
 def default_home() -> Path:
-    """The platform's user data folder; for root ``/var/lib``, as the embedded server opens its parents to others."""
+    """Return the platform's user data folder; for root ``/var/lib``, as the embedded server opens its parents."""
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         return Path("/var/lib/rag-workbench")
     return Path(platformdirs.user_data_dir("rag-workbench", appauthor=False))
@@ -42,17 +42,29 @@ class Settings(BaseSettings):
 
     embedding_model: str = Field(
         "minilm",
-        description="'minilm' (built in), 'hash' (for tests), a Hugging Face id, or 'openai:MODEL' / 'ollama:MODEL'.",
+        description="'minilm' (built in, English), 'multilingual' (a hundred languages, the extra of that name), "
+        "'hash' (for tests), a Hugging Face id, 'openai:MODEL' (at OPENAI_API_BASE, with "
+        "OPENAI_API_KEY) or 'ollama:MODEL'.",
     )
     embedding_threads: int = Field(0, ge=0, description="Threads for the embedding model; 0 means one per core.")
     reranker: str = Field(
         "late-interaction",
         description="'late-interaction' (built in), or a cross-encoder: a Hugging Face id or a local folder.",
     )
-    llm_base_url: str = Field("", description="Any OpenAI-compatible endpoint; empty means answers are cited extracts.")
-    llm_model: str = Field("", description="The model's name at that endpoint.")
+    llm_base_url: str = Field(
+        "", description="Any OpenAI-compatible endpoint; empty means a model of this machine, or answers as extracts."
+    )
+    llm_model: str = Field(
+        "",
+        description="The model's name at that endpoint; without one the path of a GGUF file, which runs in a process "
+        "of its own (the extra local-llm).",
+    )
     llm_api_key: SecretStr | None = Field(None, description="The key for that endpoint, where it wants one.")
-    llm_timeout: float = Field(60.0, gt=0, description="Seconds to wait for the endpoint.")
+    llm_timeout: float = Field(60.0, gt=0, description="Seconds to wait for the language model.")
+
+    judge_seconds: float = Field(600.0, gt=0, description="Seconds that an LLM may judge one evaluation.")
+    judge_calls: int = Field(2_000, ge=1, description="Calls to the LLM that judging one evaluation may take.")
+    judge_tokens: int = Field(1_000_000, ge=1, description="Tokens that judging one evaluation may take.")
 
     file_roots: str = Field(
         "",
@@ -62,7 +74,9 @@ class Settings(BaseSettings):
         "", description="Hosts on private or loopback networks that may be crawled, separated by ','."
     )
     crawl_browser_url: str = Field(
-        "", description="CDP address of a running Chromium for pages that need JavaScript; empty means one of our own."
+        "",
+        description="CDP address of a Chromium that runs on this machine, for pages that need JavaScript; "
+        "empty means one of our own.",
     )
     run_worker: bool = Field(
         True, description="Run jobs inside the app and the MCP server; 'workbench worker' runs them anywhere."
@@ -72,6 +86,9 @@ class Settings(BaseSettings):
     )
     archives_dir: Path | None = Field(None, description="Folder of archives for searchLocalArchives.")
     mcp_token: SecretStr | None = Field(None, description="Bearer token for MCP over HTTP.")
+    app_password: SecretStr | None = Field(
+        None, description="Password of the app under 'workbench serve'; empty means the token, and none without one."
+    )
     mcp_log_calls: bool = Field(True, description="Keep a log of tool calls (never the token) in the database.")
     mcp_allowed_hosts: str = Field(
         "", description="Further Host headers that MCP over HTTP answers to, such as 'wiki.lan:8765', separated by ','."
@@ -81,6 +98,11 @@ class Settings(BaseSettings):
     )
     mcp_call_seconds: float = Field(30.0, gt=0, description="Longest that a tool call that only reads may take.")
     mcp_write_seconds: float = Field(600.0, gt=0, description="Longest that a tool call that writes may take.")
+    telemetry: bool = Field(
+        False,
+        description="Send traces and metrics by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default this machine's port "
+        "4318 (the extra otel).",
+    )
     search_db_path: Path | None = Field(
         None,
         validation_alias=AliasChoices("SEARCH_DB_PATH", "search_db_path"),
@@ -91,6 +113,11 @@ class Settings(BaseSettings):
     def postgres_dir(self) -> Path:
         """Folder of the embedded server's data."""
         return self.search_db_path or self.home / "postgres"
+
+    @property
+    def has_llm(self) -> bool:
+        """True when a language model is named, at an endpoint or on this machine."""
+        return bool(self.llm_base_url or self.llm_model)
 
     @property
     def models_dir(self) -> Path:
@@ -104,9 +131,9 @@ def load_settings(**overrides: object) -> Settings:
     Raises:
         ConfigurationError: a value is not valid; the message names the variable and says what is.
     """
-    given = {name: value for name, value in overrides.items() if value is not None}
+    values = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return Settings(**given)  # pyright: ignore[reportArgumentType]
+        return Settings(**values)  # pyright: ignore[reportArgumentType]
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
@@ -114,3 +141,16 @@ def load_settings(**overrides: object) -> Settings:
         raise ConfigurationError(
             f"{variable} is not valid: {first['msg']}. Correct it in the environment or in .env."
         ) from error
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """Return this process's environment with the variables that make another process read the same settings."""
+    environment = dict(os.environ)  # noqa: TID251 - this is the module that knows the environment
+    for name in Settings.model_fields:
+        value = getattr(settings, name)
+        variable = "SEARCH_DB_PATH" if name == "search_db_path" else f"WORKBENCH_{name.upper()}"
+        if value is None:
+            environment.pop(variable, None)
+        else:
+            environment[variable] = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+    return environment

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from workbench.errors import InvalidInput
+from workbench.opened_corpus import open_corpus
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.strategies import COMPARED
 from workbench.sample import articles_dir
 from workbench.services.answers import Answer, AnswerService, AnswerStream
 from workbench.services.archives import ArchiveService
@@ -16,30 +20,33 @@ from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
 from workbench.services.crawls import CrawlService
+from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
 from workbench.services.explain import ExplainService
-from workbench.services.health import HealthService
+from workbench.services.health import HealthService, Status
 from workbench.services.index_builds import IndexService
-from workbench.services.jobs import JobService
-from workbench.services.knowledge import KnowledgeService
-from workbench.services.pages import PageService
+from workbench.services.intake import Intake
+from workbench.services.job_service import JobService
+from workbench.services.page_pictures import PagePictures
 from workbench.services.projects import ProjectService
 from workbench.services.promotions import PromotionService
+from workbench.services.requests import Requests
 from workbench.services.search import SearchService
+from workbench.services.sources import SourceService
 from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings
-from workbench.types import Comparison, IngestReport, Progress, Scope, SearchResult
+from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
 if TYPE_CHECKING:
-    from workbench.jobs import WorkerHandle
-    from workbench.models.cross_encoder import CrossEncoder
-    from workbench.models.encoder import Encoder
-    from workbench.models.llm import Llm
-    from workbench.retrieval.explain import Explanation
+    from typing import Unpack
 
-OnProgress = Callable[[Progress], None]
-BUILT_IN_RERANKER = "late-interaction"
+    from llama_index.core.query_engine import RetrieverQueryEngine
+
+    from workbench.jobs.runners import Runner, Runners
+    from workbench.jobs.worker import WorkerHandle, WorkerOptions
+    from workbench.jobs.worker_process import WorkerProcess
+    from workbench.retrieval.why.explanation import Explanation
 
 
 class Workbench:
@@ -52,28 +59,34 @@ class Workbench:
         """Use ``Workbench.open``."""
         self.settings = settings
         self._worker: WorkerHandle | None = None
+        self.beside: WorkerProcess | None = None
         self.corpus = corpus
-        self.search_service = SearchService(corpus)
+        self.pages = PagePictures(corpus)
+        self.requests = Requests(corpus, self.pages.of_passage)
+        self.search_service = SearchService(corpus, self.requests)
         self.indexes = IndexService(corpus)
-        self.knowledge = KnowledgeService(corpus, self.indexes)
-        self.documents = DocumentService(corpus, self.knowledge)
-        self.pages = PageService(corpus, self.search_service)
+        self.sources = SourceService(corpus, self.indexes)
+        self.documents = DocumentService(corpus, self.sources, Intake(corpus, self.indexes))
+        self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
         self.tool_calls = ToolCallService(corpus)
         self.projects = ProjectService(corpus)
         self.citations = CitationService(corpus)
-        self.articles = ArticleService(corpus, self.knowledge, self.pages, settings.articles_dir or articles_dir())
+        self.articles = ArticleService(
+            corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()
+        )
         self.archives = ArchiveService(
-            corpus, self.knowledge, self.search_service, self.citations, settings.archives_dir
+            corpus, self.sources, self.documents, self.requests, self.citations, settings.archives_dir
         )
         place = str(settings.postgres_dir) if embedded else corpus.database.place
-        self.workspaces = WorkspaceService(corpus, self.knowledge, self.pages, place)
-        self.promotions = PromotionService(corpus, self.search_service)
-        self.answers = AnswerService(corpus, self.search_service)
-        self.explaining = ExplainService(corpus, self.search_service)
+        self.workspaces = WorkspaceService(corpus, self.sources, self.documents, self.document_search, place)
+        self.promotions = PromotionService(corpus, self.requests)
+        self.answers = AnswerService(corpus, self.requests)
+        self.explaining = ExplainService(corpus, self.requests, self.search_service)
         self.jobs = JobService(corpus)
         self.crawls = CrawlService(
             corpus,
-            self.knowledge,
+            self.sources,
+            self.documents,
             self.jobs,
             allow_hosts=settings.crawl_allow_hosts.split(","),
             browser_url=settings.crawl_browser_url,
@@ -83,11 +96,7 @@ class Workbench:
 
     @classmethod
     def open(
-        cls,
-        home: Path | str | None = None,
-        database_url: str | None = None,
-        *,
-        settings: Settings | None = None,
+        cls, home: Path | str | None = None, database_url: str | None = None, *, settings: Settings | None = None
     ) -> Self:
         """Open the workbench: start or join the database, bring it up to date.
 
@@ -97,53 +106,52 @@ class Workbench:
             ConfigurationError: a setting is wrong.
             StorageError: the database cannot be reached.
         """
-        from workbench.storage.database import Database
-        from workbench.storage.migrate import migrate
-        from workbench.storage.server import embedded_url
-
         chosen = settings or load_settings(home=home, database_url=database_url)
-        given = chosen.database_url.get_secret_value() if chosen.database_url else None
-        url = given or embedded_url(chosen.postgres_dir)
-        migrate(url)
-        database = Database(url, pool_size=chosen.pool_size)
-        replica = chosen.read_database_url
-        reader = Database(replica.get_secret_value(), pool_size=chosen.pool_size) if replica else database
+        return cls(chosen, open_corpus(chosen), embedded=not chosen.database_url)
 
-        def load(name: str) -> Encoder:
-            from workbench.models.registry import load_encoder
-
-            return load_encoder(name, chosen.models_dir, chosen.embedding_threads)
-
-        def load_llm() -> Llm | None:
-            from workbench.models.llm import Llm
-
-            key = chosen.llm_api_key.get_secret_value() if chosen.llm_api_key else ""
-            address = chosen.llm_base_url
-            return Llm(address, chosen.llm_model, key, chosen.llm_timeout) if address else None
-
-        def load_cross_encoder() -> CrossEncoder | None:
-            from workbench.models.cross_encoder import load_cross_encoder as load_model
-
-            name = chosen.reranker
-            return None if name == BUILT_IN_RERANKER else load_model(name, chosen.embedding_threads)
-
-        corpus = Corpus(database, reader, load, chosen.embedding_model, load_llm, load_cross_encoder)
-        return cls(chosen, corpus, embedded=given is None)
-
-    def work(self) -> WorkerHandle:
+    def work(self, further: Runners | None = None) -> WorkerHandle:
         """Run jobs in this process until the workbench is closed; a second call returns the same worker.
+
+        ``further`` are runners of kinds of jobs that others define (``evals.background.runners``).
 
         Raises:
             StorageError: the queue cannot be reached.
         """
-        from workbench.jobs import start_worker
-
         if self._worker is None or not self._worker.is_alive:
-            self._worker = start_worker(self)
+            self._worker = self.start_worker(further)
         return self._worker
+
+    def work_beside(self) -> None:
+        """Keep a process beside this one that runs jobs as soon as there are some, until the workbench is closed."""
+        from workbench.jobs.worker_process import WorkerProcess
+        from workbench.settings import environment_of
+
+        if self.beside is None:
+            command = [sys.executable, "-m", "workbench.cli", "worker", "--until-input-ends"]
+            self.beside = WorkerProcess(command, environment_of(self.settings), self.jobs.table.any_waiting)
+            self.beside.start()
+
+    def start_worker(self, further: Runners | None = None, **options: Unpack[WorkerOptions]) -> WorkerHandle:
+        """Start a worker of the caller's own, who stops it; ``options`` are those of ``workbench.jobs.worker``.
+
+        Raises:
+            StorageError: the queue cannot be reached.
+        """
+        from workbench.jobs.worker import start_worker
+
+        return start_worker(self.jobs.table, self.jobs.queue, {**self.runners(), **(further or {})}, **options)
+
+    def runners(self) -> dict[str, Runner]:
+        """Return the runners of the workbench's own kinds of jobs: ingest, index_build, crawl."""
+        from workbench.jobs.runners import own_runners
+
+        return own_runners(self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls)
 
     def close(self) -> None:
         """Give running jobs back to the queue, and every connection."""
+        if self.beside is not None:
+            self.beside.stop()
+            self.beside = None
         if self._worker is not None:
             self._worker.stop()
             self._worker = None
@@ -169,21 +177,21 @@ class Workbench:
         tags: Sequence[str] = (),
         index: str | None = None,
         on_progress: OnProgress | None = None,
-        should_stop: Callable[[], bool] | None = None,
+        should_stop: ShouldStop | None = None,
     ) -> IngestReport:
         """Read files and folders into a source, with a progress bar unless ``on_progress`` takes its place.
 
         Raises:
             InvalidInput: none of the paths exists. NotFound: no such project, folder or index.
         """
-        from workbench.progress import progress_bar
+        from workbench.progress_bar import progress_bar
 
         if not isinstance(paths, str | Path | Iterable):
             raise InvalidInput(f"A path cannot be {paths!r}; give a text or a Path.")
-        given = [paths] if isinstance(paths, str | Path) else list(paths)
+        places = [paths] if isinstance(paths, str | Path) else list(paths)
         with progress_bar("Ingest", on_progress) as show:
-            return self.knowledge.ingest(
-                given,
+            return self.documents.ingest(
+                places,
                 source=source,
                 project=project,
                 folder=folder,
@@ -201,31 +209,28 @@ class Workbench:
         scope: Scope | None = None,
         *,
         index: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> SearchResult:
         """Return the best passages for a query, best first.
 
         Raises:
             InvalidInput: an empty query, unknown strategy or parameter. ScopeError: an unknown name in the scope.
         """
-        return self.search_service.search(
-            query, strategy=strategy, limit=limit, scope=scope, index=index, parameters=parameters
-        )
+        return self.search_service.search(query, Ask(strategy, limit, scope or Scope(), index, parameters or {}))
 
     def compare(
         self,
         query: str,
-        strategies: Sequence[str] = ("vector", "keyword", "hybrid", "rerank"),
+        strategies: Sequence[str] = COMPARED,
         limit: int = 10,
         scope: Scope | None = None,
         *,
         index: str | None = None,
-        parameters: Mapping[str, Mapping[str, Any]] | None = None,
+        parameters: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Comparison:
         """Answer one query by several strategies, side by side. Raises what ``search`` raises."""
-        return self.search_service.compare(
-            query, strategies=strategies, limit=limit, scope=scope, index=index, parameters=parameters
-        )
+        ask = Ask(None, limit, scope or Scope(), index)
+        return self.search_service.compare(query, strategies, ask, parameters=parameters)
 
     def ask(
         self,
@@ -236,34 +241,50 @@ class Workbench:
         *,
         stream: bool = False,
         index: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> Answer | AnswerStream:
         """Answer a question with numbered citations: by the configured LLM, without one by cited extracts.
 
         With ``stream`` an iterator over the pieces comes back, whose ``answer()`` is the whole. Raises what
         ``search`` raises, and ModelError where the LLM fails in the middle of an answer.
         """
-        answering = self.answers.ask(
-            query, strategy=strategy, limit=limit, scope=scope, index=index, parameters=parameters
-        )
+        answering = self.answers.ask(query, Ask(strategy, limit, scope or Scope(), index, parameters or {}))
         return answering if stream else answering.answer()
 
     def explain(
-        self, query: str, passage_id: str | None = None, document_id: str | None = None, **search: Any
+        self,
+        query: str,
+        passage_id: str | None = None,
+        document_id: str | None = None,
+        *,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        index: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+        elsewhere: bool = True,
     ) -> Explanation:
         """Say why a passage or document stands where it stands in a search, or where it fell out.
 
-        ``search`` are a search's own arguments: strategy, limit, scope, index, parameters.
+        ``elsewhere`` also ranks it by every other strategy that needs no further model. Raises what ``search`` raises,
+        and NotFound where there is no such passage or document.
         """
-        return self.explaining.explain(query, passage_id=passage_id, document_id=document_id, **search)
+        ask = Ask(strategy, limit, scope or Scope(), index, parameters or {})
+        return self.explaining.explain(query, ask, passage_id=passage_id, document_id=document_id, elsewhere=elsewhere)
 
     def query_engine(
-        self, strategy: str | None = None, limit: int = 10, scope: Scope | None = None, **more: Any
-    ) -> Any:
-        """Return a LlamaIndex query engine of a strategy, for whoever wants to build on it."""
-        return self.search_service.query_engine(strategy, limit=limit, scope=scope, **more)
+        self,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        *,
+        index: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> RetrieverQueryEngine:
+        """Return a LlamaIndex query engine of a strategy, to build on. Raises what ``search`` raises."""
+        return self.search_service.query_engine(Ask(strategy, limit, scope or Scope(), index, parameters or {}))
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Return counts, indexes, sizes and versions."""
         return self.health.status()
 

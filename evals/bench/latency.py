@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.bench.corpus import BenchCorpus
-from evals.bench.synthetic import SyntheticCorpus
+from evals.bench.loading import BenchCorpus
+from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
+from workbench.storage.lexicon import query_terms
+from workbench.storage.ranking import best_by_terms
 from workbench.storage.rows import TermWeights
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope, SearchResult, Value
 
 LIMIT = 10
-LEG = 50  # what a leg brings to hybrid
+LEG = 50  # passages that a leg brings to hybrid
 QUERY_TOKENS = 12
 WARM_UP = 5
 
-Question = tuple[str, NDArray[np.float32]]
-Timed = Callable[[Question], Any]
+EncodedQuestion = tuple[str, NDArray[np.float32]]
+Timed = Callable[[EncodedQuestion], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,10 @@ class Latency(Value):
 
 
 class Bench:
-    """The questions and the ways to answer them on one corpus. Questions are embedded beforehand: the model's few
-    milliseconds are the same for everyone and would hide the differences."""
+    """The questions and the ways to answer them on one corpus.
+
+    Questions are embedded beforehand: the model's few milliseconds are the same for all and would hide differences.
+    """
 
     def __init__(self, corpus: BenchCorpus, synthetic: SyntheticCorpus, questions: int) -> None:
         self._workbench, self._index = corpus.workbench, corpus.index
@@ -49,22 +53,26 @@ class Bench:
         rng = np.random.default_rng(11)
         self._encoded = {text: EncodedQuery(vector, _axes(rng), _spans(text)) for text, vector in self.questions}
 
-    def strategy(self, name: str, *, scoped: bool = False, parameters: Mapping[str, Any] | None = None) -> Timed:
+    def strategy(self, name: str, *, scoped: bool = False, parameters: Mapping[str, object] | None = None) -> Timed:
         """Return a timed call of a strategy, through the same service that every face uses."""
-        service = self._workbench.search_service
+        from workbench.retrieval.ask import Ask
+        from workbench.retrieval.run import run as served
+
+        requests = self._workbench.requests
         scope = self._small if scoped else ResolvedScope()
 
-        def run(question: Question) -> SearchResult:
-            request = service.request(name, scope, LIMIT, self._index.name, parameters, remembered=True)
-            request.share_encoded(self._encoded)
-            return service.run(question[0], name, request)
+        def run(question: EncodedQuestion) -> SearchResult:
+            ask = Ask(name, LIMIT, scope, self._index.name, parameters or {})
+            request = requests.of(ask, remembered=True)
+            request.encoded_queries = self._encoded
+            return served(question[0], request)
 
         return run
 
     def raw_vector(self, limit: int = LIMIT) -> Timed:
         """Return a timed call of the bare vector statement."""
 
-        def run(question: Question) -> Any:
+        def run(question: EncodedQuestion) -> object:
             parameters = {"vector": _literal(question[1]), "limit": limit}
             with self._store.reading() as connection:
                 return connection.execute(statement("bench_nearest", self._index.name), parameters).fetchall()
@@ -75,9 +83,9 @@ class Bench:
         """Return a timed call of the statement of the keyword leg alone, its terms weighed beforehand."""
         weights = self._weights()
 
-        def run(question: Question) -> Any:
+        def run(question: EncodedQuestion) -> object:
             with self._store.reading() as connection:
-                return self._store.best_by_terms(connection, weights[question[0]], ResolvedScope(), limit, held=0)
+                return best_by_terms(connection, self._index.name, weights[question[0]], ResolvedScope(), limit, size=0)
 
         return run
 
@@ -85,7 +93,7 @@ class Bench:
         """Return a timed call of BM25 as anyone would write it in SQL: every posting of every term is read."""
         weights = self._weights()
 
-        def run(question: Question) -> Any:
+        def run(question: EncodedQuestion) -> object:
             parameters = {**weights[question[0]].parameters(), "limit": limit}
             with self._store.reading() as connection:
                 return connection.execute(statement("bench_bm25", self._index.name), parameters).fetchall()
@@ -93,12 +101,12 @@ class Bench:
         return run
 
     def _weights(self) -> dict[str, TermWeights]:
-        from workbench.retrieval.bm25 import weigh
+        from workbench.retrieval.words.bm25 import weigh
 
         weights = {}
         with self._store.reading() as connection:
             for text, _ in self.questions:
-                totals, terms = self._store.query_terms(connection, text)
+                totals, terms = query_terms(connection, self._index.name, text)
                 weights[text] = weigh(terms, totals)
         return weights
 
@@ -115,7 +123,7 @@ class Bench:
 
         store = framework_copy(self._workbench.corpus.database, self._index)
 
-        def run(question: Question) -> Any:
+        def run(question: EncodedQuestion) -> object:
             return store.query(
                 VectorStoreQuery(
                     query_embedding=question[1].tolist(),
@@ -134,7 +142,7 @@ class Bench:
         retriever = bm25s.BM25(k1=1.5, b=0.75)
         retriever.index(bm25s.tokenize(list(texts), stopwords=[], show_progress=False), show_progress=False)
 
-        def run(question: Question) -> Any:
+        def run(question: EncodedQuestion) -> object:
             tokens = bm25s.tokenize([question[0]], stopwords=[], show_progress=False)
             return retriever.retrieve(tokens, k=LIMIT, show_progress=False)
 
@@ -155,17 +163,18 @@ class Bench:
 
     def recall(self, questions: int = 20) -> float:
         """Return the share of the true ten nearest that the HNSW graph finds."""
-        found = 0
+        hits = 0
         for question in self.questions[:questions]:
             exact = statement("vector_exact", self._index.name, scope="scope_everything")
             parameters = {"vector": _literal(question[1]), "limit": LIMIT}
             with self._store.reading() as connection:
                 truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
-            found += len(truth & {row["id"] for row in self.raw_vector()(question)})
-        return found / (questions * LIMIT)
+            rows = cast("Iterable[dict[str, Any]]", self.raw_vector()(question))
+            hits += len(truth & {row["id"] for row in rows})
+        return hits / (questions * LIMIT)
 
 
-def _milliseconds(timed: Timed, question: Question) -> float:
+def _milliseconds(timed: Timed, question: EncodedQuestion) -> float:
     began = time.perf_counter()
     timed(question)
     return (time.perf_counter() - began) * 1000

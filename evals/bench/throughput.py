@@ -7,18 +7,18 @@ import threading
 import time
 from collections.abc import Sequence
 
-from evals.bench.latency import Question, Timed
+from evals.bench.latency import EncodedQuestion, Timed
 
 SECONDS = 5.0
 CALLERS = (1, 4, 16)
 
 
-def throughput(timed: Timed, questions: Sequence[Question], seconds: float = SECONDS) -> dict[str, float]:
+def throughput(timed: Timed, questions: Sequence[EncodedQuestion], seconds: float = SECONDS) -> dict[str, float]:
     """Return searches a second by number of callers."""
     return {str(callers): round(_rate(timed, questions, callers, seconds), 2) for callers in CALLERS}
 
 
-def _rate(timed: Timed, questions: Sequence[Question], callers: int, seconds: float) -> float:
+def _rate(timed: Timed, questions: Sequence[EncodedQuestion], callers: int, seconds: float) -> float:
     done = [0] * callers
     failures: list[BaseException] = []
     until = time.perf_counter() + seconds

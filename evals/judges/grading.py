@@ -1,4 +1,4 @@
-"""An LLM grades what a person has graded, to see how far the two agree before an LLM is trusted with the rest."""
+"""Grades of an LLM for places that a person has graded: how far the two agree, before it is trusted with the rest."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
-from evals.dataset import GRADES, Judgment
-from evals.endpoint import Endpoint
-from evals.judges.metrics import NONSENSE
+from evals.judges.endpoint import Endpoint
+from evals.judges.ragas_metrics import NONSENSE
+from evals.judges.stopping import run_judging
+from evals.measures.verdicts import Agreement
+from evals.test_set import GRADES, Judgment
 from workbench.errors import ModelError
+from workbench.types import JsonObject, ShouldStop
 
-MOST_CHARACTERS = 6_000  # of a document, about 1,500 tokens: what small local models read well
+MOST_CHARACTERS = 6_000  # of a document, about 1,500 tokens, which small local models read well
 _FIRST = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # further on, "not" may mean anything
 _PROMPT = """How well does the text answer the question? Reply with one word:
 relevant - it answers the question by itself
@@ -30,7 +31,7 @@ Grade:"""
 
 
 @dataclass(frozen=True)
-class Graded:
+class Grading:
     """The LLM's judgments of the same places; ``reasons`` says why, and how often, there is none."""
 
     judgments: tuple[Judgment, ...]
@@ -38,16 +39,23 @@ class Graded:
 
 
 def grade(
-    endpoint: Endpoint, judged: Sequence[Judgment], questions: Mapping[str, str], text_of: Callable[[Judgment], str]
-) -> Graded:
-    """Grade what was judged, anew; ``questions`` by id, ``text_of`` gives what a judgment is about."""
-    with ThreadPoolExecutor(1) as pool:
-        given = pool.submit(asyncio.run, _grade_all(endpoint, judged, questions, text_of)).result()
-    found = [replace(one, grade=value) for one, value in zip(judged, given, strict=True) if isinstance(value, int)]
-    return Graded(tuple(found), dict(Counter(value for value in given if isinstance(value, str))))
+    endpoint: Endpoint,
+    judged: Sequence[Judgment],
+    questions: Mapping[str, str],
+    text_of: Callable[[Judgment], str],
+    should_stop: ShouldStop | None = None,
+) -> Grading:
+    """Grade the same places anew; ``questions`` by id, ``text_of`` gives the text that a judgment is about."""
+    verdicts = run_judging(lambda: _grade_all(endpoint, judged, questions, text_of), should_stop)
+    graded = [
+        replace(judgment, grade=value)
+        for judgment, value in zip(judged, verdicts, strict=True)
+        if isinstance(value, int)
+    ]
+    return Grading(tuple(graded), dict(Counter(value for value in verdicts if isinstance(value, str))))
 
 
-def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> dict[str, Any]:
+def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
     """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
 
     A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
@@ -68,14 +76,18 @@ def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> dict[str, A
 async def _grade_all(
     endpoint: Endpoint, judged: Sequence[Judgment], questions: Mapping[str, str], text_of: Callable[[Judgment], str]
 ) -> list[int | str]:
-    async def one(judgment: Judgment) -> int | str:
+    one_of: JsonObject = {"type": "string", "enum": list(GRADES)}
+
+    async def verdict_of(judgment: Judgment) -> int | str:
         text = text_of(judgment)[:MOST_CHARACTERS]
         try:
-            reply = await endpoint.complete(_PROMPT.format(question=questions[judgment.question_id], text=text))
+            reply = await endpoint.complete(
+                _PROMPT.format(question=questions[judgment.question_id], text=text), schema=one_of
+            )
         except ModelError as error:
             return str(error)
-        found = _FIRST.match(reply)
-        return GRADES[found.group(1).lower()] if found else NONSENSE
+        match = _FIRST.match(reply)
+        return GRADES[match.group(1).lower()] if match else NONSENSE
 
     async with endpoint:
-        return list(await asyncio.gather(*(one(judgment) for judgment in judged)))
+        return list(await asyncio.gather(*(verdict_of(judgment) for judgment in judged)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mcp_app.tool import Tool
-from mcp_app.tools import archives, articles, knowledge, scoped, workspace
+from mcp_app.tools import archives, articles, knowledge, reading, scoped, workspace
 
 TOOLSETS: dict[str, tuple[Tool, ...]] = {
     "knowledge": knowledge.TOOLS,
     "scoped": scoped.TOOLS,
+    "reading": reading.TOOLS,
     "articles": articles.TOOLS,
     "workspace": workspace.TOOLS,
     "archives": archives.TOOLS,

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument
-from mcp_app.fitting import BUDGET, LONGEST_TITLE, cut, tokens
-from mcp_app.tool import Call, Family, Tool, compact
+from mcp_app.fitting import LONGEST_TITLE, cut, fits
+from mcp_app.forms import form
+from mcp_app.parts import Items
+from mcp_app.tool import Call, Tool, ToolFamily, compact
+from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
     from workbench.services.archives import ArchiveHit, ArchiveResult
-    from workbench.services.citations import Citation
+    from workbench.services.citations import DocumentCitation
 
 
-def _failure(error: str, suggestion: str, given: Mapping[str, Any]) -> str:
+def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
     del given
     text = f"Failed to search local archives: {error}"
     return f"{text.rstrip('.')}. {suggestion.rstrip('.')}." if suggestion else text
 
 
-FAMILY = Family(render=compact, failure=_failure)
+FAMILY = ToolFamily(render=compact, failure=_failure)
+
+
+_MARKED = re.compile(r"<mark>(.*?)</mark>")
+DEEPEST = 50  # documents that one search ranks: offset and limit together
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,63 +47,74 @@ DETAILS = (Detail(20, 300, 200), Detail(10, 200, 120), Detail(6, 120, 80), Detai
 
 
 def search_local_archives(
-    call: Call, query: str, fuzzy: bool, includeCitations: bool, citationDepth: int, limit: int
-) -> dict[str, Any]:
+    call: Call, query: str, fuzzy: bool, includeCitations: bool, citationDepth: int, limit: int, offset: int
+) -> JsonObject:
     """Search the archives; of too many citations the nearest are shown, and it is said how many were left out."""
-    found = call.workbench.archives.search(
+    result = call.workbench.archives.search(
         query,
         fuzzy=fuzzy,
         citations=includeCitations,
         depth=citationDepth,
-        limit=limit,
+        limit=min(DEEPEST, offset + limit),
         should_stop=call.should_stop,
     )
-    metadata: dict[str, Any] = {
-        "totalResults": len(found.results),
+    more = len(result.results) == offset + limit < DEEPEST
+    result = replace(result, results=result.results[offset:])
+    metadata: JsonObject = {
+        "totalResults": len(result.results),
         "query": cut(query, LONGEST_TITLE),
         "fuzzy": fuzzy,
         "includeCitations": includeCitations,
         "citationDepth": citationDepth,
         "limit": limit,
     }
-    if found.guesses:
-        metadata["guessedWords"] = [{"typed": typed, "meant": meant} for typed, meant in found.guesses]
-    titles = titles_of(call, found) if includeCitations else {}
-    for detail in DETAILS:
-        answer = answer_json(found, titles, metadata, detail)
-        if not includeCitations or tokens(compact(answer)) <= BUDGET:
+    if result.guesses:
+        metadata["guessedWords"] = [
+            {"typed": typed, "meant": whole_word(meant, result)} for typed, meant in result.guesses
+        ]
+    titles = titles_of(call, result) if includeCitations else {}
+    answers = [answer_json(result, titles, metadata, DETAILS[0]) | {"more": more}]
+    for detail in DETAILS[1:] if includeCitations else ():
+        if fits(compact(answers[-1])):
             break
-    return answer
+        answers.append(answer_json(result, titles, metadata, detail) | {"more": more})
+    return answers[-1]
 
 
-def titles_of(call: Call, found: ArchiveResult) -> dict[str, str]:
+def whole_word(stem: str, result: ArchiveResult) -> str:
+    """Return the word that stands in the documents for an index's stem, the commonest that was marked."""
+    snippets = (snippet for hit in result.results for highlight in hit.highlights for snippet in highlight.snippets)
+    words = Counter(word.lower() for snippet in snippets for word in _MARKED.findall(snippet))
+    root = stem.lower()[:-1] if len(stem) > 3 else stem.lower()  # y and i take each other's place at the end
+    return next((word for word, _ in words.most_common() if word.startswith(root)), stem)
+
+
+def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:
     """Return the titles of every document in the results' citations."""
-    ids = [end for one in found.edges() for end in (one.source_id, one.target_id)]
+    ids = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
     return {key: document.title for key, document in call.workbench.citations.documents(ids).items()}
 
 
-def answer_json(
-    found: ArchiveResult, titles: Mapping[str, str], metadata: Mapping[str, Any], detail: Detail
-) -> dict[str, Any]:
+def answer_json(result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail) -> JsonObject:
     """Return the answer with as much of the citations as ``detail`` says."""
-    answer: dict[str, Any] = {"results": [hit_json(hit, detail) for hit in found.results]}
-    if not metadata["includeCitations"] or not found.results:
+    answer: JsonObject = {"results": [hit_json(hit, detail) for hit in result.results]}
+    if not metadata["includeCitations"] or not result.results:
         return answer | {"metadata": dict(metadata)}
-    edges = found.edges()
-    answer["citationGraph"] = graph_json(found.results, edges[: detail.edges], titles)
-    shown = sum(len(hit["citations"]["citing"]) + len(hit["citations"]["cited"]) for hit in answer["results"])
-    held = sum(len(hit.citations.citing) + len(hit.citations.cited) for hit in found.results if hit.citations)
-    more: dict[str, Any] = {}
-    if shown < held or len(edges) > detail.edges:
-        more["citationsLeftOut"] = held - shown
+    edges = result.edges()
+    answer["citationGraph"] = graph_json(result.results, edges[: detail.edges], titles)
+    sides = [side for hit in result.results if hit.citations for side in (hit.citations.citing, hit.citations.cited)]
+    left_out = sum(max(0, len(side) - detail.each) for side in sides)
+    more: JsonObject = {}
+    if left_out or len(edges) > detail.edges:
+        more["citationsLeftOut"] = left_out
         more["graphEdgesLeftOut"] = max(0, len(edges) - detail.edges)
         more["note"] = "The nearest citations are shown. Ask with a smaller citationDepth or limit for all of them."
     return answer | {"metadata": dict(metadata) | more}
 
 
-def hit_json(hit: ArchiveHit, detail: Detail) -> dict[str, Any]:
+def hit_json(hit: ArchiveHit, detail: Detail) -> JsonObject:
     """Return one result as the specification shows it."""
-    shown: dict[str, Any] = {
+    answer: JsonObject = {
         "document": {
             "id": hit.id,
             "title": cut(hit.title, LONGEST_TITLE),
@@ -103,37 +123,39 @@ def hit_json(hit: ArchiveHit, detail: Detail) -> dict[str, Any]:
             "date": hit.date,
             "score": hit.score,
         },
-        "highlights": [{"field": one.field, "snippets": list(one.snippets)} for one in hit.highlights],
+        "highlights": [
+            {"field": highlight.field, "snippets": list(highlight.snippets)} for highlight in hit.highlights
+        ],
     }
     if hit.citations is not None:
-        shown["citations"] = {
-            "citing": [citation_json(one, detail) for one in hit.citations.citing[: detail.each]],
-            "cited": [citation_json(one, detail) for one in hit.citations.cited[: detail.each]],
+        answer["citations"] = {
+            "citing": [citation_json(citation, detail) for citation in hit.citations.citing[: detail.each]],
+            "cited": [citation_json(citation, detail) for citation in hit.citations.cited[: detail.each]],
         }
-    return shown
+    return answer
 
 
-def citation_json(one: Citation, detail: Detail) -> dict[str, Any]:
+def citation_json(citation: DocumentCitation, detail: Detail) -> JsonObject:
     """Return one citation."""
     return {
-        "sourceId": one.source_id,
-        "targetId": one.target_id,
-        "targetUrl": cut(one.target_url, LONGEST_TITLE),
-        "context": cut(one.context, detail.context),
-        "confidence": one.confidence,
-        "depth": one.depth,
+        "sourceId": citation.source_id,
+        "targetId": citation.target_id,
+        "targetUrl": cut(citation.target_url, LONGEST_TITLE),
+        "context": cut(citation.context, detail.context),
+        "confidence": citation.confidence,
+        "depth": citation.depth,
     }
 
 
-def graph_json(hits: Sequence[ArchiveHit], edges: Sequence[Citation], titles: Mapping[str, str]) -> dict[str, Any]:
+def graph_json(hits: Sequence[ArchiveHit], edges: Sequence[DocumentCitation], titles: Mapping[str, str]) -> JsonObject:
     """Return the results ("source") and what they are linked with ("target"), and the links."""
     labels = {hit.id: hit.title for hit in hits}
-    others = [end for one in edges for end in (one.source_id, one.target_id) if end not in labels]
+    others = [end for edge in edges for end in (edge.source_id, edge.target_id) if end not in labels]
     nodes = [{"id": key, "label": cut(title, 80), "type": "source"} for key, title in labels.items()]
     nodes += [{"id": key, "label": cut(titles.get(key, key), 80), "type": "target"} for key in dict.fromkeys(others)]
     return {
         "nodes": nodes,
-        "edges": [{"from": one.source_id, "to": one.target_id, "confidence": one.confidence} for one in edges],
+        "edges": [{"from": edge.source_id, "to": edge.target_id, "confidence": edge.confidence} for edge in edges],
     }
 
 
@@ -141,9 +163,8 @@ SEARCH_LOCAL_ARCHIVES = Tool(
     name="searchLocalArchives",
     title="Search the local archives",
     description=(
-        "Searches the local research and URL content archives by word, misspelt word and meaning; highlights mark the "
-        "words that matched; citations link the documents (confidence 1.0: a link, 0.9: a bare path, 0.6: a title "
-        "written out).\n"
+        "Searches the local research and URL content archives by word, misspelt word and meaning; citations link the "
+        "documents (confidence 1.0 a link, 0.9 a path, 0.6 a title).\n"
         "Use it for archived research and who cites what; for the rest of the corpus use search_knowledge_base.\n"
         'Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)'
     ),
@@ -153,10 +174,13 @@ SEARCH_LOCAL_ARCHIVES = Tool(
         Argument("includeCitations", "boolean", "Whether to include citation information.", False),
         Argument("citationDepth", "integer", "How many levels of citations to include.", 1, low=1, high=3),
         Argument("limit", "integer", "Maximum number of results to return.", 10, low=1, high=50),
+        Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
     ),
     run=search_local_archives,
     family=FAMILY,
-    rest="Ask with a smaller limit, or without citations.",
+    parts=Items("results"),
+    advice="The research archive with its citations: searchLocalArchives.",
+    output=form({"citationGraph": "object"}, results="array", metadata="object"),
 )
 
 TOOLS = (SEARCH_LOCAL_ARCHIVES,)

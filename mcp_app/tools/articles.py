@@ -3,100 +3,145 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from mcp_app.arguments import Argument, Refused, missing
-from mcp_app.tool import Call, Family, Tool
+from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
+from mcp_app.forms import form
+from mcp_app.parts import Items, TextPart, next_call, text_part
+from mcp_app.tool import Call, Tool, ToolFamily
 from workbench.errors import NotFound
+from workbench.services.article_files import Article
 from workbench.types import ARTICLE_CATEGORIES
+from workbench.types.json import JsonObject, JsonValue
 
+MOST_ARTICLES = 100_000  # of a folder that a person writes
+LONGEST_PART = 24_000  # characters of an article at once; the budget may grant fewer
+LONGEST_WITH_CONTENT = 6_000  # characters of an article among others
 _EXACT = ("Missing required parameter: ", "Article '")  # sentences that the specification writes to the letter
 
 
-def _pretty(value: Any) -> str:
+def _pretty(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
-def _failure(error: str, suggestion: str, given: Mapping[str, Any]) -> str:
+def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
     """Write an error as a plain sentence."""
     del given
     return error if error.startswith(_EXACT) or not suggestion else f"{error.rstrip('.')}. {suggestion}."
 
 
-FAMILY = Family(render=_pretty, failure=_failure)
+FAMILY = ToolFamily(render=_pretty, failure=_failure)
 
 
-def list_articles(call: Call, category: str | None, limit: int) -> list[dict[str, Any]]:
+def list_articles(call: Call, category: str | None, limit: int, offset: int) -> JsonObject:
     """List articles without their content."""
-    return [article.to_dict() for article in call.workbench.articles.list(category, limit)]
+    return page_json(call.articles.list(category, MOST_ARTICLES), limit, offset)
 
 
-def get_article(call: Call, slug: str) -> dict[str, Any]:
-    """Return one article with its content."""
+def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
+    """Return one article with its content, a long one in parts."""
     if not slug:
         raise missing("slug", "list_articles shows the slugs")
     try:
-        return call.workbench.articles.get(slug).to_dict()
+        article = call.articles.get(slug)
     except NotFound:
         raise Refused(f"Article '{slug}' not found") from None
+    return article_json(article.without_content()) | text_part(article.content or "", offset, length)
 
 
-def search_articles(call: Call, query: str, include_content: bool, mode: str) -> list[dict[str, Any]]:
+def search_articles(call: Call, query: str, include_content: bool, mode: str, limit: int, offset: int) -> JsonObject:
     """Search articles by the words of their description, or by meaning."""
-    articles = call.workbench.articles
-    find = articles.search_by_meaning if mode == "semantic" else articles.search
-    return [article.to_dict() for article in find(query, content=include_content)]
+    semantic = mode == "semantic"
+    search = call.workbench.articles.search_by_meaning if semantic else call.articles.search
+    return page_json(search(query, content=include_content), limit, offset)
 
+
+def page_json(articles: Sequence[Article], limit: int, offset: int) -> JsonObject:
+    """Return some of the articles, and how many there are."""
+    return {
+        "articles": [article_json(article) for article in articles[offset : offset + limit]],
+        "total": len(articles),
+    }
+
+
+def article_json(article: Article) -> JsonObject:
+    """Return an article as the specification shows it; among others a long content ends with how to go on."""
+    answer = article.to_dict() | {
+        "title": cut(article.title, LONGEST_TITLE),
+        "description": cut(article.description, LONGEST_TEXT),
+    }
+    if len(article.content or "") > LONGEST_WITH_CONTENT:
+        rest = next_call("get_article", {"slug": article.slug}, offset=LONGEST_WITH_CONTENT)
+        answer["content"] = (article.content or "")[:LONGEST_WITH_CONTENT]
+        answer |= {"total_chars": len(article.content or ""), "note": f"The content goes on. Next: {rest}"}
+    return answer
+
+
+LIMIT = Argument("limit", "integer", "How many at most.", 50, low=1, high=1000)
+OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0)
 
 LIST_ARTICLES = Tool(
     name="list_articles",
     title="List the articles",
     description=(
-        "List the articles with title, description, tags, status and date, without their content.\n"
+        "List the articles without their content.\n"
         "Use it to see what there is; to find articles on a subject use search_articles, to read one get_article.\n"
         'Example: list_articles(category="patterns", limit=10)'
     ),
     arguments=(
         Argument("category", "string", "Only this category.", choices=ARTICLE_CATEGORIES),
-        Argument("limit", "integer", "Most articles.", 50, low=1, high=1000),
+        LIMIT,
+        OFFSET,
     ),
     run=list_articles,
     family=FAMILY,
-    rest="Narrow by category, or search_articles.",
+    from_files=True,
+    parts=Items("articles", total="total", bare=True),
+    output=form(articles="array"),
 )
 
 GET_ARTICLE = Tool(
     name="get_article",
     title="Read an article",
     description=(
-        "Return one article, whole, as Markdown.\n"
+        "Return one article as Markdown, a long one in parts.\n"
         "Use it when you know the slug, from list_articles or search_articles.\n"
         'Example: get_article(slug="hyde")'
     ),
-    arguments=(Argument("slug", "string", "The article's slug: its file's name.", required=True),),
+    arguments=(
+        Argument("slug", "string", "The article's slug: its file's name.", required=True),
+        Argument("offset", "integer", "Where to begin, in characters.", 0, low=0),
+        Argument("length", "integer", "How many characters at most.", LONGEST_PART, low=1, high=LONGEST_PART),
+    ),
     run=get_article,
     family=FAMILY,
+    from_files=True,
+    parts=TextPart("content"),
+    output=form(slug="string", content="string", total_chars="integer"),
 )
 
 SEARCH_ARTICLES = Tool(
     name="search_articles",
     title="Search the articles",
     description=(
-        "Find articles whose title, tags or description hold the query as it is; mode='semantic' finds what answers "
-        "a question, whatever its words.\n"
-        "Use it for a subject; to see all articles use list_articles, to read one get_article, to search everything "
-        "else search_knowledge_base.\n"
+        "Find articles whose title, tags or description hold the query as it is; mode='semantic' finds by meaning.\n"
+        "Use it for a subject; to read one use get_article, to search everything else search_knowledge_base.\n"
         'Example: search_articles(query="chunking")'
     ),
     arguments=(
         Argument("query", "string", "What to look for; empty matches every article.", required=True),
         Argument("include_content", "boolean", "Also return the articles' Markdown.", False),
         Argument("mode", "string", "How to match.", "text", choices=("text", "semantic")),
+        LIMIT,
+        OFFSET,
     ),
     run=search_articles,
     family=FAMILY,
-    rest="Read single articles by get_article(slug).",
+    from_files=True,
+    parts=Items("articles", total="total", bare=True),
+    advice="Written articles on concepts, patterns and practices: search_articles, then get_article(slug).",
+    output=form(articles="array"),
 )
 
 TOOLS = (LIST_ARTICLES, GET_ARTICLE, SEARCH_ARTICLES)

@@ -3,96 +3,130 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.file_roots import FileRoots
 from mcp_app.fitting import LONGEST_TITLE, cut
-from mcp_app.tool import Call, Family, Tool, compact, failure_json
+from mcp_app.forms import form
+from mcp_app.job_answers import LARGE, job_json
+from mcp_app.parts import Items, next_call
+from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
 from workbench.errors import NotFound
+from workbench.services.question import MOST_CONVERSATIONS
+from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
-    from workbench.services.workspaces import ConversationHit, Embedded
+    from workbench.services.workspaces import ConversationHit, EmbeddingReport, Pending
+    from workbench.storage.job_table import Job
 
-FAMILY = Family(render=compact, failure=failure_json)
-WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace's folder; by default the working directory.", "")
-N_RESULTS = Argument("n_results", "number", "Most conversations.", 10, low=1, high=50)
+FAMILY = ToolFamily(render=compact, failure=failure_json)
+WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace; by default the working directory.", "")
+N_RESULTS = Argument("n_results", "number", "How many at most.", 10, low=1, high=MOST_CONVERSATIONS)
+OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0, high=MOST_CONVERSATIONS - 1)
 
 
-def embed_document(call: Call, path: str, workspace_path: str) -> dict[str, Any]:
+def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
     """Embed what a path in a workspace means."""
     if not path:
         raise missing("path", "the conversation's path, relative to the workspace")
     workspace = workspace_of(call.files, workspace_path)
-    found = path_in(workspace, path)
-    return embedded_json(call.workbench.workspaces.embed(workspace, found, call.on_progress, call.should_stop))
+    place = path_in(workspace, path)
+    pending = call.workbench.workspaces.pending(workspace, place)
+    if pending.bytes > LARGE:
+        return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace, place))
+    report = call.workbench.workspaces.embed(workspace, place, call.on_progress, call.should_stop)
+    if report.failures and not report.embedded + report.skipped:
+        first = report.failures[0]
+        raise Refused(f"{first.path} could not be embedded: {first.error}", "Write text into it, then call again")
+    return embedded_json(report)
 
 
-def embed_workspace(call: Call, workspace_path: str) -> dict[str, Any]:
+def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     """Bring a whole workspace up to date."""
     workspace = workspace_of(call.files, workspace_path)
+    pending = call.workbench.workspaces.pending(workspace)
+    if pending.bytes > LARGE:
+        return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace))
     report = call.workbench.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
     return {**embedded_json(report), "removed": report.removed}
 
 
+def embedding_json(call: Call, pending: Pending, job: Job) -> JsonObject:
+    """Return the answer for conversations that a job embeds, which begins now."""
+    call.work_jobs()
+    waiting = pending.new + pending.changed
+    message = f"Conversations being embedded: {waiting}. Next: {next_call('get_job', {}, job_id=job.id)}"
+    counts: JsonObject = {"embedded": 0, "skipped": pending.unchanged, "total_files": waiting + pending.unchanged}
+    return {"success": True, **counts, "job": job_json(job), "message": message}
+
+
 def search_semantic(
-    call: Call, query: str, workspace_path: str, n_results: float, conversation_type: str, date_range: str
-) -> dict[str, Any]:
+    call: Call, query: str, workspace_path: str, n_results: float, conversation_type: str, date_range: str, offset: int
+) -> JsonObject:
     """Search a workspace's conversations."""
-    found = call.workbench.workspaces.search(
+    hits = call.workbench.workspaces.search(
         workspace_of(call.files, workspace_path),
         query,
-        limit=int(n_results),
+        limit=min(MOST_CONVERSATIONS, offset + int(n_results)),
         conversation_type=conversation_type,
         date_range=date_range,
     )
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(found)}
+    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:])}
 
 
-def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float) -> dict[str, Any]:
+def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
     """Find conversations like one."""
     if not source_path:
         raise missing("source_path", "a conversation's path, as search_semantic returns it")
     workspace = workspace_of(call.files, workspace_path)
     try:
-        found = call.workbench.workspaces.similar(workspace, source_path, int(n_results))
+        limit = min(MOST_CONVERSATIONS, offset + int(n_results))
+        hits = call.workbench.workspaces.similar(workspace, source_path, limit)
     except NotFound:
-        raise Refused(
-            f"Document not found: {source_path}", "Embed it first with embed_document, or check the path"
-        ) from None
-    return {"success": True, "source_path": source_path, **results_json(found)}
+        embed = "Embed it first with embed_document, or check the path"
+        remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are compared"
+        raise Refused(f"Document not found: {source_path}", remedy) from None
+    return {"success": True, "source_path": source_path, **results_json(hits[offset:])}
 
 
-def get_embedding_status(call: Call, workspace_path: str) -> dict[str, Any]:
-    """Say what a workspace holds."""
-    status = call.workbench.workspaces.status(workspace_of(call.files, workspace_path))
+def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
+    """Say what a workspace holds, and what on disk differs from it."""
+    workspace = workspace_of(call.files, workspace_path)
+    status = call.workbench.workspaces.status(workspace)
+    pending = call.workbench.workspaces.pending(workspace)
+    changes: JsonObject = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
+    again = f" Next: {next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
+    note = f"The disk differs from what is embedded.{again if call.offers('embed_workspace') else ''}"
+    differs: JsonObject = {"note": note} if pending.any else {}
     return {
         "success": True,
         "total_chunks": status.total_chunks,
         "num_documents": status.num_documents,
         "db_path": status.db_path,
         "recent_embeddings": [{"source_path": path, "embedded_at": at} for path, at in status.recent],
-    }
+        "pending": changes,
+    } | differs
 
 
-def workspace_of(files: FileRoots, given: str) -> Path:
+def workspace_of(files: FileRoots, path_text: str) -> Path:
     """Return the workspace a call means, inside the allowed folders. Raises Refused."""
-    if not given:
+    if not path_text or path_text == ".":
         here = Path.cwd().resolve()
         return here if any(here.is_relative_to(root) for root in files.roots) else files.roots[0]
     try:
-        return files.folder(given, "workspace_path")
+        return files.folder(path_text, "workspace_path")
     except Refused as refused:
         if refused.error.startswith("File not found:"):
-            raise Refused(f"Path not found: {given}", refused.suggestion) from None
+            raise Refused(f"Path not found: {path_text}", refused.suggestion) from None
         raise
 
 
-def path_in(workspace: Path, given: str) -> Path:
+def path_in(workspace: Path, path_text: str) -> Path:
     """Return a path that exists inside a workspace, wherever dots and links lead. Raises Refused."""
-    refusal = Refused(f"Path not found: {given}", f"Give a path inside the workspace {workspace}")
+    refusal = Refused(f"Path not found: {path_text}", f"Give a path inside the workspace {workspace}")
     try:
-        path = (workspace / given).resolve()
+        path = (workspace / path_text).resolve()
         inside = path.is_relative_to(workspace) and path.exists()
     except (OSError, RuntimeError, ValueError):
         raise refusal from None
@@ -101,9 +135,9 @@ def path_in(workspace: Path, given: str) -> Path:
     return path
 
 
-def embedded_json(report: Embedded) -> dict[str, Any]:
+def embedded_json(report: EmbeddingReport) -> JsonObject:
     """Return the counts, by conversation; ``files`` counts the files they are made of."""
-    shown: dict[str, Any] = {
+    answer: JsonObject = {
         "success": True,
         "embedded": report.embedded,
         "skipped": report.skipped,
@@ -111,12 +145,14 @@ def embedded_json(report: Embedded) -> dict[str, Any]:
         "files": report.files,
     }
     if report.failures:
-        shown["failed"] = len(report.failures)
-        shown["failures"] = [{"path": one.path, "error": cut(one.error, 300)} for one in report.failures[:20]]
-    return shown
+        answer["failed"] = len(report.failures)
+        answer["failures"] = [
+            {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures[:20]
+        ]
+    return answer
 
 
-def results_json(found: list[ConversationHit]) -> dict[str, Any]:
+def results_json(hits: list[ConversationHit]) -> JsonObject:
     """Return conversations, best first."""
     results = [
         {
@@ -128,7 +164,7 @@ def results_json(found: list[ConversationHit]) -> dict[str, Any]:
             "type": hit.type,
             "date": hit.date,
         }
-        for hit in found
+        for hit in hits
     ]
     return {"num_results": len(results), "results": results}
 
@@ -137,7 +173,7 @@ EMBED_DOCUMENT = Tool(
     name="embed_document",
     title="Embed a conversation",
     description=(
-        "Embed a specific document or conversation for semantic search; unchanged ones are skipped.\n"
+        "Embed a conversation for search; an unchanged one is skipped.\n"
         "Use it after one conversation was written or changed; for all of them use embed_workspace.\n"
         'Example: embed_document(path="brainstorm/2025-11-17/001-new-idea")'
     ),
@@ -148,14 +184,15 @@ EMBED_DOCUMENT = Tool(
     run=embed_document,
     family=FAMILY,
     read_only=False,
+    output=form({"job": "object"}, embedded="integer", skipped="integer"),
 )
 
 EMBED_WORKSPACE = Tool(
     name="embed_workspace",
     title="Embed a workspace",
     description=(
-        "Embed every new or changed conversation (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and remove those that "
-        "have vanished from disk.\n"
+        "Embed every new or changed conversation (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and forget vanished "
+        "ones; many become a job for get_job.\n"
         "Use it before a search after many changes; for one conversation use embed_document.\n"
         'Example: embed_workspace(workspace_path="")'
     ),
@@ -164,6 +201,7 @@ EMBED_WORKSPACE = Tool(
     family=FAMILY,
     read_only=False,
     destructive=True,
+    output=form({"job": "object"}, embedded="integer", skipped="integer"),
 )
 
 SEARCH_SEMANTIC = Tool(
@@ -181,10 +219,14 @@ SEARCH_SEMANTIC = Tool(
         N_RESULTS,
         Argument("conversation_type", "string", "Only this type, such as brainstorm, debug or plan.", ""),
         Argument("date_range", "string", "Only this month or day: YYYY-MM or YYYY-MM-DD.", ""),
+        OFFSET,
     ),
     run=search_semantic,
     family=FAMILY,
-    rest="Ask for fewer, or narrow by conversation_type or date_range.",
+    parts=Items("results", count="num_results"),
+    advice="Past conversations of a workspace: search_semantic; after changes embed_workspace first.",
+    reading_advice="Past conversations of a workspace: search_semantic.",
+    output=form(results="array"),
 )
 
 GET_SIMILAR = Tool(
@@ -199,10 +241,12 @@ GET_SIMILAR = Tool(
         Argument("source_path", "string", "The conversation's path, as search_semantic returns it.", required=True),
         WORKSPACE_PATH,
         N_RESULTS,
+        OFFSET,
     ),
     run=get_similar,
     family=FAMILY,
-    rest="Ask for fewer.",
+    parts=Items("results", count="num_results"),
+    output=form(results="array"),
 )
 
 GET_EMBEDDING_STATUS = Tool(
@@ -210,12 +254,18 @@ GET_EMBEDDING_STATUS = Tool(
     title="See what is embedded",
     description=(
         "Say how many conversations and passages of a workspace are embedded, and which last.\n"
-        "Use it to find out whether embed_workspace is needed.\n"
+        "Use it to find out whether embed_workspace is needed: 'pending' counts what changed on disk.\n"
+        'Example: get_embedding_status(workspace_path="")'
+    ),
+    reading_description=(
+        "Say how many conversations and passages of a workspace are embedded, and which last.\n"
+        "Use it to see how far search_semantic is up to date: 'pending' counts what differs on disk.\n"
         'Example: get_embedding_status(workspace_path="")'
     ),
     arguments=(WORKSPACE_PATH,),
     run=get_embedding_status,
     family=FAMILY,
+    output=form(num_documents="integer", pending="object"),
 )
 
 TOOLS = (EMBED_DOCUMENT, EMBED_WORKSPACE, SEARCH_SEMANTIC, GET_SIMILAR, GET_EMBEDDING_STATUS)

@@ -3,8 +3,8 @@
 import pytest
 
 from workbench import Workbench
-from workbench.app.answer_panel import answer_data
-from workbench.app.answering import Answering
+from workbench.app.compare.answer.answering import Answering
+from workbench.app.compare.answer.panel import answer_data
 from workbench.errors import ModelError
 
 

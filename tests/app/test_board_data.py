@@ -1,10 +1,10 @@
-"""What the board is told of a comparison."""
+"""The data that the board gets of a comparison."""
 
 from dataclasses import replace
 
 import pytest
 
-from workbench.app.board_data import board_data
+from workbench.app.compare.board.board_data import board_data
 from workbench.types import Comparison, Leg, Passage, ResolvedScope, SearchResult
 
 
@@ -41,7 +41,8 @@ def test_the_stages_add_up_to_the_total_in_the_order_they_happen():
 def test_scores_have_three_decimals_and_words_are_marked():
     hit = board_data(compared(vector=result("vector", "a", "b", "c")))["columns"][0]["hits"][2]
     assert hit["score"] == "0.333"
-    assert [text for text, matched, _ in hit["text"] if matched] == ["tide"]
+    [line] = hit["text"]
+    assert [segments for matched, segments in line["in"] if matched] == [[("tide", 0)]]
 
 
 def test_the_place_is_heading_path_and_page_else_the_path():

@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from workbench.app.connect_clients import CLIENTS, connection_of, serve_command
+from workbench.app.connect.clients import CLIENTS, connection_of, serve_command
 from workbench.settings import Settings
 
 SECRETS = {"mcp_token": "s3cret-token", "database_url": "postgresql://me:s3cret-password@db/x"}
@@ -26,7 +26,7 @@ def test_no_configuration_holds_a_secret(client, transport):
 @pytest.mark.parametrize("client", [name for name, client in CLIENTS.items() if client.language == "json"])
 def test_what_was_chosen_stands_in_the_configuration(client):
     written = CLIENTS[client].write(connection(toolsets=("scoped", "articles"), read_only=True))
-    servers = json.loads(written).get("servers") or json.loads(written)["mcpServers"]
+    servers = next(iter(json.loads(written).values()))
     assert servers["rag-workbench"]["args"][-3:] == ["--toolsets", "scoped,articles", "--read-only"]
 
 

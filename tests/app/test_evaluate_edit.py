@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from evals.dataset import Question
-from evals.store import DatasetStore
+from evals.test_set import Question
+from evals.test_sets.store import TestSetStore
 from workbench import Workbench
-from workbench.app.evaluate_edit import save_judgments, save_questions
+from workbench.app.evaluate.test_sets.edit import save_judgments, save_questions
 from workbench.errors import InvalidInput
 
 
 @pytest.fixture
-def store(wb: Workbench) -> DatasetStore:
-    return DatasetStore(wb)
+def store(wb: Workbench) -> TestSetStore:
+    return TestSetStore(wb)
 
 
 @pytest.fixture
-def asked(store: DatasetStore) -> str:
+def asked(store: TestSetStore) -> str:
     made = store.create("Asked").id
     store.add_questions(made, [Question("q1", "What is one?"), Question("q2", "What is two?")])
     store.judge(made, "q1", "doc_a", "relevant", start=3, end=9, quote="a part")
@@ -29,31 +29,31 @@ def row(key: str | None, text: str, answer: str | None = "") -> dict[str, str | 
     return {"id": key, "Question": text, "Reference answer": answer}
 
 
-def test_rows_that_are_changed_added_or_gone_are_stored(store: DatasetStore, asked: str) -> None:
+def test_rows_that_are_changed_added_or_gone_are_stored(store: TestSetStore, asked: str) -> None:
     before = store.load(asked)
     said = save_questions(store, asked, before, [row("q1", "What is the one?", "1"), row(None, "And three?", None)])
     after = store.load(asked)
-    assert said == "1 question added, 1 changed, 1 taken out."
+    assert said == "1 question added, 1 changed, 1 removed."
     assert [(q.text, q.reference_answer) for q in after.questions] == [("What is the one?", "1"), ("And three?", "")]
     assert [q.text for q in store.load(asked, before.version).questions] == ["What is one?", "What is two?"]
 
 
-def test_a_sheet_without_changes_makes_no_version(store: DatasetStore, asked: str) -> None:
+def test_a_sheet_without_changes_makes_no_version(store: TestSetStore, asked: str) -> None:
     before = store.load(asked)
     assert save_questions(store, asked, before, [row("q1", "What is one?"), row("q2", "What is two?")]).startswith("0 ")
     assert store.info(asked).version == before.version
 
 
-def test_an_emptied_question_is_refused_and_nothing_changes(store: DatasetStore, asked: str) -> None:
+def test_an_emptied_question_is_refused_and_nothing_changes(store: TestSetStore, asked: str) -> None:
     before = store.load(asked)
     with pytest.raises(InvalidInput, match="A question is empty"):
         save_questions(store, asked, before, [row("q1", " "), row(None, "And three?")])
     assert store.load(asked).questions == before.questions
 
 
-def test_a_grade_that_differs_is_stored_and_a_row_that_is_gone_is_taken_back(store: DatasetStore, asked: str) -> None:
+def test_a_grade_that_differs_is_stored_and_a_row_that_is_gone_is_taken_back(store: TestSetStore, asked: str) -> None:
     listed = store.load(asked).judgments
     place = next(n for n, judgment in enumerate(listed) if judgment.is_span)
     said = save_judgments(store, asked, listed, [{"place": place, "Grade": "not"}])
-    assert said == "1 judgment changed, 1 taken out."
+    assert said == "1 judgment changed, 1 removed."
     assert [(j.document, j.grade, j.start) for j in store.load(asked).judgments] == [("doc_a", 0, 3)]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from evals.leaderboard import Line
-from workbench.app.evaluate_charts import Spot, quality_latency
-from workbench.app.evaluate_standings import scale
+from evals.experiments.leaderboard import LeaderboardLine
+from workbench.app.evaluate.results.charts import Spot, quality_latency
+from workbench.app.evaluate.results.standings import scale
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from workbench.app.evaluate_standings import scale
     ],
 )
 def test_the_scale_holds_every_interval_and_has_two_ends(intervals, ends):
-    lines = [Line("Run", "run_1", "done", None, {}, interval, {}, "main", 0) for interval in intervals]
+    lines = [LeaderboardLine("Run", "run_1", "done", None, {}, interval, {}, "main", 0) for interval in intervals]
     assert scale(lines)[:2] == ends
 
 
@@ -28,3 +28,5 @@ def test_the_scale_holds_every_interval_and_has_two_ends(intervals, ends):
 def test_the_picture_shows_no_quality_that_cannot_be(quality, ends):
     axis = quality_latency([Spot("Run", "vector", 5.0, value, on_front=True) for value in quality], "light")["yAxis"]
     assert (axis["min"], axis["max"]) == ends
+    steps = (ends[1] - ends[0]) / axis["interval"]
+    assert steps == pytest.approx(round(steps))  # a step ends at each end: no two figures stand on each other

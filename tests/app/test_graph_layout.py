@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from math import dist
 
-from workbench.app.graph_layout import places
+from workbench.app.graph.layout import places
 
 
 def test_two_groups_that_no_link_joins_stand_apart_and_no_two_dots_on_one_place():
@@ -13,7 +13,7 @@ def test_two_groups_that_no_link_joins_stand_apart_and_no_two_dots_on_one_place(
     links = tuple(pair for group in groups for pair in combinations(group, 2))
     at = places(24, links)
     inside = [dist(at[one], at[two]) for group in groups for one, two in combinations(group, 2)]
-    between = [dist(at[one], at[two]) for one in groups[0] for two in groups[1]]
+    between = [dist(at[first], at[two]) for first in groups[0] for two in groups[1]]
     assert min(inside) > 0.1
     assert sum(between) / len(between) > 1.5 * sum(inside) / len(inside)
 

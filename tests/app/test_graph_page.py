@@ -8,11 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench import Workbench
-from workbench.app.archive_view import citations_html, hit_html
-from workbench.app.engine import ENGINE
-from workbench.app.graph_chart import chart, chosen_node, spoken
+from workbench.app.graph.archive_view import citations_html, hit_html
+from workbench.app.graph.chart import chart, chosen_node, spoken
+from workbench.app.state.shared import OPENING
 from workbench.services.archives import ArchiveHit, Highlight
-from workbench.services.citations import Citation, Edge, Graph, Node
+from workbench.services.citations import DocumentCitation, Edge, Graph, GraphNode
 
 NOTES = {
     "a.md": "# Alpha\n\nSee [beta](b.md) and [gone](gone.md).",
@@ -23,7 +23,7 @@ ARCHIVES = {"research-archive/2025-01-01/okapi.md": "# The <b>okapi</b>\n\nThe o
 
 
 def graph_page():
-    from workbench.app.pages.graph import page
+    from workbench.app.graph.page import page
 
     page()
 
@@ -32,7 +32,7 @@ def graph_page():
 def visit(make_settings, folder):
     with Workbench.open(settings=make_settings(archives_dir=folder(ARCHIVES, "archives"))) as workbench:
         workbench.ingest(folder(NOTES), source="Notes")
-        ENGINE.use(workbench)
+        OPENING.use(workbench)
 
         def go(**address):
             script = AppTest.from_function(graph_page, default_timeout=60)
@@ -44,8 +44,8 @@ def visit(make_settings, folder):
 
 
 def texts(app):
-    captions = [one.value for one in (*app.caption, *app.markdown)]
-    return " ".join([*captions, *(one.proto.body for one in app.get("html"))])
+    captions = [element.value for element in (*app.caption, *app.markdown)]
+    return " ".join([*captions, *(element.proto.body for element in app.get("html"))])
 
 
 def test_the_graph_says_how_many_documents_and_links_it_shows(visit):
@@ -63,7 +63,7 @@ def test_a_question_shows_what_its_answers_cite(visit):
 def test_the_lists_count_links_and_name_what_is_broken(visit):
     app = visit(view="links")
     assert not app.exception
-    assert {one.label: one.value for one in app.metric} == {
+    assert {metric.label: metric.value for metric in app.metric} == {
         "Links": "2", "Between documents": "1", "To the web": "0", "Broken": "1",
     }  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_archive_search_with_only_typed_words_finds_no_misspelt_one(visit):
     assert "Nothing in the archives matches" in texts(visit(view="archive", q="okpai", exact="1"))
 
 
-NODES = (Node("d1", "One <i>", "s", "Source", 1, 0), Node("d2", "Two", "s", "Source", 0, 1))
+NODES = (GraphNode("d1", "One <i>", "s", "Source", 1, 0), GraphNode("d2", "Two", "s", "Source", 0, 1))
 GRAPH = Graph(NODES, (Edge("d1", "d2", 1.0, 1, "See [two](2.md)."),))
 
 
@@ -95,11 +95,23 @@ def test_the_picture_holds_a_dot_a_document_and_a_line_a_link():
     assert "2 documents and 1 link." in spoken(GRAPH)
 
 
-def test_a_legend_names_the_sources_where_there_is_more_than_one():
+def test_types_of_documents_differ_in_hue_and_shape_and_a_legend_names_them():
     assert chart(GRAPH, "light")["legend"] == []
-    other = replace(GRAPH.nodes[1], source_title="Another")
-    (legend,) = chart(replace(GRAPH, nodes=(GRAPH.nodes[0], other)), "dark")["legend"]
-    assert legend["data"] == [GRAPH.nodes[0].source_title, "Another"]
+    nodes = [replace(GRAPH.nodes[0], id=f"m{n}", document_type="markdown") for n in range(2)]
+    picture = chart(replace(GRAPH, nodes=(replace(GRAPH.nodes[1], document_type="pdf"), *nodes)), "dark")
+    assert [entry["name"] for entry in picture["legend"][0]["data"]] == ["Markdown", "PDF"]
+    (series,) = picture["series"]
+    assert [(dot["category"], dot["symbol"]) for dot in series["data"]] == [(1, "rect"), (0, "circle"), (0, "circle")]
+    assert len({category["itemStyle"]["color"] for category in series["categories"]}) == 2
+
+
+def test_the_rarest_of_many_types_are_drawn_as_one():
+    kinds = ("text", "markdown", "pdf", "html", "code", "csv", "json")
+    picture = chart(
+        replace(GRAPH, nodes=tuple(replace(NODES[0], id=kind, document_type=kind) for kind in kinds)), "light"
+    )
+    assert [entry["name"] for entry in picture["legend"][0]["data"]][-2:] == ["Code", "Other"]
+    assert [dot["category"] for dot in picture["series"][0]["data"]] == [0, 1, 2, 3, 4, 5, 5]
 
 
 def test_only_a_selected_dot_opens_a_document():
@@ -118,5 +130,5 @@ def test_results_and_citations_are_escaped():
     )
     assert "<b>" not in hit_html(hit)
     assert "a/&lt;i&gt;.md" in hit_html(hit)
-    one = Citation("d", "e", "u", "<script>", 1.0, "link", 2)
+    one = DocumentCitation("d", "e", "u", "<script>", 1.0, "link", 2)
     assert "&lt;script&gt;" in citations_html("Cites", (one,), {"e": "<T>"}, outward=True)

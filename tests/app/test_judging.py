@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from evals.store import DatasetStore
-from workbench.app.judging import Judging, own_test_sets, place_key, read_marks, same_places
+from evals.test_set import Judgment, Question, TestSet
+from evals.test_sets.store import TestSetStore
+from workbench.app.compare.judging.judging_round import round_of
+from workbench.app.compare.judging.judgments import Judging, own_test_sets, read_marks
+from workbench.app.compare.same_text import place_key, same_places
 from workbench.errors import InvalidInput
 
 
@@ -19,14 +22,14 @@ def compared(wb, folder):
 @pytest.fixture
 def judging(wb, compared):
     """A test set in which the question is not yet."""
-    return Judging(wb, DatasetStore(wb).create("Mine"), "  what\x00 RISES? ")
+    return Judging(wb, TestSetStore(wb).create("Mine"), "  what\x00 RISES? ")
 
 
 def test_the_first_judgment_brings_the_question_along_and_the_next_ones_do_not(wb, compared, judging):
     first, second = compared.strategies["vector"]
     judging.keep(compared, [(1, place_key(first), 2)])
     judging.keep(compared, [(2, place_key(second), 0)])
-    dataset = DatasetStore(wb).load("Mine")
+    dataset = TestSetStore(wb).load("Mine")
     assert [question.text for question in dataset.questions] == ["what RISES?"]
     assert [(j.document, j.start, j.end, j.quote, j.grade) for j in dataset.judgments] == [
         (first.document_id, first.start, first.end, first.text, 2),
@@ -47,7 +50,7 @@ def test_a_judgment_is_found_again_on_a_passage_that_is_cut_differently(wb, comp
     middle = (judged.start + judged.end) // 2
 
     def cut(start, end):
-        """The comparison as another index would give it, which cuts the passage at other places."""
+        """Return the comparison as another index would give it, which cuts the passage at other places."""
         hit = replace(judged, start=start, end=end)
         return replace(compared, strategies={"vector": replace(compared.strategies["vector"], results=(hit,))})
 
@@ -57,15 +60,15 @@ def test_a_judgment_is_found_again_on_a_passage_that_is_cut_differently(wb, comp
         cut(judged.start, judged.end + 99),
         cut(judged.end, judged.end + 9),
     )
-    for found in (half, wider):
-        place = place_key(found.strategies["vector"][0])
-        assert same_places(found, judging.grades()) == {place: [place_key(judged)]}
+    for places in (half, wider):
+        place = place_key(places.strategies["vector"][0])
+        assert same_places(places, judging.grades()) == {place: [place_key(judged)]}
     assert same_places(next_one, judging.grades()) == same_places(compared, judging.grades()) == {}
 
 
 def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):
     judging.keep(compared, [(1, "doc_elsewhere:0-5", 2)])
-    assert DatasetStore(wb).info("Mine").version == 1
+    assert TestSetStore(wb).info("Mine").version == 1
     with pytest.raises(InvalidInput, match="relevant"):
         judging.keep(compared, [(2, place_key(compared.strategies["vector"][0]), 999)])
 
@@ -78,3 +81,15 @@ def test_marks_already_kept_are_not_read_again():
 
 def test_only_test_sets_over_the_persons_own_sources_are_offered(wb, judging):
     assert [info.title for info in own_test_sets(wb)] == ["Mine"]
+
+
+def test_a_round_leads_to_what_is_not_judged_yet_around_the_end_of_the_list() -> None:
+    questions = tuple(Question(f"q{n}", text) for n, text in enumerate(("one", "two", "three")))
+    judged = (Judgment("q2", "d1"), Judgment("q2", "d2"))
+    going = round_of(TestSet("set", questions, judged), " Two ")
+    assert (going.place, going.done, going.judged) == (1, 1, (0, 0, 2))
+    assert (going.previous, going.next) == ("one", "one")
+    outside = round_of(TestSet("set", questions, judged), "four")
+    assert (outside.place, outside.previous, outside.next) == (None, "three", "one")
+    every = tuple(Judgment(question.id, "d") for question in questions)
+    assert round_of(TestSet("set", questions, every), "one").next is None

@@ -1,9 +1,9 @@
-"""Which words of the hits are underlined: those that late interaction found like the question's."""
+"""The words of the hits that are underlined: those that late interaction found like the question's."""
 
 from dataclasses import replace
 
-from workbench.app.likeness import likeness, likes_of
-from workbench.retrieval.explain import Alignment
+from workbench.app.compare.likeness import likeness, likes_of
+from workbench.retrieval.why.explanation import Alignment
 
 
 def test_the_hits_of_rerank_have_their_words_underlined_where_they_stand(wb, folder):

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import workbench.app
-from workbench.app.looks import LOOKS, PALETTE, look
+from workbench.app.widgets.looks import LOOKS, PALETTE, look
 from workbench.retrieval.strategies import STRATEGIES
 
 CONFIG = tomllib.loads((Path(workbench.app.__file__).parent / "frame" / ".streamlit" / "config.toml").read_text())
 THEMES = {"light": 0, "dark": 1}
+OF_STREAMLIT = ("blue", "orange", "green", "violet", "yellow", "red", "gray")
 
 # Machado, Oliveira & Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),
 # table 1, severity 1.0; in linear RGB.
@@ -39,7 +40,7 @@ def linear(hex_colour):
 
 def contrast(first, second):
     """WCAG 2.2: (L1 + 0.05) / (L2 + 0.05)."""
-    bright, dim = sorted((float(TO_XYZ[1] @ linear(one)) for one in (first, second)), reverse=True)
+    bright, dim = sorted((float(TO_XYZ[1] @ linear(colour)) for colour in (first, second)), reverse=True)
     return (bright + 0.05) / (dim + 0.05)
 
 
@@ -51,8 +52,8 @@ def lab(rgb):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_theme_and_the_charts_use_the_same_hues(theme):
-    assert {name: CONFIG["theme"][theme][f"{name}Color"] for name in PALETTE} == {
-        name: shades[THEMES[theme]] for name, shades in PALETTE.items()
+    assert {name: CONFIG["theme"][theme][f"{name}Color"] for name in OF_STREAMLIT} == {
+        name: shades[THEMES[theme]] for name, shades in PALETTE.items() if f"{name}Color" in CONFIG["theme"][theme]
     }
 
 
@@ -69,11 +70,17 @@ def test_text_meets_wcag_aa_and_every_hue_stands_out_from_the_paper(theme):
 @pytest.mark.parametrize("eye", SEEN_BY)
 def test_the_four_first_strategies_differ_for_every_eye(theme, eye):
     hues = [look(name).hex(theme) for name in ("vector", "keyword", "hybrid", "rerank")]
-    seen = [lab(SEEN_BY[eye] @ linear(hue)) for hue in hues]
-    assert min(float(np.linalg.norm(a - b)) for a, b in combinations(seen, 2)) > 15
+    colours = [lab(SEEN_BY[eye] @ linear(hue)) for hue in hues]
+    assert min(float(np.linalg.norm(a - b)) for a, b in combinations(colours, 2)) > 15
 
 
 def test_no_two_strategies_look_alike():
-    seen = [(look(name).hue, look(name).shape) for name in STRATEGIES]
-    assert len(set(seen)) == len(STRATEGIES)
-    assert set(LOOKS) <= set(STRATEGIES)
+    appearances = [(look(name).hue, look(name).shape, look(name).dash) for name in STRATEGIES]
+    assert len(set(appearances)) == len(STRATEGIES), "give the new strategy a row of LOOKS in app/widgets/looks.py"
+    gone = set(LOOKS) - set(STRATEGIES)
+    assert gone == set(), "take the rows of strategies that are gone out of LOOKS in app/widgets/looks.py"
+
+
+def test_no_two_strategies_share_a_hue():
+    own = [name for name in STRATEGIES if name in LOOKS]  # a new one borrows a hue, with a dash of its own
+    assert len({look(name).hue for name in own}) == len(own)

@@ -6,8 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import workbench.app
-from workbench.app.engine import ENGINE, Engine
+from workbench.app.state.shared import OPENING
 from workbench.errors import StorageError
+from workbench.opening import Opening, open_configured
 
 MAIN = Path(workbench.app.__file__).parent / "frame" / "main.py"
 
@@ -15,7 +16,7 @@ MAIN = Path(workbench.app.__file__).parent / "frame" / "main.py"
 @pytest.fixture
 def visit(wb):
     """Open a page on the test's workbench: ``visit(q="tide")``, or another page by its ``page()``."""
-    ENGINE.use(wb)
+    OPENING.use(wb)
 
     def go(page=None, **address):
         script = AppTest.from_function(page) if page else AppTest.from_file(MAIN)
@@ -38,17 +39,23 @@ def tides(wb, folder):
 
 
 def texts(app):
-    return " ".join([*(one.value for one in app.markdown), *(one.proto.body for one in app.get("html"))])
+    return " ".join([*(part.value for part in app.markdown), *(part.proto.body for part in app.get("html"))])
 
 
 def library():
-    from workbench.app.pages.library import page
+    from workbench.app.library.page import page
+
+    page()
+
+
+def graph():
+    from workbench.app.graph.page import page
 
     page()
 
 
 def system():
-    from workbench.app.pages.system import page
+    from workbench.app.system.page import page
 
     page()
 
@@ -56,8 +63,29 @@ def system():
 def test_an_empty_corpus_says_what_to_do_first(visit):
     app = visit()
     assert not app.exception
-    assert "Nothing to search yet" in texts(app)
-    assert {"Add documents", "Load the sample"} <= {button.label for button in app.button}
+    assert "Which way of searching suits your documents?" in texts(app)
+    assert {"Add files", "Crawl a site", "Load the sample"} <= {button.label for button in app.button}
+
+
+@pytest.mark.parametrize(("page", "ways"), [("library", ["Crawl a site"]), ("graph", ["Add files", "Crawl a site"])])
+def test_a_page_without_documents_leads_onward(visit, wb, page, ways):
+    app = visit({"library": library, "graph": graph}[page])
+    assert not app.exception and "yet" in texts(app)
+    shown = [button.label for button in app.button]
+    assert shown[-len(ways) - 1 :] == [*ways, "Load the sample"]
+    app.button(key="to_sample").click().run()
+    assert [job.title for job in wb.jobs.in_view()] == ["Loading the sample"]
+    assert app.button(key="to_sample").disabled
+
+
+def test_where_a_scope_finds_nothing_everything_is_one_click_away(visit, tides):
+    app = visit(q="tide", tag="nowhere")
+    assert "Nothing found" in texts(app)
+    next(button for button in app.button if button.label == "Search everything").click().run()
+    assert "tag" not in app.query_params and "Nothing found" not in texts(app)
+    scoped = visit(graph, tag="sea")
+    assert "No document in this scope cites another" in texts(scoped)
+    assert "Search everything" in {button.label for button in scoped.button}
 
 
 def test_a_question_goes_into_the_address_and_its_answer_comes_without_error(visit, tides):
@@ -90,12 +118,7 @@ def test_an_unknown_scope_in_the_address_finds_nothing_and_says_so(visit, tides,
 def test_a_fifth_strategy_takes_the_place_of_one(visit, tides):
     app = visit(q="tide")
     app.get("button_group")[0].set_value(["vector", "keyword", "hybrid", "rerank", "mmr"]).run()
-    assert app.query_params["s"] == ["vector", "keyword", "hybrid", "mmr"]
-
-
-def test_a_parameter_out_of_its_range_is_explained(visit, tides):
-    app = visit(q="tide", set="rerank.candidates=9999")
-    assert "candidates cannot be" in texts(app)
+    assert app.query_params["s"] == ["vector", "keyword", "rerank", "mmr"]
 
 
 def test_a_document_in_the_address_that_is_gone_is_let_go(visit, tides):
@@ -105,7 +128,7 @@ def test_a_document_in_the_address_that_is_gone_is_let_go(visit, tides):
 
 
 def test_the_library_asks_what_a_source_is_in_and_shows_its_documents(visit, tides, wb):
-    app = visit(library, open=wb.knowledge.source("Tides").id)
+    app = visit(library, open=wb.sources.get("Tides").id)
     assert not app.exception
     assert app.title[0].value == "Tides"
     assert "2 documents" in app.caption[0].value
@@ -115,19 +138,20 @@ def test_deleting_says_what_will_go_before_and_what_went_after(visit, tides, wb)
     def dialog():
         import streamlit as st
 
-        from workbench.app.engine import ENGINE
-        from workbench.app.library_dialogs import delete_sources, show_notice
+        from workbench.app.library.dialogs import delete_sources
+        from workbench.app.state.shared import OPENING
+        from workbench.app.widgets.notices import show_notice
 
         show_notice()
-        left = ENGINE.workbench.knowledge.sources()
+        left = OPENING.workbench.sources.list()
         if len(left) == 2 and not st.session_state.get("kept"):
-            delete_sources(ENGINE.workbench, [source for source in left if source.title == "Tides"])
+            delete_sources(OPENING.workbench, [source for source in left if source.title == "Tides"])
 
     app = visit(dialog)
     assert "removes 1 source with 2 documents and 2 passages" in texts(app)
-    assert wb.knowledge.count_documents() == 3
+    assert wb.documents.count() == 3
     app.button(key="confirm_delete").click().run()
-    assert wb.knowledge.count_documents() == 1
+    assert wb.documents.count() == 1
     assert app.success[0].value == "Removed 1 source, 2 documents, 2 passages."
 
 
@@ -148,10 +172,10 @@ def test_the_system_page_says_that_everything_is_well(visit, tides):
 
 
 def test_a_database_that_is_down_gives_one_sentence_and_can_be_tried_again():
-    engine = Engine()
-    engine.configure(database_url="postgresql://nobody@127.0.0.1:1/nothing")
+    opening = Opening()
+    opening.configure(lambda: open_configured(database_url="postgresql://nobody@127.0.0.1:1/nothing"))
     with pytest.raises(StorageError, match="cannot be reached; start it or correct WORKBENCH_DATABASE_URL"):
-        engine.wait(30)
-    engine.again()
+        opening.wait(30)
+    opening.again()
     with pytest.raises(StorageError):
-        engine.wait(30)
+        opening.wait(30)

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.reader_data import read_place, stretches
+from workbench.app.widgets.reader_data import read_place
+from workbench.app.widgets.rendered.tints import stretches
 
 spans = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40)).map(sorted).map(tuple), max_size=6)
 
@@ -14,16 +15,16 @@ def test_the_stretches_are_the_text_again(text, passages, found):
 
 
 def test_passages_are_tinted_in_turn_and_gaps_are_bare():
-    kinds = [(one["text"], one["kind"], one["passage"]) for one in stretches("aabbccdd", [(0, 2), (2, 4), (6, 8)])]
+    kinds = [(part["text"], part["kind"], part["passage"]) for part in stretches("aabbccdd", [(0, 2), (2, 4), (6, 8)])]
     assert kinds == [("aa", "odd", 1), ("bb", "even", 2), ("cc", "bare", None), ("dd", "odd", 3)]
 
 
 def test_what_two_passages_share_is_an_overlap():
-    assert [one["kind"] for one in stretches("aabbcc", [(0, 4), (2, 6)])] == ["odd", "overlap", "even"]
+    assert [part["kind"] for part in stretches("aabbcc", [(0, 4), (2, 6)])] == ["odd", "overlap", "even"]
 
 
 def test_the_found_span_is_found_whatever_holds_it():
-    assert [one["kind"] for one in stretches("aabbcc", [(0, 4), (4, 6)], (2, 5))] == ["odd", "found", "found", "even"]
+    assert [part["kind"] for part in stretches("aabbcc", [(0, 4), (4, 6)], (2, 5))] == ["odd", "found", "found", "even"]
 
 
 def test_a_place_in_the_address_is_two_numbers_or_nothing():

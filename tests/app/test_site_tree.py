@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from workbench.app.site_tree import MARKS, legend_html, tree_html, tree_of
+from workbench.app.crawl.site_tree import MARKS, legend_html, tree_html, tree_of
 from workbench.services.crawl_jobs import OUTCOMES
 from workbench.storage.crawls import CrawlPage
 
 
 def crawled(url: str, outcome: str | None = "added", **more: object) -> CrawlPage:
-    """A page of a crawl."""
+    """Return a page of a crawl."""
     values = dict.fromkeys(CrawlPage.__dataclass_fields__) | {"url": url, "outcome": outcome, "state": "done"}
     return CrawlPage(**(values | more))  # pyright: ignore[reportArgumentType]
 

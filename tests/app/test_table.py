@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workbench.app.table import moment
+from workbench.app.widgets.table import moment
 
 
 @pytest.fixture

@@ -1,18 +1,20 @@
 """Long work as the app shows it: read from the jobs, so that it is the same in every tab and after a restart."""
 
+import io
+import zipfile
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.engine import ENGINE
-from workbench.app.sample_work import start_sample
-from workbench.app.uploads import of_folder, start_upload
-from workbench.app.work import WORKS, Work
-from workbench.app.work_view import outcome, sentence
+from workbench.app.library.uploads import Drop, of_files, of_folder, start_upload
+from workbench.app.shell.sample_work import start_sample
+from workbench.app.shell.work import WORKS, Work
+from workbench.app.shell.work_view import headline, in_tray, outcome, sentence
+from workbench.app.state.shared import OPENING
+from workbench.app.widgets.labels import unread_sentence
 from workbench.errors import NotFound
-from workbench.jobs import start_worker
 from workbench.storage.job_files import FileTally, JobFile
-from workbench.storage.jobs import Job
+from workbench.storage.job_table import Job
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FILES = [("a.md", b"# A\n\nThe tide gauge."), ("b.pdf", b"%PDF-1.4 broken"), ("c.txt", b"")]
@@ -21,14 +23,14 @@ FILES = [("a.md", b"# A\n\nThe tide gauge."), ("b.pdf", b"%PDF-1.4 broken"), ("c
 @pytest.fixture
 def worker(wb):
     """A worker, and the app's pages on its workbench."""
-    ENGINE.use(wb)
-    handle = start_worker(wb)
+    OPENING.use(wb)
+    handle = wb.start_worker()
     yield handle
     handle.stop()
 
 
 def settled(wb, job_id):
-    """What became of each file, in words."""
+    """Return the fate of each file, in words."""
     assert wb.jobs.wait(job_id, timeout=30).is_finished
     return [(file.name, *outcome(file, running=False)) for file in wb.jobs.files(job_id)]
 
@@ -38,7 +40,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     rows = settled(wb, job)
     assert [(name, state) for name, state, _ in rows] == [("a.md", "done"), ("b.pdf", "failed"), ("c.txt", "failed")]
     assert (rows[0][2], "damaged" in rows[1][2], "empty" in rows[2][2]) == ("added, 1 passage", True, True)
-    assert wb.knowledge.source("Tides").tags == ("sea",)
+    assert wb.sources.get("Tides").tags == ("sea",)
     work = WORKS.all()[job]
     assert (work.running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
     assert sentence(work) == "done, with errors: 1 added, 2 failed"
@@ -48,7 +50,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
 
 
 def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
-    ENGINE.use(wb)
+    OPENING.use(wb)
     job = start_upload(wb, FILES, source="Tides")
     wb.jobs.put_away(job)
     work = WORKS.all()[job]
@@ -56,8 +58,8 @@ def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
     assert sentence(work) == "waiting for a worker"
     assert [outcome(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)
-    assert sentence(WORKS.all()[job]) == "stopped: 3 not added"
-    assert [outcome(file, False)[1] for file in wb.jobs.files(job)] == ["not added: stopped before"] * 3
+    assert sentence(WORKS.all()[job]) == "cancelled: 3 not added"
+    assert [outcome(file, False)[1] for file in wb.jobs.files(job)] == ["not added: cancelled before"] * 3
 
 
 def test_an_upload_into_a_place_that_is_not_there_begins_nothing(wb):
@@ -67,7 +69,7 @@ def test_an_upload_into_a_place_that_is_not_there_begins_nothing(wb):
 
 
 def test_the_sample_is_loaded_by_a_worker_and_asked_for_once(wb):
-    ENGINE.use(wb)
+    OPENING.use(wb)
     first = start_sample(wb)
     assert start_sample(wb) == first
     assert WORKS.all()[first].tally.total > 40
@@ -75,13 +77,48 @@ def test_the_sample_is_loaded_by_a_worker_and_asked_for_once(wb):
 
 
 def test_an_uploaded_folder_is_named_without_itself_and_what_cannot_be_read_stays_out():
-    given = ["notes/a.md", "notes/deep/b.txt", "notes/.git/c.md", "notes/node_modules/d.md", "notes/photo.png"]
-    title, files = of_folder([(name, b"x") for name in given])
-    assert (title, [name for name, _ in files]) == ("notes", ["a.md", "deep/b.txt"])
+    names = ["notes/a.md", "notes/deep/b.txt", "notes/.git/c.md", "notes/node_modules/d.md", "notes/photo.gif"]
+    drop = of_folder([(name, b"x") for name in names])
+    assert (drop.title, [name for name, _ in drop.files]) == ("notes", ["a.md", "deep/b.txt"])
+    assert (drop.count, drop.left_out) == (2, ("photo.gif",))
+
+
+def packed(*names):
+    """Return a zip archive of files with these names."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in names:
+            archive.writestr(name, b"words")
+    return stream.getvalue()
+
+
+def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
+    archive = ("docs.zip", packed("a.md", "deep/b.txt", ".hidden.md", "setup.exe"))
+    drop = of_files([archive])
+    assert (drop.title, drop.count, drop.left_out) == ("docs", 2, ("docs/setup.exe",))
+    drop = of_files([archive, ("c.md", b"x"), ("clip.mp4", b"x")])
+    assert ([name for name, _ in drop.files], drop.title, drop.count) == (["docs.zip", "c.md"], "Uploads", 3)
+    assert drop.left_out == ("clip.mp4", "docs/setup.exe")
+    assert of_files([("clips.zip", packed("clip.mp4"))]) == Drop([], "Uploads", 0, ("clips/clip.mp4",))
+    assert of_files([("bad.zip", b"no archive")]).count == 1  # which is refused in a sentence when it is added
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], ""),
+        (["a.mp4"], "a.mp4 is of a kind that cannot be read."),
+        (["a.mp4", "b.exe"], "a.mp4 and b.exe are of kinds that cannot be read."),
+        (["a.mp4", "b.exe", "c.mov"], "a.mp4, b.exe and c.mov are of kinds that cannot be read."),
+        (list("abcdef"), "a, b and 4 other files are of kinds that cannot be read."),
+    ],
+)
+def test_unread_files_are_named_in_one_sentence(names, said):
+    assert unread_sentence(names) == said
 
 
 def running(done_by_size, **fields):
-    """A job a worker took ten seconds ago."""
+    """Return a job a worker took ten seconds ago."""
     job = Job("job_1", "ingest", "Adding", "running", taken_at=NOON - timedelta(seconds=10), updated_at=NOON, **fields)
     return Work(job, done_by_size, NOON)
 
@@ -101,7 +138,7 @@ def test_the_time_left_is_judged_by_what_the_present_worker_did():
 def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():
     silent = Job("job_1", "index_build", "Build", "running", taken_at=NOON, updated_at=NOON - timedelta(seconds=40))
     assert sentence(Work(silent, FileTally(), NOON)) == (
-        "no word from its worker for 40 s; if it died, another one goes on"
+        "no sign of its worker for 40 s; if it died, another worker takes over"
     )
 
 
@@ -115,3 +152,20 @@ def test_a_long_step_is_no_silence_while_the_worker_would_keep_its_job(silent, b
 def test_a_file_in_hand_waits_again_when_its_worker_is_gone():
     file = JobFile(0, "a.md", 10, "busy")
     assert (outcome(file, True), outcome(file, False)[0]) == (("busy", "embedding"), "waiting")
+
+
+def ended(status, seconds_ago):
+    job = Job(f"job_{status}", "ingest", "Add", status, completed_at=NOON - timedelta(seconds=seconds_ago))
+    return Work(job, FileTally(), NOON)
+
+
+def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
+    running = Work(Job("job_running", "ingest", "Add", "running"), FileTally(), NOON)
+    works = {
+        work.job.id: work
+        for work in (ended("completed", 5), ended("completed_with_errors", 900), running, ended("failed", 900))
+    }
+    shown = in_tray(works)
+    assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
+    assert headline(shown.values()) == "2 failed · 1 running · 1 ended"
+    assert in_tray({"job": ended("completed", 61)}) == {}

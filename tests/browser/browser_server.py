@@ -1,4 +1,4 @@
-"""Where the app under test listens."""
+"""The server of the app under test, and its port."""
 
 import socket
 
@@ -6,7 +6,7 @@ from urllib3 import PoolManager, Retry
 
 
 def free_port() -> int:
-    """A port nobody listens on just now."""
+    """Return a port nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

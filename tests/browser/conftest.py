@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -16,10 +17,11 @@ from browser_server import free_port, wait_until_up
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 from psycopg import conninfo, sql
 
-from evals.dataset import Question
-from evals.experiments import Experiments, matrix
-from evals.store import DatasetStore
+from evals.experiments.catalogue import Experiments, matrix
+from evals.test_set import Question
+from evals.test_sets.store import TestSetStore
 from workbench import Workbench
+from workbench.errors import WorkbenchError
 from workbench.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +93,7 @@ def serve(test_home: Path) -> Iterator[Callable[..., str]]:
             "PYTHONPATH": str(ROOT),
             **settings,
         }
-        code = f"import sys; from workbench.app.serve import serve; sys.exit(serve({port}))"
+        code = f"import sys; from workbench.app.shell.serve import serve; sys.exit(serve({port}))"
         started.append(subprocess.Popen([sys.executable, "-c", code], env=environment, cwd=test_home))
         return f"http://127.0.0.1:{port}"
 
@@ -130,9 +132,9 @@ def app(serve: Callable[[str], str], filled: Workbench, browser_database: str, c
 @pytest.fixture(scope="session")
 def harbour(filled: Workbench) -> str:
     """A test set over the documents of the browser's tests; returns its id."""
-    store = DatasetStore(filled)
+    store = TestSetStore(filled)
     made = store.create("Harbour <b>questions</b>")
-    by_title = {document.title: document.id for document in filled.knowledge.documents()}
+    by_title = {document.title: document.id for document in filled.documents.list()}
     store.add_questions(made.id, [Question(f"q{n}", text) for n, text in enumerate(ASKED)])
     for n, title in enumerate(ASKED.values()):
         store.judge(made.id, f"q{n}", by_title[title], "relevant")
@@ -145,6 +147,46 @@ def measured(filled: Workbench, harbour: str) -> str:
     experiments = Experiments(filled)
     made = experiments.create("Words or vectors", harbour, matrix(["keyword", "vector", "hybrid"]))
     return experiments.run(made.id).id
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note that a try failed, for the fixture that clears up after it."""
+    report = yield
+    item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def _cleared_for_another_try(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Delete what a try that failed has made: the next one makes things of the same names."""
+    if "filled" not in request.fixturenames:
+        yield
+        return
+    workbench = request.getfixturevalue("filled")
+    before = _made(workbench)
+    request.node.stash[_FAILED] = False
+    yield
+    if request.node.stash[_FAILED]:
+        for key, delete in _made(workbench).items():
+            if key not in before:
+                with suppress(WorkbenchError):
+                    delete(key[1])
+
+
+def _made(workbench: Workbench) -> dict[tuple[str, str], Callable[[str], object]]:
+    """Return how each thing that a test may make is deleted, by its kind and key; those that need others come first."""
+    experiments, test_sets = Experiments(workbench), TestSetStore(workbench)
+    return {
+        **{("experiment", one.id): experiments.delete for one in experiments.list()},
+        **{("test set", one.id): test_sets.delete for one in test_sets.list()},
+        **{("index", one.name): workbench.indexes.delete for one in workbench.indexes.list()},
+        **{("source", one.id): workbench.sources.delete for one in workbench.sources.list()},
+        **{("project", one.id): workbench.projects.delete for one in workbench.projects.list()},
+    }
 
 
 @pytest.fixture

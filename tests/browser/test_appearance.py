@@ -1,49 +1,125 @@
-"""How the pages look and whether everyone can use them: kept as pictures, checked by axe."""
+"""The looks of the pages and their use by everyone: kept as pictures in contact sheets, checked by axe."""
 
+import psycopg
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looks import settled
+from pictures import SIZES, pictures, write_sheets
 from playwright.sync_api import expect
+from states import PAGES, STATES
 
-pytestmark = pytest.mark.browser
-SEEN = {
-    "compare": ("/?q=tide gauge", ".card"),
-    "library": ("/library", "tbody .open"),
-    "crawl": ("/crawl", ".st-key-crawl_start input"),
-    "plan": ("/evaluate?new=1", ".st-key-build_metrics [data-tag]"),
-    "connect": ("/connect", "code .token.string"),
-    "system": ("/system", "dl.wb-facts"),
-    "judging": ("/?q=tide gauge&judge={harbour}", ".card .grades"),
-    "answer": ("/?q=what keeps waves from the record?&answer=1", "blockquote"),
-    "leaderboard": ("/evaluate?experiment={measured}", "table[aria-label=Leaderboard] tbody tr"),
-}
-SIZES = {1440: 1000, 1024: 800, 390: 844}
+from evals.experiments.catalogue import Experiments, matrix
+from tests.ingestion import files
+from workbench import Scope
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]  # a picture of every state at every width
+ROWS = 1_000
+LIGHTSHIP = [[(700, "Summer"), (400, "The mast of the lightship was stepped anew in July."), (40, "102")]]
+SLOW = 120_000  # ms
+ENDS_ABOVE_TRAY = """() => {
+  const [page, tray] = ['[data-testid="stMain"]', ".st-key-tray"].map((one) => document.querySelector(one));
+  return page.getBoundingClientRect().bottom <= tray.getBoundingClientRect().top + 1;
+}"""
+TOP_OF_QUESTION = """() => document.querySelector(".st-key-question").getBoundingClientRect().top"""
+# The texts of a page with their sizes, in whole pixels; icons are letters of a font, and formulas shrink as they must.
+TYPE_SIZES = """() => {
+  const sizes = {};
+  const look = (root) => root.querySelectorAll("*").forEach((node) => {
+    if (node.shadowRoot) look(node.shadowRoot);
+    const words = [...node.childNodes].map((one) => (one.nodeType === 3 ? one.textContent.trim() : "")).join("");
+    const { right, bottom } = node.getBoundingClientRect();
+    if (!words || right < 2 || bottom < 2 || node.closest("style, script, noscript, math, option")) return;
+    const style = getComputedStyle(node);
+    if (!/Material|icon/i.test(style.fontFamily)) {
+      sizes[Math.round(parseFloat(style.fontSize))] = `${node.outerHTML.slice(0, 80)} ${words.slice(0, 40)}`;
+    }
+  });
+  look(document);
+  return sizes;
+}"""
 
 
-def settled(page):
-    """Wait until the script is through: what it has not drawn anew yet is shown faded, which is no one's colour."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    page.wait_for_function("document.getAnimations().every((one) => one.playState !== 'running')")
+@pytest.fixture(scope="module")
+def names(filled, harbour, measured, tmp_path_factory):
+    """The ids that the addresses of states need; a second experiment, and a source of a thousand documents."""
+    experiments = Experiments(filled)
+    narrow = experiments.run(experiments.create("Fuzzy joins", harbour, matrix(["keyword", "fuzzy"])).id)
+    folder = tmp_path_factory.mktemp("rows")
+    for number in range(ROWS):
+        (folder / f"{number:04}.md").write_text(f"# Row {number}\n\nNothing but row {number}.")
+    rows = filled.ingest(folder, source="A thousand rows", on_progress=lambda _: None).source_id
+    (scan := tmp_path_factory.mktemp("pdf") / "vessel.pdf").write_bytes(files.paged_pdf(LIGHTSHIP))
+    vessel = filled.ingest([scan], source="Vessels of the sheet", on_progress=lambda _: None)
+    mast = filled.search("lightship mast", strategy="keyword", scope=Scope(sources=(vessel.source_id,)))[0]
+    project = filled.projects.create("A project of the sheet")
+    filled.projects.create_folder(project.id, "Drafts")
+    filled.indexes.create("spare", chunker="structure")
+    yield {
+        "harbour": harbour, "measured": measured, "narrow": narrow.id, "thousand": rows,
+        "vessel": mast.document_id, "mast": f"{mast.start}-{mast.end}",
+    }  # fmt: skip
+    experiments.delete(narrow.id)
+    filled.indexes.delete("spare")
+    filled.projects.delete(project.id)
+    for source in (rows, vessel.source_id):
+        filled.sources.delete(source)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_without_serious_findings_and_fits_every_width(goto, page, keep, scheme, harbour, measured):
-    page.emulate_media(color_scheme=scheme)
-    for name, (path, landmark) in SEEN.items():
-        page.set_viewport_size({"width": 1440, "height": 1000})
-        goto(path.format(harbour=harbour, measured=measured))
-        expect(page.locator(landmark).first).to_be_visible()
+def test_every_page_is_without_serious_findings_and_fits_every_width_in_both_themes(goto, page, names):
+    rows = {}
+    for name, state in PAGES.items():
+        state.reach(goto, names)
+        rows[name] = pictures(page, name, state.landmark, SIZES)
+    write_sheets(rows, "pages")
+
+
+def test_every_dialog_and_state_is_without_serious_findings_and_fits_its_widths(goto, page, names):
+    rows = {}
+    for name, state in STATES.items():
+        state.reach(goto, names)
+        rows[name] = pictures(page, name, state.landmark, SIZES)
+    write_sheets(rows, "states")
+
+
+def test_there_are_four_sizes_of_type(goto, page, names):
+    sizes = {}
+    for state in [*PAGES.values(), *(STATES[name] for name in ("why", "reader", "new-index", "scope", "answer"))]:
+        state.reach(goto, names)
         settled(page)
-        found = Axe().run(page).response["violations"]
-        assert [
-            (one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"])
-            for one in found
-            if one["impact"] in ("serious", "critical")
-        ] == []
-        for width, height in SIZES.items():
-            page.set_viewport_size({"width": width, "height": height})
-            expect(page.locator(landmark).first).to_be_visible()
-            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-            keep(f"{name}-{width}-{scheme}")
+        sizes |= page.evaluate(TYPE_SIZES)
+    assert {size: words for size, words in sizes.items() if size not in ("13", "15", "20", "28")} == {}
+
+
+def test_a_search_that_waits_and_work_that_fails_and_goes_on_are_shown_in_the_tray(
+    goto, page, filled, browser_database
+):
+    """A lock on the passages makes the search and the work last as long as the test looks."""
+    goto("/")
+    expect(page.locator(".st-key-question input")).to_be_visible()
+    settled(page)
+    top = page.evaluate(TOP_OF_QUESTION)
+    broken = filled.jobs.enqueue_ingest(files=[("broken.pdf", b"nothing")], source="Long work", title="Broken work")
+    tray = page.locator(".st-key-tray")
+    expect(tray).to_contain_text("1 failed", timeout=SLOW)
+    expect(tray).to_contain_text("'broken.pdf' is not a PDF file")  # the reason, not that there is one
+    page.wait_for_function(f"(top) => ({TOP_OF_QUESTION})() === top", arg=top)  # it pushes nothing down
+    with psycopg.connect(browser_database) as lock:
+        lock.execute("LOCK TABLE data_main IN ACCESS EXCLUSIVE MODE")
+        work = filled.jobs.enqueue_ingest(
+            files=[("long.md", b"# Long\n\nWork.")], source="Long work", title="Long work"
+        )
+        page.get_by_label("Question").fill("tide gauge")
+        page.get_by_label("Question").press("Enter")
+        expect(page.get_by_text("Still searching.")).to_be_visible()
+        expect(tray).to_contain_text("1 failed · 1 running")
+        expect(tray.get_by_role("button")).to_have_text(["Resume", "Dismiss", "Cancel"])  # failures first
+        page.wait_for_function(ENDS_ABOVE_TRAY)  # it covers nothing
+        write_sheets({"waiting": pictures(page, "waiting", ".st-key-slow", (1440, 390))}, "waiting")
+        lock.rollback()
+    expect(page.locator(".card").first).to_be_visible(timeout=SLOW)
+    expect(tray).to_contain_text("1 failed · 1 ended", timeout=SLOW)
+    for job in (broken, work):
+        filled.jobs.put_away(job.id)
+    filled.sources.delete(filled.sources.get("Long work").id)
 
 
 def test_the_chief_button_of_a_dialog_is_readable_in_the_dark(goto, page):
@@ -69,10 +145,10 @@ def test_choosing_a_page_on_a_phone_closes_the_drawer_that_lists_them(goto, page
 
 
 def test_the_fonts_and_everything_else_come_from_this_machine(goto, page, app):
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    addresses: list[str] = []
+    page.on("request", lambda request: addresses.append(request.url))
     goto("/?q=tide gauge")
     expect(page.locator(".card").first).to_be_visible()
     page.evaluate("document.fonts.ready")
-    assert any("source-sans-3-latin-wght-normal.woff2" in url for url in asked)
-    assert [url for url in asked if not url.startswith((app, app.replace("http", "ws"), "data:", "blob:"))] == []
+    assert any("source-sans-3-latin-wght-normal.woff2" in url for url in addresses)
+    assert [url for url in addresses if not url.startswith((app, app.replace("http", "ws"), "data:", "blob:"))] == []

@@ -12,7 +12,7 @@ QUESTION = "tide gauge"
 
 
 def test_enter_runs_the_question_and_four_columns_answer(goto, keep):
-    page = goto("/")
+    page = goto("/?tag=sea")  # the four documents there; other tests bring in more
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_label("Question").press("Enter")
     for name in ("Vector", "Keyword", "Hybrid", "Rerank"):
@@ -21,6 +21,16 @@ def test_enter_runs_the_question_and_four_columns_answer(goto, keep):
     expect(page.get_by_role("list", name="Rerank: 4 passages").locator("mark u.like3").first).to_be_visible()
     expect(page).to_have_url(re.compile(r"q=tide(\+|%20)gauge"))
     keep("compare-1440-light")
+
+
+def test_tab_leads_from_the_question_past_the_buttons_to_the_first_passage(goto):
+    page = goto(f"/?q={QUESTION}")
+    expect(page.locator(".card").first).to_be_visible()
+    page.get_by_label("Question").focus()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the passages")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".card .title").first).to_be_focused()
 
 
 def test_hovering_a_hit_lights_the_same_passage_everywhere(goto):
@@ -45,7 +55,10 @@ def test_keys_alone_ask_move_explain_and_open(goto, keep):
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("list", name="Keyword: 3 passages").locator(".title:focus")).to_have_count(1)
     page.keyboard.press("w")
-    expect(focused.locator(".legs")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_contain_text("What its score is made of")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.locator(".card .title").first.focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
@@ -62,7 +75,10 @@ def test_one_strategy_stands_side_by_side_on_two_indexes(goto, filled, keep):
     for name in ("main", "by_sentence"):
         choice.fill(name)
         choice.press("Enter")
-    page.keyboard.press("Escape")
+    settings = page.get_by_test_id("stPopoverBody")
+    for covered in (page.get_by_role("listbox"), settings):  # Escape closes the list, then what the list is in
+        page.keyboard.press("Escape")
+        expect(covered).to_have_count(0)
     expect(page).to_have_url(re.compile(r"on=main&on=by_sentence"))
     expect(page.get_by_role("heading", name="Hybrid")).to_have_text(["Hybrid A main", "Hybrid B by_sentence"])
     first = page.locator("ol.column").nth(0).locator(".card").first
@@ -73,6 +89,7 @@ def test_one_strategy_stands_side_by_side_on_two_indexes(goto, filled, keep):
     expect(page).to_have_url(re.compile("cut=by_sentence"))
     expect(page.locator(".reader .found").first).to_be_in_viewport()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("button", name="Keyword").click()
     expect(page.locator(".head")).to_have_count(4)
     keep("two-indexes-1440-light")
@@ -105,8 +122,36 @@ def test_a_document_is_one_step_forth_and_one_back_in_the_browser(goto):
     expect(drawer).to_be_visible()
 
 
+def test_a_press_opens_what_lay_under_it_although_other_hits_arrive_before_its_release(goto):
+    page = goto(f"/?q={QUESTION}&s=keyword&s=vector")
+    pressed = page.locator(".card").first
+    expect(pressed.locator(".title")).to_contain_text("Tide gauge")
+    document = page.evaluate("card => card.hit.document", pressed.element_handle())
+    pressed.hover()
+    page.mouse.down()
+    page.get_by_label("Question").fill("stilling well")
+    page.get_by_label("Question").press("Enter")
+    expect(page).to_have_url(re.compile(r"q=stilling(\+|%20)well"))
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(f"doc={document}"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".card .title").first).to_contain_text("Stilling well")
+
+
+def test_a_press_beside_the_cards_holds_the_board_no_longer_than_it_lasts(goto):
+    page = goto(f"/?q={QUESTION}&s=keyword&s=vector")
+    page.locator(".head").first.hover()
+    page.mouse.down()
+    page.mouse.move(5, 5)
+    page.mouse.up()
+    page.get_by_label("Question").fill("stilling well")
+    page.get_by_label("Question").press("Enter")
+    expect(page.locator(".card .title").first).to_contain_text("Stilling well")
+
+
 def test_an_address_brings_back_the_opened_document(goto, filled):
-    document = next(one for one in filled.knowledge.documents() if one.path == "well.md")
+    document = next(entry for entry in filled.documents.list() if entry.path == "well.md")
     page = goto(f"/?q={QUESTION}&doc={document.id}&at=0-15")
     expect(page.get_by_role("dialog")).to_contain_text("Stilling well")
     expect(page.locator(".reader .found").first).to_be_in_viewport()
@@ -132,6 +177,24 @@ def test_the_question_and_the_scope_are_there_again_after_another_page(goto):
     expect(page.locator(".st-key-scopebar")).to_contain_text("#sea")
 
 
+def test_a_language_of_the_scope_follows_to_another_page_and_through_the_box_that_finds(goto):
+    page = goto(f"/?q={QUESTION}&language=english")
+    expect(page.locator(".card").first).to_be_visible()
+    page.get_by_role("link", name="System").click()
+    expect(page).to_have_url(re.compile(r"/system\?language=english$"))
+    expect(page.locator(".st-key-scopebar")).to_contain_text("English")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find").fill("harbour")
+    page.get_by_role("option", name="Source Harbour").first.click()
+    expect(page).to_have_url(re.compile(r"/library\?.*language=english"))
+    expect(page.get_by_role("heading", name="Harbour").first).to_be_visible()
+    page.wait_for_function("window.workbenchShortcuts")  # the keys of a page that was loaded anew
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find").fill("tide gauge")
+    page.get_by_role("option", name="Question tide gauge").click()
+    expect(page).to_have_url(re.compile(r":\d+/\?q=tide(\+|%20)gauge&language=english$"))
+
+
 def test_a_scope_that_does_not_exist_is_widened_by_one_click(goto):
     page = goto(f"/?q={QUESTION}&project=nowhere")
     expect(page.get_by_text("Project not found: nowhere")).to_be_visible()
@@ -155,3 +218,22 @@ def test_a_request_under_a_foreign_name_is_refused(app):
     pool = PoolManager()
     statuses = {name: pool.request("GET", app, headers={"Host": name}).status for name in ("localhost", "evil.example")}
     assert statuses == {"localhost": 200, "evil.example": 400}
+
+
+def test_a_comparison_is_taken_along_as_a_file_and_as_a_link(goto, keep):
+    page = goto(f"/?q={QUESTION}&tag=sea&s=keyword&s=hybrid")
+    expect(page.locator(".card").first).to_be_visible()
+    page.get_by_role("button", name="Export").click()
+    keep("compare-export-1440-light")
+    for title, ending in (("Markdown", ".md"), ("JSON", ".json"), ("Notebook", ".ipynb")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=title).click()
+        assert download.value.suggested_filename.endswith(ending)
+        assert "keyword" in download.value.path().read_text()
+    page.mouse.move(0, 0)  # not over the link, on which the sign would come by itself
+    expect(page.get_by_role("button", name="Copy to clipboard")).to_be_visible()
+    address = page.locator(".st-key-export_popover code, [data-testid=stPopoverBody] code").first.inner_text()
+    page.goto(address)
+    expect(page.locator(".card").first).to_be_visible()
+    expect(page.get_by_label("Question")).to_have_value(QUESTION)
+    expect(page.locator(".st-key-scopebar")).to_contain_text("#sea")

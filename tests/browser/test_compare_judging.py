@@ -1,24 +1,27 @@
 """Judging hits in a real browser: by keys and clicks, quickly and twice, into a test set."""
 
 import re
+from uuid import uuid4
 
 import pytest
+from looks import serious
 from playwright.sync_api import expect
 
-from evals.store import DatasetStore
+from evals.measures.metrics import measure
+from evals.test_sets.store import TestSetStore
 
 pytestmark = pytest.mark.browser
 KEYS = "1230"
 
 
 def judged(filled, title):
-    """What the test set holds: the question's text -> (grade, quote) of every judgment."""
-    dataset = DatasetStore(filled).load(title)
+    """Return the contents of the test set: the question's text -> (grade, quote) of every judgment."""
+    dataset = TestSetStore(filled).load(title)
     return {q.text: [(j.grade, j.quote) for j in dataset.judgments if j.question_id == q.id] for q in dataset.questions}
 
 
 def settled(page, count):
-    """The page once the engine has written every mark down and the board says so after a fresh visit."""
+    """Return the page once the engine has written every mark down and the board says so after a fresh visit."""
     page.wait_for_function(
         "count => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root')"
         " ?? (e.matches('.root') ? e : null)).find(r => r?.pending);"
@@ -27,22 +30,43 @@ def settled(page, count):
     )
 
 
+def board_of(page, question):
+    """The page once its board answers this question."""
+    page.wait_for_function(
+        "question => [...document.querySelectorAll('*')].some(e => (e.shadowRoot?.querySelector('.root') ?? e)"
+        ".data?.judging?.about.endsWith(' ' + question))",
+        arg=question,
+    )
+
+
 def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, filled, keep):
     page = goto("/?q=tide gauge")
     page.get_by_role("button", name="Judge").click()
     expect(page.get_by_text("the keys 1, 2 and 3 judge from then on")).to_be_visible()
-    page.get_by_label("Or a new one").fill("Harbour questions")
-    page.get_by_role("button", name="Make it and judge").dblclick()
-    expect(page.get_by_role("button", name="Judging Harbour questions")).to_be_visible()
-    made = DatasetStore(filled).info("Harbour questions")
+    page.get_by_label("Or a new test set").fill("Harbour questions")
+    page.get_by_role("button", name="Create and judge").dblclick()
+    expect(page.get_by_text("Judging into Harbour questions")).to_be_visible()
+    expect(page.get_by_role("button", name="Create and judge")).to_have_count(0)  # it covers the board no longer
+    made = TestSetStore(filled).info("Harbour questions")
     expect(page).to_have_url(re.compile(f"judge={made.id}"))
-    page.keyboard.press("Escape")
     expect(page.locator(".card .grades").first).to_be_visible()
     keep("judging-1440-light")
 
 
+def test_the_choices_close_with_a_choice_and_open_again(goto, filled):
+    made = TestSetStore(filled).create(f"Chosen {uuid4().hex[:6]}")
+    page = goto("/?q=tide gauge")
+    for title, before, after in ((made.title, "Judge", "Judging"), ("Not judging", "Judging", "Judge")):
+        page.get_by_role("button", name=before, exact=True).click()
+        page.get_by_role("combobox", name="Test set").click()
+        page.get_by_role("option", name=title, exact=True).click()
+        expect(page.get_by_role("button", name=after, exact=True)).to_have_attribute("aria-expanded", "false")
+        expect(page.get_by_role("combobox", name="Test set")).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("judge="))
+
+
 def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
-    made = DatasetStore(filled).create("By keys")
+    made = TestSetStore(filled).create("By keys")
     page = goto(f"/?q=stilling well&judge={made.id}&s=keyword&s=hybrid")
     cards = page.locator("ol.column").nth(1).locator(".card")
     cards.first.hover()
@@ -65,7 +89,7 @@ def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
 
 
 def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_anew(goto, filled, keep):
-    made = DatasetStore(filled).create("Quick")
+    made = TestSetStore(filled).create("Quick")
     page = goto(f"/?q=gauge bread&judge={made.id}&s=vector&s=keyword&s=hybrid&s=rerank")
     cards = page.locator("ol.column").last.locator(".card")
     expect(cards.first).to_be_visible()
@@ -88,12 +112,12 @@ def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_anew(goto, fill
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert [grade for grade, _ in judged(filled, "Quick")["gauge bread"]] == [1]
     page.emulate_media(color_scheme="dark")
-    assert DatasetStore(filled).info("Quick").version <= 2 + 14
+    assert TestSetStore(filled).info("Quick").version <= 2 + 14
     keep("judging-700-dark")
 
 
 def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differently(goto, filled, keep):
-    made = DatasetStore(filled).create("Through an overlap")
+    made = TestSetStore(filled).create("Through an overlap")
     filled.indexes.create("by_sentences", chunker="sentence", options={"size": 20})
     filled.indexes.build("by_sentences")
     page = goto(f"/?q=gauge every month&judge={made.id}&s=keyword&on=main&on=by_sentences")
@@ -109,6 +133,11 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     expect(page.locator(".tally").nth(1)).not_to_contain_text("0 of")
     keep("judging-through-1440-light")
     page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-strategybar').getBoundingClientRect().left === Math.min(..."
+        "[...document.querySelectorAll('*')].flatMap(e => [...(e.shadowRoot ?? e).querySelectorAll('.head')])"
+        ".map(head => head.getBoundingClientRect().left))"
+    )  # the first column begins where everything begins
     keep("judging-through-390-light")
     of_its_own = through.first.locator("xpath=ancestor::li")
     of_its_own.get_by_role("button", name="not").click()  # a judgment of its own goes before what overlaps
@@ -118,10 +147,80 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
 
 
 def test_a_test_set_that_is_gone_is_said_and_the_board_shows_what_is_kept(goto, filled):
-    made = DatasetStore(filled).create("Short lived")
+    made = TestSetStore(filled).create("Short lived")
     page = goto(f"/?q=tide&judge={made.id}")
     expect(page.locator(".grades").first).to_be_visible()
-    DatasetStore(filled).delete("Short lived")
+    TestSetStore(filled).delete("Short lived")
     page.locator(".card").first.get_by_role("button", name="partly").click()
-    expect(page.get_by_text("Dataset not found").first).to_be_visible()
+    expect(page.get_by_text("Test set not found").first).to_be_visible()
     expect(page.locator('.grade[aria-pressed="true"]')).to_have_count(0)
+
+
+def test_each_column_shows_its_score_so_far_as_evaluation_measures_it(goto, filled, keep):
+    store = TestSetStore(filled)
+    made = store.create("Live")
+    page = goto(f"/?q=stilling well&judge={made.id}&s=keyword&s=vector")
+    cards = page.locator("ol.column").first.locator(".card")
+    expect(cards.first).to_be_visible()
+    expect(page.locator(".tally .live")).to_have_count(0)  # nothing relevant is judged
+    for place, key in ((1, "1"), (2, "2"), (0, "3")):
+        cards.nth(place).locator(".title").focus()
+        page.keyboard.press(key)
+    settled(page, 3)
+    dataset = store.load("Live")
+    qrels = {"q": dataset.qrels[dataset.questions[0].id]}
+    columns = page.evaluate(
+        "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root') ?? e)"
+        ".find(e => e.pending).data.columns.map(c => c.hits.map(h => h.document))"
+    )
+    expect(page.locator(".judging-hint")).to_contain_text("counts a document once, by its best passage")
+    depth = min(10, max(len(documents) for documents in columns))
+    for column, documents in enumerate(columns):
+        value = measure(qrels, {"q": documents}, [f"ndcg@{depth}"])[f"ndcg@{depth}"]["q"]
+        told = page.locator(".tally .live").nth(column)
+        expect(told).to_have_text(f"nDCG@{depth} {value:.2f}".replace(" 0.", " ."))
+    keep("judging-live-1440-light")
+
+
+def test_a_round_goes_from_question_to_question_by_key_and_ends_in_an_experiment(goto, filled, keep):
+    store = TestSetStore(filled)
+    made = store.create("Round")
+    store.add_questions(made.id, ["tide gauge", "stilling well", "bread oven"])
+    page = goto(f"/?q=stilling well&judge={made.id}&s=keyword&s=hybrid")
+    cards = page.locator("ol.column").first.locator(".card")
+    expect(page.get_by_text("0 of 3 questions judged")).to_be_visible()
+    for question, done in (("stilling well", 1), ("bread oven", 2), ("tide gauge", 3)):
+        expect(page.get_by_label("Question", exact=True)).to_have_value(question)
+        board_of(page, question)
+        cards.first.locator(".title").focus()
+        page.keyboard.press("1")
+        expect(page.get_by_text(f"{done} of 3 questions judged")).to_be_visible()
+        page.keyboard.press("n")
+    expect(page.get_by_role("button", name="Next unjudged")).to_be_disabled()
+    page.get_by_role("button", name="Questions").click()
+    expect(page.get_by_role("table", name="Questions of the round").locator("tbody tr")).to_have_count(3)
+    keep("judging-round-1440-light")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Run an experiment").click()
+    expect(page.get_by_text("4 runs of 3 questions")).to_be_visible()
+
+
+def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, filled):
+    made = TestSetStore(filled).create(f"A title as long as titles of test sets often are {uuid4().hex[:6]}")
+    page = goto(f"/?q=tide gauge&judge={made.id}&answer=1&s=keyword&s=hybrid")
+    expect(page.get_by_role("button", name="Judging")).to_be_visible()
+    expect(page.get_by_role("button", name="Hide answer")).to_be_visible()
+    page.wait_for_function(
+        "() => new Set([...document.querySelectorAll('.st-key-strategybar [role=toolbar] button')]"
+        ".map((pill) => pill.offsetTop)).size === 1"
+    )
+    goto(f"/?judge={made.id}")  # without a question no board says what one judges into
+    expect(page.locator(".wb-round")).to_contain_text(made.title)
+
+
+def test_the_board_has_no_serious_fault_on_a_phone_while_one_judges(goto, filled):
+    made = TestSetStore(filled).create(f"On a phone {uuid4().hex[:6]}")
+    page = goto(f"/?q=tide gauge&judge={made.id}")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".card .grades").first).to_be_visible()
+    assert serious(page) == []

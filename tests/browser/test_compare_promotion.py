@@ -23,9 +23,16 @@ def port(filled, folder):
 def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, filled, port, keep):
     scope = Scope(project=port.id)
     page = goto(f"/?q=lock keeper&project={port.id}&s=keyword&s=hybrid&s=rerank&set=hybrid.fusion%3Drrf")
-    line = page.locator(".wb-serving")
-    expect(line).to_have_text("Rerank serves searches that name no strategy: the built-in default.")
+    line = page.locator(".st-key-servingline .wb-serving")
+    expect(line).to_have_text(
+        "Rerank serves searches that name no strategy: the built-in default. "
+        "The MCP tool search_knowledge_base answers with Hybrid until one is promoted."
+    )
     page.get_by_role("button", name="Promote Hybrid").dblclick()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("In the scope chosen above")
+    expect(dialog).to_contain_text("No experiment has measured it beside Rerank, which serves now")
+    dialog.get_by_role("button", name="Promote").click()
     expect(line).to_have_text(re.compile(r"Hybrid serves the project Port <b> · since .+ · version 1 · fusion rrf"))
     expect(page.locator(".head", has_text="Hybrid").locator(".badge")).to_have_text("serves")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
@@ -33,6 +40,7 @@ def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, fil
     served = filled.search("lock", scope=scope)
     assert (served.strategy, len(filled.promotions.history(scope))) == ("hybrid", 1)
     page.get_by_role("button", name="Promote Keyword").click()
+    dialog.get_by_role("button", name="Promote").click()
     expect(line).to_have_text(re.compile("Keyword serves the project .+ version 2"))
     page.get_by_role("button", name="Undo").click()
     expect(line).to_have_text(re.compile("Hybrid serves the project .+ version 1"))

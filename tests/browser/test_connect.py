@@ -2,17 +2,21 @@
 
 import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from looks import assert_fits
 from playwright.sync_api import expect
+
+from workbench.services.tool_calls import ToolCall
 
 pytestmark = pytest.mark.browser
 SLOW = 60_000  # ms: the first visit imports the MCP app
 
 
 def code(page, holding):
-    """The text of the block of code that holds some words; it is drawn after the rest of the page."""
+    """Return the text of the block of code that holds some words; it is drawn after the rest of the page."""
     block = page.locator("[data-testid=stCode] code", has_text=holding).first
     expect(block).to_be_visible(timeout=SLOW)
     return block.inner_text()
@@ -27,8 +31,11 @@ def test_a_configuration_with_real_paths_is_ready_to_copy_for_every_client(goto,
     assert "PASSWORD" in server["env"]["WORKBENCH_DATABASE_URL"]
     keep("connect-1440-light")
 
+    expect(page.get_by_text("Not connected by 'workbench connect'")).to_be_visible()
+
     page.get_by_role("radio", name="VS Code").click()
     expect(page.get_by_text(".vscode/mcp.json")).to_be_visible()
+    expect(page.get_by_text("workbench connect vscode")).to_be_visible()
     assert json.loads(code(page, '"servers"'))["servers"]["rag-workbench"]["type"] == "stdio"
     page.get_by_text("It runs by itself (HTTP)").click()
     expect(page.get_by_text("First start the server")).to_be_visible()
@@ -40,6 +47,16 @@ def test_a_configuration_with_real_paths_is_ready_to_copy_for_every_client(goto,
     expect(page.get_by_text(".vscode/mcp.json")).to_be_visible()
     expect(page.get_by_text("First start the server")).to_be_visible()
     expect(page.locator("[data-testid=stCode]", has_text="--read-only")).to_be_visible()
+
+
+def test_a_client_that_called_is_seen(goto, filled):
+    called = ToolCall(
+        tool="search_knowledge_base", called_at=datetime.now(UTC), duration_ms=1, answer_chars=2, client="zed"
+    )
+    page = goto("/connect?client=zed")
+    expect(page.get_by_text("no call of it was seen")).to_be_visible(timeout=SLOW)
+    filled.tool_calls.add([called])  # while one looks at the page
+    expect(page.get_by_text("Connection seen: 1 call, the last at")).to_be_visible(timeout=SLOW)
 
 
 def test_a_tool_is_tried_and_its_exact_answer_is_among_the_calls(goto, keep):
@@ -79,6 +96,6 @@ def test_it_fits_narrow_screens_and_the_dark(goto, keep, page, width):
     page.emulate_media(color_scheme="dark")
     goto("/connect?client=claude-code")
     expect(page.get_by_text("In a terminal")).to_be_visible(timeout=SLOW)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert_fits(page, f"Connect at {width}")
     assert str(Path(sys.executable).parent) in code(page, "claude mcp add")
     keep(f"connect-{width}-dark")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
+from conftest import FIRST
+from looks import assert_fits
 from playwright.sync_api import Page, expect
 
-from evals.store import DatasetStore
+from evals.experiments.catalogue import Experiments, matrix
+from evals.test_set import Judgment
+from evals.test_sets.store import TestSetStore
 from workbench import Workbench
 from workbench.types import Scope
 
@@ -43,10 +48,10 @@ def test_picking_two_runs_shows_what_changed_and_both_rankings(
             button.click()
             expect(button).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_text("the same.").first).to_be_visible()
-    rankings = page.locator("section h3")
+    rankings = page.locator(".columns section h3")
     expect(rankings).to_have_count(2)
     expect(page.locator(".grade.relevant").first).to_be_visible()
-    page.locator("section .open").first.click()
+    page.locator(".columns section .open").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     keep("evaluate_rankings")
 
@@ -54,12 +59,13 @@ def test_picking_two_runs_shows_what_changed_and_both_rankings(
 def test_a_promoted_winner_serves_searches_that_name_no_strategy(
     goto: Callable[[str], Page], measured: str, filled: Workbench
 ) -> None:
-    source = next(one.id for one in filled.knowledge.sources() if one.title == "Harbour")
+    source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
     page = goto(f"/evaluate?experiment={measured}&source={source}")
     badge = page.get_by_role("table", name="Leaderboard").locator("tr", has=page.locator(".badge"))
     expect(badge).to_have_count(0)
     page.get_by_role("button", name="Promote Keyword").click()
     expect(page.get_by_role("dialog")).to_contain_text("nDCG@10")
+    expect(page.get_by_role("dialog")).to_contain_text("This experiment did not measure Rerank, which serves now")
     page.get_by_role("dialog").get_by_role("button", name="Promote").click()
     expect(page.get_by_text("Keyword serves now")).to_be_visible()
     expect(badge).to_contain_text("Keyword")
@@ -70,11 +76,11 @@ def test_a_promoted_winner_serves_searches_that_name_no_strategy(
 def test_questions_are_typed_in_and_taken_along(
     goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
 ) -> None:
-    made = DatasetStore(filled).create("Typed questions")
+    made = TestSetStore(filled).create("Typed questions")
     page = goto(f"/evaluate?open={made.id}")
     page.get_by_role("tab", name="Add").click()
-    page.get_by_label("Questions, one a line").fill('What is a gauge?\n\nWhere is "the" well? <script>')
-    page.get_by_label("Questions, one a line").press("Tab")
+    page.get_by_label("One question per line").fill('What is a gauge?\n\nWhere is "the" well? <script>')
+    page.get_by_label("One question per line").press("Tab")
     page.get_by_role("button", name="Add questions").click()
     expect(page.get_by_text("2 questions and 0 judgments added.")).to_be_visible()
     keep("evaluate_dataset")
@@ -95,3 +101,77 @@ def test_an_experiment_can_be_taken_along_as_csv_and_as_a_notebook(goto: Callabl
         page.get_by_role("button", name="Notebook").click()
     notebook = json.loads(download.value.path().read_text())
     assert any("Words or vectors" in "".join(cell["source"]) for cell in notebook["cells"])
+
+
+def test_the_list_tells_who_won_and_two_experiments_stand_side_by_side(
+    goto: Callable[[str], Page], measured: str, harbour: str, filled: Workbench, keep: Callable[[str], None]
+) -> None:
+    experiments = Experiments(filled)
+    narrow = experiments.create("Fuzzy joins", harbour, matrix(["keyword", "fuzzy"]))
+    experiments.run(narrow.id)
+    page = goto("/evaluate")
+    listed = page.get_by_role("table", name="Experiments", exact=True)
+    row = listed.locator(f'tr[data-id="{narrow.id}"]')
+    expect(row.locator("span.strategy")).to_contain_text(
+        experiments.winners([experiments.get(narrow.id)])[narrow.id].label.title()
+    )
+    interval = row.get_by_role("img", name="95 % interval")
+    expect(interval).to_be_visible()
+    expect(interval).to_have_css("border-bottom-width", "0px")  # the scale runs through the mean, not below it
+    expect(row.get_by_role("img", name="of this test set over time")).to_be_visible()
+    keep("evaluate_list")
+    for chosen in (measured, narrow.id):
+        listed.locator(f'tr[data-id="{chosen}"] input[type=checkbox]').check()
+    page.get_by_role("button", name="Compare the two").click()
+    beside = page.get_by_role("table", name="Runs of both experiments")
+    expect(beside.locator("tbody tr")).to_have_count(4)
+    expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("no clear difference")
+    expect(beside.locator('tr[data-id="fuzzy"]')).to_contain_text("only in B")
+    assert f"experiment={measured}" in page.url and f"beside={narrow.id}" in page.url
+    keep("evaluate_side_by_side")
+    expect(page.get_by_role("button", name="Open A: Words or vectors")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert_fits(page, "two experiments side by side", beside.locator("xpath=.."))
+    expect(beside.locator('tr[data-id="keyword"]').get_by_text("no clear difference")).to_be_in_viewport(ratio=1)
+    keep("evaluate_side_by_side_390")
+
+
+def test_the_form_offers_every_combination_of_several_parameters(
+    goto: Callable[[str], Page], harbour: str, keep: Callable[[str], None]
+) -> None:
+    page = goto(f"/evaluate?new=1&dataset={harbour}")
+    expect(page.get_by_text("4 runs of 4 questions")).to_be_visible()
+    varied = page.get_by_role("combobox", name="Vary parameters")
+    for name in ("Hybrid: ", "Rerank: "):
+        varied.click()
+        page.get_by_role("option", name=name).first.click()
+    page.keyboard.press("Escape")
+    expect(page.locator("[class*=st-key-build_values_]")).to_have_count(2)
+    expect(page.get_by_text(re.compile(r"^([5-9]|\d\d) runs of 4 questions"))).to_be_visible()
+    keep("evaluate_matrix")
+
+
+def test_tune_begins_with_the_persons_own_test_set_and_tells_what_it_did_in_its_time(
+    goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
+) -> None:
+    store = TestSetStore(filled)
+    made = store.create("Asked often enough to tune by")
+    wanted = next(iter(filled.documents.list()))
+    questions = store.add_questions(made.id, [f"Which tide gauge is number {n}?" for n in range(20)])
+    store.judge_all(made.id, [Judgment(question.id, wanted.id, 2) for question in questions])
+    page = goto("/evaluate?view=tune")
+    expect(page.get_by_role("combobox", name="Test set")).to_have_value(made.title)
+    page.get_by_label("Minutes").fill("0.1")
+    page.get_by_label("Minutes").press("Tab")
+    page.get_by_role("button", name="Search", exact=True).click()
+    told = re.compile(r"\d+ settings tried in \d+ s of 6, \d+ of them not the defaults")
+    expect(page.get_by_text(told)).to_be_visible(timeout=FIRST)
+    finalists = page.get_by_role("table", name="Finalists")
+    expect(finalists.locator("tbody tr").first).to_be_visible()
+    keep("evaluate_tune")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert_fits(page, "the finalists of a search", finalists.locator("xpath=.."))
+    keep("evaluate_tune_390")
+    page.get_by_role("button", name="Dismiss").first.click()
+    expect(finalists).to_have_count(0)
+    store.delete(made.id)

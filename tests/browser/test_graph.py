@@ -10,9 +10,18 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench
+from workbench.app.graph.chart import INK
 
 pytestmark = pytest.mark.browser
 LABEL = '[data-testid*="Chart"] svg text'
+OVERLAPS = """() => {
+  const texts = document.querySelectorAll('[data-testid*="Chart"] svg text');
+  const labels = [...texts].filter((one) => one.textContent.trim());
+  const boxes = labels.map((one) => [one.textContent, one.getBoundingClientRect()]);
+  return boxes.flatMap(([text, a], place) => boxes.slice(place + 1)
+    .filter(([, b]) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+    .map(([other]) => `${text} / ${other}`));
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +50,15 @@ def test_a_click_on_a_dot_opens_its_document_and_markup_stays_text(
     assert page.title() != "x"
 
 
+def test_the_picture_takes_the_colours_of_a_theme_that_changes_while_it_is_shown(
+    goto: Callable[[str], Page], linked: str
+) -> None:
+    page = goto(f"/graph?source={linked}")
+    expect(page.locator(LABEL, has_text="Hub <img").first).to_have_attribute("fill", INK["light"])
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator(LABEL, has_text="Hub <img").first).to_have_attribute("fill", INK["dark"])
+
+
 def test_the_most_cited_document_opens_from_its_row(goto: Callable[[str], Page], linked: str) -> None:
     page = goto(f"/graph?source={linked}&view=links")
     page.get_by_role("button", name="Hub <img").first.click()
@@ -52,11 +70,18 @@ def test_three_hundred_documents_are_drawn_as_that_many_dots(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for n in range(300):
-            text = f"# Leaf {n}\n\nAbove it is [its branch]({n // 3}.md), beside it [the next]({(n + 1) % 300}.md)."
+            title = f"# Leaf {n} of a tree with long titles\n\n"
+            text = f"{title}Above it is [its branch]({n // 3}.md), beside it [the next]({(n + 1) % 300}.md)."
             (Path(folder) / f"{n}.md").write_text(text)
         tree = filled.ingest(folder, source="Tree", on_progress=lambda progress: None).source_id
     page = goto(f"/graph?source={tree}")
     expect(page.get_by_text("300 documents, ")).to_be_visible()
     expect(page.locator(LABEL).first).to_be_visible()
     keep("graph_300")
-    assert page.locator('[data-testid*="Chart"] svg path').count() > 600
+    page.wait_for_function("""document.querySelectorAll('[data-testid*="Chart"] svg path').length > 600""")
+    assert page.evaluate(OVERLAPS) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(LABEL).first).to_be_visible()
+    page.wait_for_function("document.querySelector('[data-testid*=Chart] svg').getBoundingClientRect().width < 390")
+    keep("graph_300_phone")
+    assert page.evaluate(OVERLAPS) == []

@@ -51,8 +51,8 @@ def test_ten_judged_hits_lead_to_what_agents_search_with(
 def _make_test_set(page: Page) -> None:
     expect(page.locator(".card").first).to_be_visible()
     page.get_by_role("button", name="Judge", exact=True).click()
-    page.get_by_label("Or a new one").fill("Journey")
-    page.get_by_role("button", name="Make it and judge").click()
+    page.get_by_label("Or a new test set").fill("Journey")
+    page.get_by_role("button", name="Create and judge").click()
     expect(page.get_by_text("Judging into")).to_be_visible()
     page.keyboard.press("Escape")
 

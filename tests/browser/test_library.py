@@ -1,6 +1,7 @@
 """The Library in a real browser: files in, files out."""
 
 from io import BytesIO
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import expect
@@ -10,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def pdf(*pages: str) -> bytes:
-    """A PDF with one line a page."""
+    """Return a PDF with one line a page."""
     held = BytesIO()
     canvas = Canvas(held)
     for line in pages:
@@ -39,8 +40,8 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     expect(progress.get_by_role("row", name="broken.pdf")).to_contain_text("damaged")
     page.get_by_role("link", name="Open its source").click()
     expect(page.get_by_role("heading", name="Lights")).to_be_visible()
-    page.get_by_role("button", name="Put away").click()
-    expect(page.get_by_role("button", name="Put away")).to_have_count(0)
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.get_by_role("button", name="Dismiss")).to_have_count(0)
     page.get_by_role("button", name="Library").click()
     keep("library-1440-light")
 
@@ -48,9 +49,11 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     page.get_by_label("Question").fill("lighthouse lamp")
     page.get_by_label("Question").press("Enter")
     page.locator(".card .title", has_text="lighthouse").first.click()
-    frame = page.locator("iframe.original")
-    expect(frame).to_be_visible()
-    response = page.request.get(page.url.split("/?")[0] + frame.get_attribute("src").split("#")[0])
+    frame = page.frame_locator("iframe.original")
+    expect(frame.get_by_text("Page 1, the found passage marked")).to_be_visible()
+    expect(frame.locator("img")).to_be_visible()
+    original = frame.get_by_role("link", name="Open the file").get_attribute("href")
+    response = page.request.get(page.url.split("/?")[0] + original)
     assert response.headers["content-type"] == "application/pdf"
     assert response.body().startswith(b"%PDF")
     keep("reader-pdf-1440-light")
@@ -61,10 +64,41 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("removes 1 source with 1 document and")
-    assert filled.knowledge.source("Lights").documents_count == 1
+    assert filled.sources.get("Lights").documents_count == 1
     dialog.get_by_role("button", name="Delete 1 source").click()
     expect(page.get_by_text("Removed 1 source, 1 document,")).to_be_visible()
     expect(page.get_by_role("row", name="Lights")).to_have_count(0)
+
+
+def test_files_are_added_from_the_page_of_their_source_and_unread_ones_are_named(goto, filled, tmp_path, keep):
+    (tmp_path / "mole.md").write_text("# Mole\n\nThe mole shelters the basin.")
+    source = filled.ingest([tmp_path / "mole.md"], source="Basin", on_progress=lambda _: None).source_id
+    stream = BytesIO()
+    with ZipFile(stream, "w") as archive:
+        archive.writestr("quay.md", "# Quay\n\nShips lie at the quay.")
+        archive.writestr("setup.exe", "MZ")
+    try:
+        page = goto(f"/library?open={source}")
+        page.get_by_role("button", name="Add files").click()
+        dialog = page.get_by_role("dialog", name="Add files to Basin")
+        files = [
+            {"name": "plans.zip", "mimeType": "application/zip", "buffer": stream.getvalue()},
+            {"name": "clip.mp4", "mimeType": "video/mp4", "buffer": b"film"},
+        ]
+        dialog.locator("input[type=file]").set_input_files(files)
+        named = "clip.mp4 and plans/setup.exe are of kinds that cannot be read."
+        expect(dialog.get_by_text(named)).to_be_visible()
+        keep("add-to-source-1440-light")
+        dialog.get_by_role("button", name="Add 1 file", exact=True).click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        tray = page.locator(".st-key-tray")
+        expect(tray.get_by_text("done: 1 added")).to_be_visible(timeout=60_000)
+        expect(tray.get_by_text(named)).to_be_visible()
+        expect(page.get_by_role("table", name="Documents").get_by_role("row", name="Quay")).to_be_visible()
+        assert {document.title for document in filled.documents.list(source_id=source)} == {"Mole", "Quay"}
+        tray.get_by_role("button", name="Dismiss").click()
+    finally:
+        filled.sources.delete(source)
 
 
 def test_the_table_filters_sorts_and_opens_a_source(goto, filled):
@@ -72,7 +106,7 @@ def test_the_table_filters_sorts_and_opens_a_source(goto, filled):
     expect(page.get_by_role("row", name="Harbour")).to_be_visible()
     page.get_by_label("Filter sources").fill("nothing like it")
     expect(page.get_by_text("Nothing matches the filter.")).to_be_visible()
-    kind, row = filled.knowledge.source("Harbour").source_type, page.get_by_role("row", name="Harbour")
+    kind, row = filled.sources.get("Harbour").source_type, page.get_by_role("row", name="Harbour")
     for part, rows in ((kind, 1), (kind[:-1], 0), ("every", 0), ("sea", 1)):
         page.get_by_label("Filter sources").fill(part)
         expect(row).to_have_count(rows)
@@ -89,7 +123,7 @@ def test_the_table_filters_sorts_and_opens_a_source(goto, filled):
 
 
 def test_sources_are_moved_into_a_new_project_and_tagged(goto, filled):
-    filled.knowledge.create_source("Movable")
+    filled.sources.create("Movable")
     page = goto("/library?view=projects")
     page.get_by_role("button", name="New project").click()
     page.get_by_role("dialog").get_by_label("Title").fill("Coast")
@@ -103,4 +137,52 @@ def test_sources_are_moved_into_a_new_project_and_tagged(goto, filled):
     page.get_by_role("option", name="Coast").click()
     page.get_by_role("dialog").get_by_role("button", name="Move").click()
     expect(page.get_by_role("row", name="Movable")).to_contain_text("Coast")
-    assert filled.knowledge.source("Movable").project_id == filled.projects.get("Coast").id
+    assert filled.sources.get("Movable").project_id == filled.projects.get("Coast").id
+
+
+RERUN = """() => new Promise((drawn) => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  new MutationObserver(() => {
+    if (app.dataset.testScriptState === "notRunning") requestAnimationFrame(() => requestAnimationFrame(drawn));
+  }).observe(app, { attributes: true, attributeFilter: ["data-test-script-state"] });
+  history.pushState(null, "", "?view=sources");
+  window.dispatchEvent(new PopStateEvent("popstate"));
+})"""
+
+
+def test_a_press_on_a_source_opens_it_although_the_list_grows_before_its_release(goto, filled):
+    page = goto("/library")
+    page.get_by_role("button", name="Harbour", exact=True).hover()
+    page.mouse.down()
+    added = filled.sources.create("A jetty")
+    page.evaluate(RERUN)
+    page.mouse.up()
+    expect(page.get_by_role("heading", name="Harbour")).to_be_visible()
+    filled.sources.delete(added.id)
+
+
+def test_the_language_of_a_source_is_chosen_and_its_words_are_stemmed_anew(goto, filled, tmp_path, keep):
+    text = "# Haus\n\nDas Haus steht am Ufer, und die Kinder gehen am Morgen über die Brücke zur Schule."
+    (tmp_path / "haus.md").write_text(text)
+    report = filled.ingest(tmp_path, source="Ufer", on_progress=lambda progress: None)
+    page = goto(f"/library?open={report.source_id}")
+    page.get_by_role("button", name="Language").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Set the language")).to_be_disabled()
+    dialog.get_by_role("combobox", name="Language").fill("Fren")
+    dialog.get_by_role("combobox", name="Language").press("Enter")
+    expect(dialog.get_by_role("button", name="Set the language")).to_be_enabled()
+    keep("source-language-1440-light")
+    dialog.get_by_role("button", name="Set the language").click()
+    expect(page.get_by_text("The words of 1 document are stemmed as French now.")).to_be_visible()
+    assert filled.indexes.languages()["french"] == 1
+    assert filled.indexes.missing("main") == 0
+
+    page.get_by_role("button", name="Language").click()
+    expect(dialog.get_by_text("Now: French, for every document.")).to_be_visible()
+    dialog.get_by_role("combobox", name="Language").fill("Told")
+    dialog.get_by_role("combobox", name="Language").press("Enter")
+    dialog.get_by_role("button", name="Set the language").click()
+    expect(page.get_by_text("The words of 1 document are stemmed as each text tells now.")).to_be_visible()
+    assert filled.indexes.languages()["german"] == 1
+    filled.sources.delete(report.source_id)

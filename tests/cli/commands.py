@@ -1,4 +1,4 @@
-"""What a run of the command left behind."""
+"""The outcome of a run of the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMAND = [sys.executable, "-m", "workbench.cli"]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command did."""
+    """The outcome of a command."""
 
     code: int
     out: str

@@ -24,12 +24,12 @@ def environment(
     nowhere: None, database_url: str, test_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dict[str, str]]:
     """Point the command at the test's database, with the weightless model, away from any .env."""
-    given = {
+    variables = {
         "WORKBENCH_HOME": str(test_home),
         "WORKBENCH_DATABASE_URL": database_url,
         "WORKBENCH_EMBEDDING_MODEL": "hash",
     }
-    for name, value in given.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     yield {**os.environ}

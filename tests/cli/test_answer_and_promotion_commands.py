@@ -44,10 +44,9 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
     dogs = next(document["id"] for document in listed if document["title"] == "Dogs")
     value = json.loads(animals("search", "cats", "--strategy", "keyword", "--expect", dogs, "--json").out)
     assert value["expected"]["fate"] == "not in the first of either leg"
-    assert (
-        "Dogs: not in the first of either leg"
-        in animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out
-    )
+    assert [step["kept"] for step in value["expected"]["course"]] == [True, True, False, False]
+    shown = " ".join(animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out.split())
+    assert "Dogs: not in the first of either leg" in shown and "In scope (2) > Found (1): fell out" in shown
     assert animals("search", "cats", "--expect", "doc_none").code == 2
 
 
@@ -66,13 +65,13 @@ def test_indexes_are_compared_like_strategies(animals: Callable[..., Ran]) -> No
 
 def test_every_strategy_is_asked_on_every_index_that_is_named(animals: Callable[..., Ran]) -> None:
     animals("indexes", "create", "second", "--chunker", "sentence", "--build")
-    asked = ("compare", "cats", "--strategies", "keyword,hybrid", "--set", "hybrid.fusion=rrf", "--json")
-    ran = animals(*asked, "--indexes", "main, second")
-    found = {name: (result["strategy"], result["index"]) for name, result in ran.json["strategies"].items()}
+    words = ("compare", "cats", "--strategies", "keyword,hybrid", "--set", "hybrid.fusion=rrf", "--json")
+    ran = animals(*words, "--indexes", "main, second")
+    columns = {name: (result["strategy"], result["index"]) for name, result in ran.json["strategies"].items()}
     pairs = [(strategy, index) for strategy in ("keyword", "hybrid") for index in ("main", "second")]
-    assert found == {f"{strategy}@{index}": (strategy, index) for strategy, index in pairs}
+    assert columns == {f"{strategy}@{index}": (strategy, index) for strategy, index in pairs}
     assert "drop one of them" in animals("compare", "cats", "--strategies", "hybrid@main", "--indexes", "main").err
-    assert "not allowed with" in animals(*asked, "--index", "main", "--indexes", "second").err
+    assert "not allowed with" in animals(*words, "--index", "main", "--indexes", "second").err
 
 
 def test_a_promoted_strategy_serves_until_it_is_undone(animals: Callable[..., Ran]) -> None:

@@ -12,7 +12,7 @@ from commands import Ran
 
 def test_articles_are_listed_shown_and_searched(workbench: Callable[..., Ran]) -> None:
     listed = json.loads(workbench("articles", "list", "--category", "patterns", "--json").out)
-    assert {one["category"] for one in listed["articles"]} == {"patterns"}
+    assert {article["category"] for article in listed["articles"]} == {"patterns"}
     assert json.loads(workbench("articles", "show", "bm25", "--json").out)["content"]
     assert json.loads(workbench("articles", "search", "bm25", "--json").out)["articles"][0]["slug"] == "bm25"
     missing = workbench("articles", "show", "nope")
@@ -31,7 +31,7 @@ def test_a_workspace_is_embedded_searched_and_described(
     found = json.loads(workbench("workspace", "search", "zebras", "--date", "2025-11", *place).out)
     assert found["results"][0]["conversation"] == "plan/2025-11-01/001-zebras"
     similar = json.loads(workbench("workspace", "similar", "plan/2025-11-01/001-zebras.md", *place).out)
-    assert [one["title"] for one in similar["results"]] == ["Gnus"]
+    assert [hit["title"] for hit in similar["results"]] == ["Gnus"]
     assert json.loads(workbench("workspace", "status", *place).out)["num_documents"] == 2
     assert workbench("workspace", "search", "x", "--date", "soon", *place).code == 2
 

@@ -10,7 +10,7 @@ import pytest
 from commands import COMMAND, Ran
 
 from workbench.cli import main
-from workbench.cli.table import COMMANDS
+from workbench.cli.commands import COMMANDS
 
 HEAVY = (
     "llama_index",
@@ -27,7 +27,7 @@ HEAVY = (
 
 
 def imported_by(*words: str) -> set[str]:
-    """The heavy packages that a command line pulls in, as a process of its own."""
+    """Return the heavy packages that a command line pulls in, as a process of its own."""
     script = (
         "import sys; from workbench.cli import main; main(sys.argv[1:]); "
         f"print('HEAVY', *[name for name in {HEAVY!r} if name in sys.modules])"

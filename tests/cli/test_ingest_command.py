@@ -50,6 +50,18 @@ def test_it_fails_when_nothing_could_be_read(workbench: Callable[..., Ran], fold
     assert (ran.code, ran.json["documents"]["failed"]) == (1, 1)
 
 
+def test_a_source_in_which_nothing_could_be_stored_is_not_left_behind(
+    workbench: Callable[..., Ran], folder: Callable[..., Path]
+) -> None:
+    broken = folder({"empty.md": "", "broken.pdf": b"%PDF-1.7 nothing"})
+    assert "Source:" not in workbench("ingest", str(broken)).out
+    assert workbench("documents", "create", "--file", str(broken / "broken.pdf")).code == 1
+    assert workbench("sources", "list", "--json").json["sources"] == []
+    workbench("sources", "create", "Mine")
+    workbench("ingest", str(broken), "--source", "Mine")
+    assert [source["title"] for source in workbench("sources", "list", "--json").json["sources"]] == ["Mine"]
+
+
 def test_a_path_that_does_not_exist_is_a_sentence(workbench: Callable[..., Ran]) -> None:
     ran = workbench("ingest", "no/such/'folder'\x00")
     assert (ran.code, ran.out) == (1, "")
@@ -75,13 +87,13 @@ def test_ctrl_c_leaves_whole_documents_and_the_same_command_finishes(
     words = " ".join(f"word{number}" for number in range(150))
     root = folder({f"{number}.md": f"# Paper {number}\n\n{words}" for number in range(1500)})
     running = subprocess.Popen([*COMMAND, "ingest", str(root), "--source", "Papers"], stderr=-1, env=environment)
-    while wb.knowledge.count_documents() == 0:
+    while wb.documents.count() == 0:
         assert running.poll() is None
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 130
     assert "Stopping at the next whole document" in said and "Traceback" not in said
-    stored = wb.knowledge.count_documents()
+    stored = wb.documents.count()
     assert 0 < stored < 1500
     assert wb.indexes.get().documents_count == stored
     done = subprocess.run([*COMMAND, "ingest", str(root), "--source", "Papers", "--json"], stdout=-1, env=environment)

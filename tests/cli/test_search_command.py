@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,7 +60,7 @@ def test_the_scope_narrows_and_an_unknown_one_is_refused(workbench: Callable[...
     assert workbench("search", "cats", "--source", "Animals", "--tag", "pets", "--json").json["results"]
     nothing = workbench("search", "cats", "--tag", "' OR '1'='1", "--json")
     assert (nothing.code, nothing.json["results"]) == (0, [])
-    assert "known tags: 'pets'" in nothing.err
+    assert "other tags: 'pets'" in nothing.err
     refused = workbench("search", "cats", "--source", "Plants")
     assert (refused.code, refused.out) == (2, "")
     assert "Source not found: Plants." in refused.err
@@ -89,7 +92,7 @@ def test_compare_sets_a_parameter_for_one_strategy_or_for_all_that_have_it(workb
     assert one["hybrid"]["results"][0]["attribution"]["vector"]["contribution"] == 0
     assert one["rerank"]["results"][0]["attribution"]["vector"]["contribution"] > 0
     both = workbench(*words, "vector_weight=0").json["strategies"]
-    assert all(found["results"][0]["attribution"]["vector"]["contribution"] == 0 for found in both.values())
+    assert all(answer["results"][0]["attribution"]["vector"]["contribution"] == 0 for answer in both.values())
 
 
 def test_compare_shows_columns_side_by_side(workbench: Callable[..., Ran]) -> None:
@@ -100,3 +103,47 @@ def test_compare_shows_columns_side_by_side(workbench: Callable[..., Ran]) -> No
         "hybrid",
         "rerank",
     ]
+
+
+def test_a_comparison_is_written_in_the_form_of_the_files_ending(
+    workbench: Callable[..., Ran], environment: dict[str, str], tmp_path: Path
+) -> None:
+    asked = ("compare", "cats purr", "--strategies", "keyword,hybrid", "--limit", "2", "--tag", "pets")
+    for name in ("c.md", "c.json", "c.ipynb"):
+        assert workbench(*asked, "--export", str(tmp_path / name)).code == 0
+    text = (tmp_path / "c.md").read_text()
+    assert text.startswith("# cats purr\n") and "## hybrid" in text and "1. **Cats**" in text
+    assert set(json.loads((tmp_path / "c.json").read_text())["strategies"]) == {"keyword", "hybrid"}
+    cells = json.loads((tmp_path / "c.ipynb").read_text())["cells"]
+    source = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
+    again = subprocess.run(
+        [sys.executable, "-c", source + "\nprint(list(comparison.strategies), len(comparison.strategies['keyword']))"],
+        capture_output=True, text=True, env=environment, timeout=120,
+    )  # fmt: skip
+    assert again.stdout.endswith("['keyword', 'hybrid'] 1\n"), again.stderr
+
+
+def test_a_comparison_is_not_written_where_it_cannot_be(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+    refused = workbench("compare", "cats", "--export", "c.docx")
+    assert refused.code != 0 and "let the name end in one of '.md', '.json', '.ipynb'" in refused.err
+    nowhere = workbench("compare", "cats", "--export", str(tmp_path / "no" / "c.md"))
+    assert nowhere.code != 0 and "name a file in a folder that exists" in nowhere.err
+
+
+def test_names_of_documents_are_preferred_ignored_or_the_only_ones(
+    workbench: Callable[..., Ran], tmp_path: Path
+) -> None:
+    for name in ("ALPINE_2022_10K", "ALPINE_2023_10K", "NORTHWIND_2022_10K"):
+        (tmp_path / f"{name}.md").write_text("Receipts of the harbour rose by a tenth.")
+    workbench("ingest", str(tmp_path), "--source", "Reports")
+    words = ("search", "harbour receipts, Alpine 2023", "--strategy", "hybrid")
+    shown = workbench(*words)
+    assert "Preferring: Alpine · 2023." in shown.err
+    ignored = workbench(*words, "--ignore-name", "alpine", "--json").json
+    assert [name["text"] for name in ignored["preferring"]] == ["2023"]
+    only = workbench(*words, "--names", "only", "--json").json
+    assert [Path(hit["path"]).name for hit in only["results"]] == ["ALPINE_2023_10K.md"]
+    assert "prefers" in workbench(*words, "--explain").out
+    compared = workbench("compare", words[1], "--strategies", "keyword,hybrid", "--names", "ignore")
+    assert "Preferring" not in compared.err
+    assert "Preferring" in workbench("compare", words[1], "--strategies", "keyword,hybrid").err

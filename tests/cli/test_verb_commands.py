@@ -60,6 +60,8 @@ def test_a_document_is_made_from_a_text_changed_and_deleted(workbench: Callable[
     assert "glide" in shown["text"] and "glide" in shown["passages"][0]["text"]
     assert workbench("documents", "update", made["id"], "--title", " ").err == "The title is empty; give it a name.\n"
     assert workbench("documents", "list", "--contains", "owl", "--json").json["total"] == 1
+    assert workbench("documents", "list", "--named", "owls", "--json").json["total"] == 1
+    assert workbench("documents", "list", "--named", "owls rest", "--json").json["total"] == 0
     assert workbench("documents", "delete", made["id"], "--json").json["documents"] == 1
     assert workbench("documents", "show", made["id"]).code == 2
 

@@ -29,7 +29,7 @@ def run(folder: Path, *options: str, path: str) -> subprocess.CompletedProcess[s
 
 
 def npm_that(does: str, folder: Path) -> str:
-    """A PATH on which npm does something else."""
+    """Return a PATH on which npm does something else."""
     programs = folder / "bin"
     programs.mkdir()
     (programs / "npm").write_text(f"#!/bin/sh\n{does}\n")

@@ -19,6 +19,7 @@ PAGES: dict[str, list[dict]] = {}
 HITS: dict[str, int] = {}
 HEADERS: dict[str, dict[str, str]] = {}
 TIMES: dict[str, list[float]] = {}
+UNDER_WAY = {"now": 0, "most": 0}
 LOCK = threading.Lock()
 
 
@@ -38,7 +39,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/__hits":
             with LOCK:
-                body = json.dumps({"hits": HITS, "headers": HEADERS, "times": TIMES}).encode()
+                told = {"hits": HITS, "headers": HEADERS, "times": TIMES, "most_at_once": UNDER_WAY["most"]}
+                body = json.dumps(told).encode()
             self._send(200, {"Content-Type": "application/json"}, body)
             return
         with LOCK:
@@ -47,7 +49,13 @@ class Handler(BaseHTTPRequestHandler):
             TIMES.setdefault(self.path, []).append(time.monotonic())
             replies = PAGES.get(self.path) or PAGES.get(self.path.split("?")[0] + "?*") or []
             reply = replies.pop(0) if len(replies) > 1 else (replies[0] if replies else {"status": 404})
-        self._reply(reply)
+            UNDER_WAY["now"] += 1
+            UNDER_WAY["most"] = max(UNDER_WAY.values())
+        try:
+            self._reply(reply)
+        finally:
+            with LOCK:
+                UNDER_WAY["now"] -= 1
 
     def _reply(self, reply: dict) -> None:
         time.sleep(reply.get("delay", 0))
@@ -93,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Takes it for granted that crawlers hang up, some of them killed."""
+    """A server that takes it for granted that crawlers hang up, some of them killed."""
 
     daemon_threads = True
     request_queue_size = 128

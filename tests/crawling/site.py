@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from workbench import Workbench
-from workbench.jobs import run_job
+from workbench.jobs.execution import run_job
 
 QUICK = {"backoff": 0.02, "timeout": 5.0, "longest_wait": 5.0}  # a test does not wait as long as manners would
 
@@ -32,17 +32,21 @@ class TestSite:
         self._ask("PUT", "/__page", json.dumps(made))
 
     def hits(self, path: str | None = None) -> Any:
-        """How often a path was asked for; all paths without one."""
+        """Return how often a path was asked for; all paths without one."""
         found = json.loads(self._ask("GET", "/__hits"))["hits"]
         return found if path is None else found.get(path, 0)
 
     def asked_with(self, path: str) -> dict[str, str]:
-        """The headers of the last request for a path."""
+        """Return the headers of the last request for a path."""
         return json.loads(self._ask("GET", "/__hits"))["headers"][path]
 
     def times(self, path: str) -> list[float]:
         """When a path was asked for, in seconds of the server's clock."""
         return json.loads(self._ask("GET", "/__hits"))["times"][path]
+
+    def most_at_once(self) -> int:
+        """Return how many requests for pages were under way at the same time, at most."""
+        return json.loads(self._ask("GET", "/__hits"))["most_at_once"]
 
     def _ask(self, method: str, path: str, body: str | None = None) -> str:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
@@ -53,7 +57,7 @@ class TestSite:
 
 
 def reply(body: str | bytes = "", status: int = 200, **more: Any) -> dict[str, Any]:
-    """One answer of the server; ``headers``, ``delay`` and ``drip`` as in server.py."""
+    """Return one answer of the server; ``headers``, ``delay`` and ``drip`` as in server.py."""
     headers = {"Content-Type": "text/html; charset=utf-8"} | more.pop("headers", {})
     data = body.encode() if isinstance(body, str) else body
     if "drip" in more:
@@ -62,12 +66,12 @@ def reply(body: str | bytes = "", status: int = 200, **more: Any) -> dict[str, A
 
 
 def redirect(to: str, status: int = 301) -> dict[str, Any]:
-    """An answer that sends its reader on."""
+    """Return an answer that sends its reader on."""
     return reply("", status, headers={"Location": to})
 
 
 def page(title: str, text: str = "", links: tuple[str, ...] | list[str] = (), head: str = "") -> str:
-    """A page of HTML with a heading, a paragraph and links."""
+    """Return a page of HTML with a heading, a paragraph and links."""
     anchors = "".join(f'<p><a href="{link}">go to {link}</a></p>' for link in links)
     body = text or f"The page called {title} says a thing or two about {title}, and nobody else does."
     main = f"<main><h1>{title}</h1><p>{body}</p>{anchors}</main>"
@@ -76,7 +80,7 @@ def page(title: str, text: str = "", links: tuple[str, ...] | list[str] = (), he
 
 def finish(wb: Workbench, job_id: str) -> dict[str, Any]:
     """Run a job to its end in this thread."""
-    run_job(wb, job_id, "test", threading.Event())
+    run_job(wb.jobs.table, wb.runners(), job_id, "test", threading.Event())
     return wb.crawls.get(job_id).to_dict()
 
 

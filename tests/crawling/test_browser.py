@@ -1,43 +1,108 @@
-"""Pages that need JavaScript, and a browser that reaches nothing it may not."""
+"""Pages that need JavaScript, and a browser that reaches nothing it may not: our own, and one that is given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawling.site import TestSite, outcomes, page, reason, redirect
+from tests.crawling.site import TestSite, finish, outcomes, page, reason, redirect
+from tests.crawling.trap import Trap, trapped
 from workbench import Workbench
+from workbench.crawling.chromium import find_chromium
+from workbench.settings import Settings
 
 pytestmark = pytest.mark.browser
+Make = Callable[..., Settings]
+OPTIONS = {"timeout": 15, "retries": 0, "sitemaps": False}
 
-SCRIPTED = """<html><head><title>App</title></head><body>
-<div id="root"></div><noscript>Needs JavaScript.</noscript><script>
+SCRIPTED = """<html><head><title>App</title><link rel=preconnect href='{away}/pre'><link rel=prefetch href='{away}/f'>
+</head><body><div id="root"></div><noscript>Needs JavaScript.</noscript>
+<iframe src='{away}/frame'></iframe><iframe src='/away'></iframe><script>
+const away = '{away}', quiet = () => 0;
+const asks = [
+  () => fetch(away + '/fetch', {{mode: 'no-cors'}}).catch(quiet), () => fetch('/away').catch(quiet),
+  () => {{ new Image().src = away + '/image'; new Image().src = '/away'; }},
+  () => new WebSocket('ws' + away.slice(4) + '/ws'), () => new EventSource(away + '/events'),
+  () => navigator.sendBeacon(away + '/beacon'), () => window.open(away + '/popup'),
+  () => {{ const peer = new RTCPeerConnection({{iceServers: [{{urls: 'stun:' + away.slice(7)}}]}});
+           peer.createDataChannel('x'); peer.createOffer().then(o => peer.setLocalDescription(o)).catch(quiet); }},
+  () => {{ const frame = document.body.appendChild(document.createElement('iframe'));
+           const peer = new frame.contentWindow.RTCPeerConnection({{iceServers: [{{urls: 'stun:' + away.slice(7)}}]}});
+           peer.createDataChannel('x'); peer.createOffer().then(o => peer.setLocalDescription(o)).catch(quiet); }},
+  () => new WebTransport('https' + away.slice(4) + '/transport').ready.catch(quiet),
+  () => new Worker(URL.createObjectURL(new Blob([`fetch('${{away}}/worker', {{mode: 'no-cors'}}).catch(() => 0)`]))),
+];
+for (const ask of asks) {{ try {{ ask(); }} catch (error) {{ }} }}
 fetch('/data').then(r => r.text()).then(t => {{ document.getElementById('root').innerHTML =
   '<h1>Scripted</h1><p>' + t + '</p><p class=x>UNSEEN</p><style>.x{{display:none}}</style><a href="/next">on</a>'; }});
-{more}
 </script></body></html>"""
+
+
+def scripted_site(site: TestSite, trap: Trap) -> None:
+    """Serve a site whose pages try every way out of the browser that there is, all into the trap."""
+    away = f"http://127.0.0.2:{trap.port}"
+    site.put({
+        "/": page("Start", links=["/app", "/plain", "/leap", "/moved"]), "/plain": page("Plain"), "/next": page("Next"),
+        "/data": "Words that only a script could bring here.", "/app": SCRIPTED.format(away=away),
+        "/away": redirect(f"{away}/redirected"), "/moved": redirect(f"{away}/moved"),
+        "/leap": f"<body><div id=root></div><script>location.href = '{away}/leapt'</script></body>",
+    })  # fmt: skip
+
+
+@contextmanager
+def given_chromium(folder: Path) -> Iterator[str]:
+    """A Chromium that somebody started for other purposes, with no proxy and no restraint; yields its CDP address."""
+    path = find_chromium()
+    assert path is not None
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={folder}"]
+    with subprocess.Popen([path, *flags, "about:blank"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if "DevTools listening on" in line)
+        try:
+            yield f"http://{line.split('ws://')[1].split('/')[0]}"
+        finally:
+            process.kill()
 
 
 def test_pages_made_by_scripts_are_rendered_and_the_others_are_not(
     wb: Workbench, site: TestSite, crawl: Callable[..., Any]
 ) -> None:
-    port = site.port
-    forbidden = f"http://127.0.0.2:{port}"
-    more = f"fetch('{forbidden}/secret'); new Image().src = '{forbidden}/image'; new WebSocket('ws{forbidden[4:]}/ws');"
-    site.put({
-        "/": page("Start", links=["/app", "/plain", "/leap"]), "/data": "Words that only a script could bring here.",
-        "/app": SCRIPTED.format(more=more + " fetch('/away');"), "/plain": page("Plain"), "/next": page("Next"),
-        "/away": redirect(f"{forbidden}/redirected"),
-        "/leap": f"<body><div id=root></div><script>location.href = '{forbidden}/leapt'</script></body>",
-        "/secret": "SECRET", "/image": "SECRET", "/redirected": "SECRET", "/leapt": page("SECRET"),
-    })  # fmt: skip
-    crawled = crawl(f"{site.url}/", browser="auto", timeout=15)
+    with trapped("127.0.0.2") as trap:
+        scripted_site(site, trap)
+        crawled = crawl(f"{site.url}/", browser="auto", **OPTIONS)
+        assert trap.heard() == []
     found = outcomes(wb, crawled)
     assert {found[path] for path in ("", "app", "plain", "next")} == {"added"}
     assert (found["leap"], "may not be fetched" in reason(wb, crawled, "/leap")) == ("forbidden", True)
     assert [p.url for p in wb.crawls.pages(crawled["id"]) if p.rendered] == [f"{site.url}/app"]
-    text = next(wb.knowledge.document(d.id).text for d in wb.knowledge.documents() if d.url == f"{site.url}/app")
+    text = next(wb.documents.get(d.id).text for d in wb.documents.list() if d.url == f"{site.url}/app")
     assert text is not None and "Words that only a script" in text and "UNSEEN" not in text
-    assert not {"/secret", "/image", "/ws", "/redirected", "/leapt"} & set(site.hits())
+
+
+@pytest.mark.parametrize("mode", ["auto", "always"])
+def test_a_given_browser_reaches_nothing_it_may_not(
+    make_settings: Make, site: TestSite, tmp_path: Path, mode: str
+) -> None:
+    with given_chromium(tmp_path / "profile") as cdp, trapped("127.0.0.2") as trap:
+        scripted_site(site, trap)
+        settings = make_settings(crawl_allow_hosts="127.0.0.1", crawl_browser_url=cdp)
+        with Workbench.open(settings=settings) as wb:
+            crawled = finish(wb, wb.crawls.start(f"{site.url}/", browser=mode, **OPTIONS).id)
+            assert trap.heard() == []
+            found = outcomes(wb, crawled)
+            assert {found[path] for path in ("", "app", "plain", "next")} == {"added"}
+            assert [p.url for p in wb.crawls.pages(crawled["id"]) if p.url.endswith("/app") and p.rendered]
+
+
+def test_a_browser_that_does_not_use_the_guarding_proxy_is_refused(make_settings: Make, site: TestSite) -> None:
+    site.put({"/": page("Start")})
+    settings = make_settings(crawl_allow_hosts="127.0.0.1", crawl_browser_url=site.url)
+    with Workbench.open(settings=settings) as wb:
+        crawled = finish(wb, wb.crawls.start(f"{site.url}/", browser="always", **OPTIONS).id)
+        assert crawled["status"] == "failed"
+        assert "WORKBENCH_CRAWL_BROWSER_URL" in crawled["error_message"]

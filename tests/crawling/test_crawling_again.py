@@ -16,7 +16,7 @@ NAMES = ("/a", "/b", "/c", "/d")
 
 
 def tagged(title: str, tag: str, **more: Any) -> dict[str, Any]:
-    """A page with an ETag."""
+    """Return a page with an ETag."""
     return reply(page(title, **more), headers={"ETag": f'"{tag}"'})
 
 
@@ -28,12 +28,12 @@ def crawled(site: TestSite, crawl: Crawl) -> dict[str, Any]:
 
 
 def test_what_did_not_change_is_asked_for_and_not_sent(wb: Workbench, site: TestSite, crawled: dict[str, Any]) -> None:
-    before = [(d.id, d.updated_at) for d in wb.knowledge.documents()]
+    before = [(d.id, d.updated_at) for d in wb.documents.list()]
     again = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
     assert again["report"] == {"added": 0, "changed": 0, "unchanged": 5, "removed": 0, "failed": 0}
     assert again["total_chunks"] == 0
     assert [p.status_code for p in wb.crawls.pages(again["id"])] == [200, 304, 304, 304, 304]
-    assert [(d.id, d.updated_at) for d in wb.knowledge.documents()] == before
+    assert [(d.id, d.updated_at) for d in wb.documents.list()] == before
 
 
 def test_the_report_tells_added_changed_removed_and_failed(
@@ -48,7 +48,7 @@ def test_the_report_tells_added_changed_removed_and_failed(
     assert outcomes(wb, again) == {
         "": "changed", "a": "changed", "b": "removed", "c": "removed", "d": "failed", "new": "added",
     }  # fmt: skip
-    assert {d.title for d in wb.knowledge.documents()} == {"Start", "Page /a", "Page /d", "New"}
+    assert {d.title for d in wb.documents.list()} == {"Start", "Page /a", "Page /d", "New"}
     assert len(wb.search("walrus", strategy="keyword", limit=1)) == 1
 
 
@@ -56,7 +56,7 @@ def test_pages_that_are_gone_can_be_kept_and_marked(wb: Workbench, site: TestSit
     site.put({"/b": reply("", 404)})
     again = finish(wb, wb.crawls.recrawl(crawled["id"], gone="keep").id)
     assert "marked as gone" in reason(wb, again, "/b")
-    marked = [d.title for d in wb.knowledge.documents() if d.metadata.get("gone")]
+    marked = [d.title for d in wb.documents.list() if d.metadata.get("gone")]
     assert marked == ["Page /b"]
 
 
@@ -66,7 +66,7 @@ def test_a_page_nothing_links_to_any_more_stays_while_it_answers(
     site.put({"/": page("Start", links=["/a"])})
     again = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
     assert again["outcomes"]["unchanged"] == 4
-    assert wb.knowledge.count_documents() == 5
+    assert wb.documents.count() == 5
 
 
 def test_a_sitemaps_date_saves_even_the_question(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -108,4 +108,4 @@ def test_a_dry_run_tells_and_stores_nothing(wb: Workbench, site: TestSite) -> No
     assert [sample["title"] for sample in seen["samples"]] == ["Start", "A", "P0"]
     assert (seen["estimate"]["pages"], seen["estimate"]["at_least"]) == (32, True)
     assert sum(site.hits(f"/p{n}") for n in range(30)) < 15
-    assert (wb.knowledge.count_sources(), wb.crawls.list()) == (0, [])
+    assert (wb.sources.count(), wb.crawls.list()) == (0, [])

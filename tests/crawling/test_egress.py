@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason, redirect
+from tests.crawling.trap import trapped
 from workbench import Workbench
 from workbench.crawling.egress import Guard, is_public, literal
-from workbench.crawling.fetched import FetchFailed
 from workbench.crawling.http import GuardedHTTPStrategy
+from workbench.crawling.replies import FetchFailed
 from workbench.errors import CrawlRefused, InvalidInput
 
 PRIVATE = [
@@ -29,7 +31,7 @@ WRITTEN = [
 
 
 class Sockets:
-    """Stands where sockets are made: notes the address and makes none."""
+    """A maker of sockets that notes the address and makes none."""
 
     def __init__(self) -> None:
         self.asked_for: list[str] = []
@@ -40,7 +42,7 @@ class Sockets:
 
 
 def answers(*sequence: Iterable[str]) -> Callable[[str], Iterable[str]]:
-    """A resolver that gives one answer after another."""
+    """Return a resolver that gives one answer after another."""
     waiting = list(sequence)
     return lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
@@ -108,16 +110,38 @@ def test_public_addresses_are_public() -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["http://10.0.0.1/", "http://169.254.169.254/", "http://[::1]/", "http://2130706433/", "http://127.0.0.2/"],
-)
-def test_a_redirect_to_a_private_address_is_refused(
+    [
+        "http://127.0.0.2:{port}/", "http://2130706434:{port}/", "http://0x7f.0.0.2:{port}/", "http://127.2:{port}/",
+        "http://[::1]:{port}/", "http://[::ffff:127.0.0.2]:{port}/", "http://localhost:{port}/",
+        "http://10.0.0.1:{port}/", "http://169.254.169.254:{port}/",
+    ],
+)  # fmt: skip
+def test_a_redirect_to_a_private_address_reaches_nobody(
     wb: Workbench, site: TestSite, crawl: Callable[..., Any], target: str
 ) -> None:
-    site.put({"/": redirect(target)})
-    crawled = crawl(f"{site.url}/")
+    with trapped("127.0.0.2", "127.0.0.1", "::1") as trap:
+        site.put({"/": redirect(target.format(port=trap.port))})
+        crawled = crawl(f"{site.url}/")
+        assert trap.heard() == []
     assert crawled["status"] == "failed"
     assert [p.outcome for p in wb.crawls.pages(crawled["id"])] == ["redirected", "forbidden"]
     assert "not on the public internet" in crawled["error_message"]
+
+
+def test_no_redirect_of_any_file_that_a_crawl_asks_for_leads_into_a_trap(
+    wb: Workbench, site: TestSite, crawl: Callable[..., Any]
+) -> None:
+    with trapped("127.0.0.2") as trap:
+        away = f"http://127.0.0.2:{trap.port}"
+        files = ("/sitemap.xml", "/llms.txt", "/llms-full.txt", "/a", "/guide.pdf")
+        site.put({"/": page("Start", links=["/a", "/guide.pdf"])} | {f: redirect(f"{away}{f}") for f in files})
+        crawled = crawl(f"{site.url}/", within="domain")
+        assert trap.heard() == []
+        assert all(site.hits(path) for path in files if path != "/llms-full.txt")
+        assert crawled["documents_created"] == 1
+        site.put({"/robots.txt": redirect(f"{away}/robots.txt")})
+        assert "not on the public internet" in crawl(f"{site.url}/", title="Again")["error_message"]
+        assert trap.heard() == []
 
 
 def test_links_and_sitemaps_to_private_addresses_are_never_asked(
@@ -133,16 +157,34 @@ def test_links_and_sitemaps_to_private_addresses_are_never_asked(
 
 
 @pytest.mark.parametrize(
-    "url", ["http://10.0.0.1/", "http://[::1]:80/", "http://localhost./", "https://169.254.169.254/"]
-)
-def test_a_crawl_does_not_begin_at_a_private_address(wb: Workbench, crawl: Callable[..., Any], url: str) -> None:
-    if "localhost" in url:
-        crawled = crawl(url, retries=0)
-        assert crawled["status"] == "failed"
-        assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in crawled["error_message"]
-    else:
-        with pytest.raises(CrawlRefused, match="WORKBENCH_CRAWL_ALLOW_HOSTS"):
-            wb.crawls.start(url)
+    "url",
+    [
+        "http://10.0.0.1/", "http://[::1]:80/", "https://169.254.169.254/", "http://localhost./", "localhost:8080/x",
+        "http://LOCALHOST/", "http://printer.localhost/",
+    ],
+)  # fmt: skip
+def test_a_crawl_does_not_begin_at_a_private_address_and_leaves_nothing_behind(wb: Workbench, url: str) -> None:
+    with pytest.raises(CrawlRefused, match="WORKBENCH_CRAWL_ALLOW_HOSTS"):
+        wb.crawls.start(url)
+    with pytest.raises(CrawlRefused, match="WORKBENCH_CRAWL_ALLOW_HOSTS"):
+        wb.crawls.dry_run(url)
+    assert (wb.sources.count(), wb.jobs.list()) == (0, [])
+
+
+@pytest.mark.slow
+def test_a_name_is_looked_up_before_a_crawl_is_accepted_and_a_slow_resolver_holds_up_nobody() -> None:
+    with pytest.raises(CrawlRefused, match=r"10\.1\.2\.3"):
+        Guard(resolve=answers(["10.1.2.3"])).check_name("http://intranet.test/")
+    Guard(["intranet.test"], resolve=answers(["10.1.2.3"])).check_name("http://intranet.test/")
+    Guard(resolve=answers(["93.184.215.14"])).check_name("http://public.test/")
+    answer = threading.Event()
+
+    def slow(_: str) -> list[str]:
+        answer.wait()
+        return ["10.1.2.3"]
+
+    Guard(resolve=slow).check_name("http://slow.test/", within=0.01)
+    answer.set()
 
 
 @pytest.mark.parametrize("url", ["", "ftp://h/", "file:///etc/passwd", "http://", "javascript:1", "http://a b/"])

@@ -1,4 +1,4 @@
-"""What is kept of a page, and what is there twice."""
+"""The text that is kept of a page, and duplicates."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from tests.crawling.site import TestSite, outcomes, page, reason
 from workbench import Workbench
-from workbench.crawling.duplicates import Candidate, repeats
+from workbench.crawling.duplicates import PageToCompare, repeats
 from workbench.crawling.extraction import extract
-from workbench.crawling.fetched import Fetched
 from workbench.crawling.furniture import furniture_of, without_furniture
+from workbench.crawling.replies import Reply
 from workbench.crawling.urls import canonical
 
 Crawl = Callable[..., dict[str, Any]]
 
 
 def text_of(html: str) -> str:
-    """The main text of a page."""
-    return extract(Fetched("http://h.test/d/p", 200, {"content-type": "text/html"}, html.encode())).body.decode()
+    """Return the main text of a page."""
+    return extract(Reply("http://h.test/d/p", 200, {"content-type": "text/html"}, html.encode())).body.decode()
 
 
 def test_headings_code_and_tables_are_kept_and_links_made_absolute() -> None:
@@ -60,7 +60,7 @@ def test_menus_in_plain_elements_are_left_out_because_they_repeat(wb: Workbench,
 
     site.put({"/": with_menu("/p9")} | {name: with_menu(name) for name in names})
     crawl(f"{site.url}/")
-    texts = [wb.knowledge.document(document.id).text for document in wb.knowledge.documents()]
+    texts = [wb.documents.get(document.id).text for document in wb.documents.list()]
     assert len(texts) == 9
     assert all((text or "").startswith("# About /p") and "See also" in (text or "") for text in texts)
     assert not any("Chapter" in (text or "") or "Made with care" in (text or "") for text in texts)
@@ -83,7 +83,7 @@ def test_the_same_text_at_two_addresses_is_stored_once(wb: Workbench, site: Test
     crawled = crawl(f"{site.url}/")
     assert outcomes(wb, crawled) == {"": "added", "a": "added", "copy": "duplicate", "c?v=1": "added"}
     assert reason(wb, crawled, "/copy") == f"the same text as {site.url}/a"
-    assert {d.url for d in wb.knowledge.documents()} == {f"{site.url}{path}" for path in ("/", "/a", "/c")}
+    assert {d.url for d in wb.documents.list()} == {f"{site.url}{path}" for path in ("/", "/a", "/c")}
 
 
 def test_a_print_page_that_holds_the_book_again_is_left_out(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -104,9 +104,13 @@ def test_a_print_page_that_holds_the_book_again_is_left_out(wb: Workbench, site:
 
 def test_nearly_equal_pages_count_once_and_pages_with_a_common_frame_do_not() -> None:
     frame = tuple(range(100, 120))
-    pages = [Candidate(f"p{n}", (*frame, n * 10, n * 10 + 1, n * 10 + 2, n * 10 + 3, n * 10 + 4)) for n in range(6)]
+    pages = [PageToCompare(f"p{n}", (*frame, n * 10, n * 10 + 1, n * 10 + 2, n * 10 + 3, n * 10 + 4)) for n in range(6)]
     assert repeats(pages) == {}
-    near = [Candidate("one", tuple(range(40))), Candidate("two", tuple(range(1, 41))), Candidate("three", (900, 901))]
+    near = [
+        PageToCompare("one", tuple(range(40))),
+        PageToCompare("two", tuple(range(1, 41))),
+        PageToCompare("three", (900, 901)),
+    ]
     assert repeats(near) == {"two": "nearly the same text as one"}
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason, reply
 from workbench import Workbench
-from workbench.crawling.fetched import AGENT_TOKEN, USER_AGENT
+from workbench.crawling.replies import AGENT_TOKEN, USER_AGENT
 from workbench.crawling.robots import parse
 
 Crawl = Callable[..., dict[str, Any]]
@@ -63,6 +63,27 @@ def test_a_crawl_delay_is_kept(wb: Workbench, site: TestSite, crawl: Crawl) -> N
     assert all(later - earlier >= 0.35 for earlier, later in itertools.pairwise(moments))
 
 
+def test_a_rate_is_kept_however_many_requests_might_go_at_once(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    names = [f"/p{number}" for number in range(6)]
+    site.put({"/": page("Start", links=names)} | {name: page(f"Page {name}") for name in names})
+    crawl(f"{site.url}/", sitemaps=False, rate=4, concurrency=8)
+    moments = sorted(moment for path in ["/", *names] for moment in site.times(path))
+    assert len(moments) == 7
+    assert moments[-1] - moments[0] >= 6 / 4 * 0.95  # the intervals as a whole: a single one may begin late
+    assert site.most_at_once() <= 8
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_no_more_requests_are_under_way_than_the_concurrency_allows_and_as_many_are(
+    wb: Workbench, site: TestSite, crawl: Crawl, concurrency: int
+) -> None:
+    names = [f"/p{number}" for number in range(8)]
+    site.put({"/": page("Start", links=names)} | {name: reply(page(f"Page {name}"), delay=0.4) for name in names})
+    crawled = crawl(f"{site.url}/", sitemaps=False, concurrency=concurrency)
+    assert crawled["documents_created"] == 9
+    assert site.most_at_once() == concurrency
+
+
 @pytest.mark.parametrize(
     ("rules", "path", "allowed"),
     [
@@ -76,11 +97,37 @@ def test_a_crawl_delay_is_kept(wb: Workbench, site: TestSite, crawl: Crawl) -> N
         ("user-agent: *\ndisallow: /%7Euser", "/~user", False),
         ("user-agent: a\nuser-agent: *\ndisallow: /x # no\n", "/x", False),
         ("no sense at all\n: : :\ndisallow: /early", "/early", True),
+        ("user-agent: *\ndisallow: /a\n\nuser-agent: *\ndisallow: /b", "/a", False),
+        ("user-agent: *\ndisallow: /ü", "/%C3%BC", False),
+        ("user-agent: *\ndisallow: /*.php$", "/a.php?x", True),
+        ("user-agent: *\ndisalow: /typo", "/typo", False),
+        ("user-agent: *\ndisallow: /" + "a*" * 200 + "b", "/" + "a" * 1900, True),  # at once: no backtracking
+        ("user-agent: *\ndisallow: /" + "a*" * 200 + "b", "/" + "a" * 1900 + "b", False),
     ],
 )
 def test_robots_rules_by_the_letter(rules: str, path: str, allowed: bool) -> None:
     refusal = parse(rules, AGENT_TOKEN).refuses(f"http://example.test{path}")
     assert (refusal is None) is allowed
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "rule"),
+    [
+        ("user-agent: *\ndisallow: /a\ndisallow: /a/b # why\ndisallow: /a/b/c/d", "/a/b/c", "/a/b"),
+        ("user-agent: other\ndisallow: /a/b\n\nuser-agent: *\nallow: /a/x\ndisallow: /a", "/a/b", "/a"),
+        ("user-agent: *\ndisalow: /typo", "/typo?x=1", "/typo?x=1"),
+    ],
+)
+def test_the_rule_that_forbids_is_named_and_never_one_for_others(rules: str, path: str, rule: str) -> None:
+    assert parse(rules, AGENT_TOKEN).refuses(f"http://example.test{path}") == f"robots.txt forbids {rule}"
+
+
+def test_delays_and_sitemaps_are_read_and_a_delay_has_a_limit() -> None:
+    text = "user-agent: *\ncrawl-delay: {}\nrequest-rate: 1/{}\nsitemap: http://h.test/s.xml"
+    assert parse(text.format(2, 5), AGENT_TOKEN).crawl_delay == 5.0
+    assert parse(text.format(86400, 1), AGENT_TOKEN).crawl_delay == 60.0
+    assert parse(text.format("often", "x"), AGENT_TOKEN).crawl_delay == 0.0
+    assert parse(text, AGENT_TOKEN).sitemaps == ("http://h.test/s.xml",)
 
 
 def test_a_sitemap_index_leads_to_pages_that_nothing_links_to(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -105,7 +152,7 @@ def test_llms_txt_is_used_and_markdown_is_read(wb: Workbench, site: TestSite, cr
     })  # fmt: skip
     crawled = crawl(f"{site.url}/")
     assert outcomes(wb, crawled) == {"": "added", "guide.md": "added", "more.md": "added", "llms-full.txt": "failed"}
-    assert {document.title for document in wb.knowledge.documents()} >= {"The Guide", "More"}
+    assert {document.title for document in wb.documents.list()} >= {"The Guide", "More"}
 
 
 def test_pages_may_ask_not_to_be_indexed_or_followed(wb: Workbench, site: TestSite, crawl: Crawl) -> None:

@@ -1,4 +1,4 @@
-"""What sites do to crawlers: each has its test, and none stops the job."""
+"""Misdeeds of sites against crawlers: each has its test, and none stops the job."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.crawling.site import TestSite, outcomes, page, reason, redirect, reply
+from tests.crawling.trap import trapped
 from workbench import Workbench
 
 Crawl = Callable[..., dict[str, Any]]
 
 
 def test_redirects_are_followed_once_and_circles_end(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
-    site.put({
-        "/": page("Start", links=["/old", "/also-old", "/a", "/elsewhere"]),
-        "/old": redirect("/new"), "/also-old": redirect("/new", 302), "/new": page("New"),
-        "/a": redirect("/b"), "/b": redirect("/a"), "/elsewhere": redirect("http://127.0.0.1:9/x"),
-    })  # fmt: skip
-    crawled = crawl(f"{site.url}/")
+    with trapped("127.0.0.1") as elsewhere:
+        site.put({
+            "/": page("Start", links=["/old", "/also-old", "/a", "/elsewhere"]),
+            "/old": redirect("/new"), "/also-old": redirect("/new", 302), "/new": page("New"),
+            "/a": redirect("/b"), "/b": redirect("/a"), "/elsewhere": redirect(f"http://127.0.0.1:{elsewhere.port}/x"),
+        })  # fmt: skip
+        crawled = crawl(f"{site.url}/")
+        assert elsewhere.heard() == []
     assert crawled["status"] == "completed"
     assert outcomes(wb, crawled) == {
         "": "added", "new": "added", "old": "redirected", "also-old": "redirected", "a": "redirected",
@@ -108,7 +111,7 @@ def test_text_in_a_wrong_encoding_is_read_right(wb: Workbench, site: TestSite, c
         "/unknown": reply(page("Plain", "ordinary words"), headers={"Content-Type": "text/html; charset=klingon"}),
     })  # fmt: skip
     crawl(f"{site.url}/")
-    titles = {document.title for document in wb.knowledge.documents()}
+    titles = {document.title for document in wb.documents.list()}
     assert titles == {"Start", "Café", "Zażółć", "Plain"}
 
 
@@ -130,8 +133,8 @@ def test_max_pages_cuts_and_says_what_was_left_out(wb: Workbench, site: TestSite
     names = [f"/p{number}" for number in range(20)]
     site.put({"/": page("Start", links=names)} | {name: page(f"Page {name}") for name in names})
     crawled = crawl(f"{site.url}/", max_pages=8)
-    kept = [path for path, outcome in outcomes(wb, crawled).items() if outcome == "added"]
-    assert kept == ["", *[f"p{number}" for number in range(7)]]
+    added = [path for path, outcome in outcomes(wb, crawled).items() if outcome == "added"]
+    assert added == ["", *[f"p{number}" for number in range(7)]]
     assert crawled["outcomes"]["left_out"] == 13
     assert reason(wb, crawled, "/p7") == "over the limit of 8 pages"
 

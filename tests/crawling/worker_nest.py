@@ -11,7 +11,6 @@ import sys
 import workbench.crawling.crawl
 import workbench.crawling.http  # noqa: F401 - imported once, for all that are forked
 from workbench import Workbench
-from workbench.jobs import start_worker
 from workbench.settings import Settings
 
 
@@ -21,7 +20,7 @@ def main() -> None:
     for _ in sys.stdin:
         child = os.fork()
         if child == 0:
-            start_worker(Workbench.open(settings=settings), heartbeat=0.2, stalled=1.0).join()
+            Workbench.open(settings=settings).start_worker(heartbeat=0.2, stalled=1.0).join()
             os._exit(1)
         print(child, flush=True)
 

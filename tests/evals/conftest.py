@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evals.endpoint import Endpoint, Limits
+from evals.judges.endpoint import Endpoint, Limits
 
 TEXTS = {
     "cats": ("Cats", "Cats purr when they are content. A cat sleeps most of the day."),
@@ -28,11 +28,11 @@ ASKED = {
     "q5": ("Which animals hunt at night?", {"owls": 2, "cats": 1}),
 }
 
-WriteDataset = Callable[..., Path]
+WriteTestSet = Callable[..., Path]
 
 
 @pytest.fixture
-def beir(folder: Callable[..., Path]) -> WriteDataset:
+def beir(folder: Callable[..., Path]) -> WriteTestSet:
     """Write a test set: ``beir()``, or with other texts, questions and file names."""
 
     def write(

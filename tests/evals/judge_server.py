@@ -71,7 +71,10 @@ class Handler(BaseHTTPRequestHandler):
         """Serve /chat/completions as the mode wants."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         prompt = body["messages"][-1]["content"]
-        print("asked", flush=True)
+        sys.stdout.write(
+            "asked\n"
+        )  # in one piece: two requests at once would mix the words of a print and its line end
+        sys.stdout.flush()
         if MODE == "silent":
             never.wait()
         elif MODE == "busy" or (MODE == "shaky" and prompt not in seen):

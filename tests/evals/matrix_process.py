@@ -2,7 +2,7 @@
 
 import sys
 
-from evals.experiments import Experiments
+from evals.experiments.catalogue import Experiments
 from workbench.settings import Settings
 from workbench.types import Progress
 from workbench.workbench import Workbench

@@ -12,7 +12,7 @@ import pytest
 
 import evals
 from evals.command import add_arguments, evaluate
-from tests.evals.conftest import WriteDataset
+from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.types import Progress
@@ -29,14 +29,14 @@ def run(
     """Run the command as the command line does; returns (JSON, exit code, what was said)."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    said: list[str] = []
+    lines: list[str] = []
     arguments = parser.parse_args([*words, "--ragas", "none"])
-    payload, code = evaluate(wb, arguments, say=said.append, on_progress=on_progress)
-    return payload, code, "\n".join(said)
+    payload, code = evaluate(wb, arguments, say=lines.append, on_progress=on_progress)
+    return payload, code, "\n".join(lines)
 
 
 @pytest.fixture
-def saved(wb: Workbench, beir: WriteDataset, tmp_path: Path) -> tuple[str, str]:
+def saved(wb: Workbench, beir: WriteTestSet, tmp_path: Path) -> tuple[str, str]:
     """A test set, and the baseline of its run."""
     root, file = str(beir(TEXTS, ASKED)), str(tmp_path / "baseline.json")
     run(wb, root, "--strategies", "keyword,hybrid", "--save", file)
@@ -49,7 +49,7 @@ def test_an_equal_strategy_passes(wb: Workbench, saved: tuple[str, str]) -> None
     assert [item["difference"] for item in payload["baseline"]] == [0.0, 0.0]
 
 
-def test_values_that_a_file_rounds_are_no_difference(wb: Workbench, beir: WriteDataset, tmp_path: Path) -> None:
+def test_values_that_a_file_rounds_are_no_difference(wb: Workbench, beir: WriteTestSet, tmp_path: Path) -> None:
     halves = {f"q{n}": (f"Where is the {word}?", {word: 1, WORDS[n - 1]: 1}) for n, word in enumerate(WORDS)}
     root, file = str(beir(TEXTS, halves)), str(tmp_path / "baseline.json")
     run(wb, root, "--strategies", "keyword", "--save", file)
@@ -79,7 +79,7 @@ def test_a_better_strategy_is_no_regression(wb: Workbench, saved: tuple[str, str
 
 
 def test_another_corpus_and_other_judgments_are_not_compared(
-    wb: Workbench, beir: WriteDataset, saved: tuple[str, str]
+    wb: Workbench, beir: WriteTestSet, saved: tuple[str, str]
 ) -> None:
     corpus = str(beir(TEXTS | {"new": ("New", "Something new.")}, ASKED, name="corpus"))
     judgments = str(beir(TEXTS, ASKED | {"q0": ("Where is the amber?", {"birch": 1})}, name="judgments"))
@@ -101,10 +101,10 @@ def test_another_corpus_and_other_judgments_are_not_compared(
 def test_a_baseline_that_does_not_fit_is_refused_before_anything_is_asked(
     wb: Workbench, saved: tuple[str, str], words: list[str], says: str
 ) -> None:
-    asked: list[Progress] = []
+    steps: list[Progress] = []
     with pytest.raises(InvalidInput, match=says):
-        run(wb, saved[0], *words, "--baseline", saved[1], on_progress=asked.append)
-    assert asked == []
+        run(wb, saved[0], *words, "--baseline", saved[1], on_progress=steps.append)
+    assert steps == []
 
 
 HALF = '{"hashes": {"corpus": "x"}, "strategies": {"keyword": {"ndcg@10": 1}}, "questions": %s}'
@@ -121,7 +121,7 @@ HALF = '{"hashes": {"corpus": "x"}, "strategies": {"keyword": {"ndcg@10": 1}}, "
     ],
 )
 def test_a_file_that_is_no_baseline_is_refused(
-    wb: Workbench, beir: WriteDataset, tmp_path: Path, content: str | None
+    wb: Workbench, beir: WriteTestSet, tmp_path: Path, content: str | None
 ) -> None:
     file = tmp_path / "broken.json"
     if content is not None:
@@ -131,9 +131,9 @@ def test_a_file_that_is_no_baseline_is_refused(
     assert wb.corpus.sources.list(source_type="dataset") == []  # refused before anything is indexed
 
 
-def test_judged_documents_that_the_corpus_does_not_hold_are_named(wb: Workbench, beir: WriteDataset) -> None:
-    asked = {"q1": ("Where is the amber?", {"Amber": 1, "grove": 0}), "q2": ("Where is the birch?", {"birch": 1})}
-    said = run(wb, str(beir(TEXTS, asked)), "--strategies", "keyword")[2]
+def test_judged_documents_that_the_corpus_does_not_hold_are_named(wb: Workbench, beir: WriteTestSet) -> None:
+    questions = {"q1": ("Where is the amber?", {"Amber": 1, "grove": 0}), "q2": ("Where is the birch?", {"birch": 1})}
+    said = run(wb, str(beir(TEXTS, questions)), "--strategies", "keyword")[2]
     assert "Judged relevant, but not in corpus.jsonl, and so never found: 'Amber'; check the ids." in said
     assert "not in corpus.jsonl" not in run(wb, str(beir(TEXTS, ASKED, name="whole")), "--strategies", "keyword")[2]
 
@@ -142,7 +142,7 @@ def test_judged_documents_that_the_corpus_does_not_hold_are_named(wb: Workbench,
     "words", [["--strategies", "fastest"], ["--metrics", "bleu@3"], ["--strategies", ","], ["--limit-queries", "0"]]
 )
 def test_wrong_arguments_are_refused_before_anything_is_indexed(
-    wb: Workbench, beir: WriteDataset, words: list[str]
+    wb: Workbench, beir: WriteTestSet, words: list[str]
 ) -> None:
     with pytest.raises(InvalidInput):
         run(wb, str(beir()), *words)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.chunking import cl100k_spans, published, read_chunking_evaluation, score
-from evals.chunking_table import own_settings
+from evals.chunking.comparison import own_settings
+from evals.chunking.measure import cl100k_spans, published, read_chunking_evaluation, score
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.models.hashing import HashEncoder
@@ -36,9 +36,9 @@ def report_folder(folder: Callable[..., Path]) -> Path:
 
 
 def test_quotes_are_found_where_reading_has_moved_them(report_folder: Path) -> None:
-    dataset = read_chunking_evaluation(report_folder)
-    texts = {item.key: item.load().decode() for item in dataset.corpus.documents}
-    for judgment in dataset.judgments:
+    test_set = read_chunking_evaluation(report_folder)
+    texts = {item.key: item.load().decode() for item in test_set.corpus.documents}
+    for judgment in test_set.judgments:
         assert texts[judgment.document][judgment.start : judgment.end] == judgment.quote
 
 
@@ -49,19 +49,19 @@ def test_whole_corpora_as_passages_bring_everything_and_much_else(report_folder:
 
 
 def test_a_perfect_search_reaches_the_omega(report_folder: Path) -> None:
-    dataset = read_chunking_evaluation(report_folder)
+    test_set = read_chunking_evaluation(report_folder)
     passages = [("owls", 0, 60), ("owls", 60, 90), ("bees", 0, 27), ("bees", 27, 80)]
-    found = {"q001": [("owls", 0, 60)], "q002": [("bees", 0, 27)]}
-    scores = score("perfect", dataset, found, passages)
+    answers = {"q001": [("owls", 0, 60)], "q002": [("bees", 0, 27)]}
+    scores = score("perfect", test_set, answers, passages)
     assert scores.iou == pytest.approx(scores.omega)
     assert scores.recall == 100.0
 
 
 def test_the_workbenchs_own_settings_are_measured_alike(wb: Workbench, report_folder: Path) -> None:
-    said: list[str] = []
-    (scores,) = own_settings(wb, read_chunking_evaluation(report_folder), None, ["keyword"], said.append)
+    lines: list[str] = []
+    (scores,) = own_settings(wb, read_chunking_evaluation(report_folder), None, ["keyword"], lines.append)
     assert scores.recall == 100.0 and scores.name == "keyword, structure 200"
-    assert said == [
+    assert lines == [
         f"| keyword, structure 200 | 2 | 100.0 | {scores.precision:.1f} | {scores.omega:.1f} | {scores.iou:.1f} |"
     ]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.datasets import load_dataset
-from tests.evals.conftest import WriteDataset
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
 from workbench.errors import InvalidInput
 from workbench.sample import questions_dir
 
@@ -17,57 +17,57 @@ from workbench.sample import questions_dir
     ("qrels", "header"),
     [("qrels.tsv", ""), ("qrels/test.tsv", "query-id\tcorpus-id\tscore"), ("qrels.tsv", "query-id\tcorpus-id\tscore")],
 )
-def test_qrels_are_read_wherever_they_lie_with_or_without_a_header(beir: WriteDataset, qrels: str, header: str) -> None:
-    dataset = load_dataset(beir(qrels=qrels, header=header))
-    assert len(dataset.questions) == 5
-    assert dataset.qrels["q5"] == {"owls": 2, "cats": 1}
-    assert [item.key for item in dataset.corpus.documents] == ["cats", "dogs", "fish", "bees", "owls"]
+def test_qrels_are_read_wherever_they_lie_with_or_without_a_header(beir: WriteTestSet, qrels: str, header: str) -> None:
+    test_set = load_test_set(beir(qrels=qrels, header=header))
+    assert len(test_set.questions) == 5
+    assert test_set.qrels["q5"] == {"owls": 2, "cats": 1}
+    assert [item.key for item in test_set.corpus.documents] == ["cats", "dogs", "fish", "bees", "owls"]
 
 
-def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteDataset) -> None:
+def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteTestSet) -> None:
     root = beir()
     (root / "qrels.tsv").write_text("q1\t0\tcats\t1\nq2\tQ0\tdogs\t2\n")
-    assert load_dataset(root).qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
+    assert load_test_set(root).qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
 
 
-def test_a_first_judgment_that_cannot_be_read_is_no_header(beir: WriteDataset) -> None:
+def test_a_first_judgment_that_cannot_be_read_is_no_header(beir: WriteTestSet) -> None:
     root = beir()
     (root / "qrels.tsv").write_text("q1\tcats\thigh\nq2\tdogs\t2\n")
     with pytest.raises(InvalidInput, match="line 1: expected query, document and grade"):
-        load_dataset(root)
+        load_test_set(root)
 
 
-def test_a_header_may_come_after_empty_lines_and_ids_may_hold_whatever_ends_no_line(beir: WriteDataset) -> None:
+def test_a_header_may_come_after_empty_lines_and_ids_may_hold_whatever_ends_no_line(beir: WriteTestSet) -> None:
     root = beir(asked={"1": ("Cats?", {}), "\u20282\x85x": ("Dogs?", {})})
     rows = "\r\n\t\r\nquery-id\tcorpus-id\tscore\r\n1\tca\x00ts\t1.0\r\n\r\n\u20282\x85x\tdogs\t2\r\n"
     (root / "qrels.tsv").write_bytes(rows.encode())
-    assert load_dataset(root).qrels == {"1": {"cats": 1}, "2\x85x": {"dogs": 2}}
+    assert load_test_set(root).qrels == {"1": {"cats": 1}, "2\x85x": {"dogs": 2}}
 
 
 def test_the_sample_takes_its_corpus_from_its_articles() -> None:
-    dataset = load_dataset("sample")
-    assert load_dataset(questions_dir()).corpus.hash == dataset.corpus.hash
-    judged = {document for grades in dataset.qrels.values() for document in grades}
-    assert len(dataset.answerable) == 125
-    assert judged <= {item.key for item in dataset.corpus.documents}
+    test_set = load_test_set("sample")
+    assert load_test_set(questions_dir()).corpus.hash == test_set.corpus.hash
+    judged = {document for grades in test_set.qrels.values() for document in grades}
+    assert len(test_set.answerable) == 125
+    assert judged <= {item.key for item in test_set.corpus.documents}
 
 
 def test_a_changed_word_changes_the_corpus_hash_and_the_order_of_the_judgments_changes_nothing(
-    beir: WriteDataset,
+    beir: WriteTestSet,
 ) -> None:
-    first = load_dataset(beir(name="a"))
+    first = load_test_set(beir(name="a"))
     root = beir(name="b")
     (root / "qrels.tsv").write_text("\n".join(reversed((root / "qrels.tsv").read_text().splitlines())))
-    assert load_dataset(root).questions_hash == first.questions_hash
-    assert load_dataset(root).corpus.hash == first.corpus.hash
+    assert load_test_set(root).questions_hash == first.questions_hash
+    assert load_test_set(root).corpus.hash == first.corpus.hash
     changed = beir({"cats": ("Cats", "Cats hiss.")}, {"q1": ("Why?", {"cats": 1})}, name="c")
-    assert load_dataset(changed).corpus.hash != first.corpus.hash
+    assert load_test_set(changed).corpus.hash != first.corpus.hash
 
 
-def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteDataset) -> None:
-    dataset = load_dataset(beir(asked={"q1": ("Cats?", {"cats": 1}), "q2": ("Dogs?", {"dogs": 0}), "q3": ("?", {})}))
-    assert [question.id for question in dataset.answerable] == ["q1"]
-    assert dataset.first(5).questions == dataset.answerable
+def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteTestSet) -> None:
+    test_set = load_test_set(beir(asked={"q1": ("Cats?", {"cats": 1}), "q2": ("Dogs?", {"dogs": 0}), "q3": ("?", {})}))
+    assert [question.id for question in test_set.answerable] == ["q1"]
+    assert test_set.first(5).questions == test_set.answerable
 
 
 @pytest.mark.parametrize(
@@ -87,22 +87,22 @@ def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteDatas
         ("spans.jsonl", '{"question_id": "q1", "document": "cats", "grade": 1, "start": -1, "end": 5}', "from -1 to 5"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_line(beir: WriteDataset, file: str, content: str, says: str) -> None:
+def test_what_cannot_be_read_is_named_with_its_line(beir: WriteTestSet, file: str, content: str, says: str) -> None:
     root = beir()
     (root / file).write_text(content)
     with pytest.raises(InvalidInput) as raised:
-        load_dataset(root).corpus.documents
+        load_test_set(root).corpus.documents
     assert says in str(raised.value)
 
 
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
-def test_a_missing_file_is_named(beir: WriteDataset, missing: str) -> None:
+def test_a_missing_file_is_named(beir: WriteTestSet, missing: str) -> None:
     root = beir()
     (root / missing).unlink()
     with pytest.raises(InvalidInput, match=missing):
-        load_dataset(root)
+        load_test_set(root)
 
 
-def test_a_folder_that_is_not_there_is_no_dataset(folder: Callable[..., Path]) -> None:
-    with pytest.raises(InvalidInput, match="no dataset folder"):
-        load_dataset(folder({}, "none") / "nowhere")
+def test_a_folder_that_is_not_there_is_no_test_set(folder: Callable[..., Path]) -> None:
+    with pytest.raises(InvalidInput, match="no test set folder"):
+        load_test_set(folder({}, "none") / "nowhere")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.datasets import load_dataset
-from evals.experiments import Cell, Experiments, matrix
-from evals.leaderboard import by_question, changes, check_same_ground, leaderboard, pareto_front, to_csv
-from tests.evals.conftest import TEXTS, WriteDataset
+from evals.experiments.catalogue import Cell, Experiments, matrix
+from evals.experiments.leaderboard import by_question, changes, check_same_ground, leaderboard, pareto_front, to_csv
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
 from workbench.errors import Cancelled, Conflict, InvalidInput, NotFound
 from workbench.settings import Settings
@@ -32,31 +32,31 @@ def experiments(wb: Workbench) -> Experiments:
 
 
 @pytest.fixture
-def animals(experiments: Experiments, beir: WriteDataset) -> str:
-    return experiments.datasets.add(load_dataset(beir())).id
+def animals(experiments: Experiments, beir: WriteTestSet) -> str:
+    return experiments.test_sets.add(load_test_set(beir())).id
 
 
 def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
-    experiments: Experiments, beir: WriteDataset, make_settings: Callable[..., Settings]
+    experiments: Experiments, beir: WriteTestSet, make_settings: Callable[..., Settings]
 ) -> None:
-    dataset = experiments.datasets.add(load_dataset(beir(MANY, ASKED))).id
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
     cells = matrix(STRATEGIES, (None, "small", "large"))
-    made = experiments.create("3 x 4", dataset, cells)
+    made = experiments.create("3 x 4", test_set, cells)
     settings = make_settings()
     assert settings.database_url is not None
     words = [str(settings.home), settings.database_url.get_secret_value(), made.id]
     module = [sys.executable, "-W", "ignore", "-m", "tests.evals.matrix_process", *words]
-    known = []
+    answered = []
     for kill_at in (40, 90):
         with subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
             assert process.stdout is not None
             assert any(int(line) >= kill_at for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        known.append(answers_of(experiments, made.id))
+        answered.append(answers_of(experiments, made.id))
     done = experiments.run(made.id)
-    assert 32 <= known[0] < known[1] < 144
+    assert 32 <= answered[0] < answered[1] < 144
     assert done.status == "done"
-    assert done.message == f"{144 - known[1]} questions asked; {known[1]} answers were there already."
+    assert done.message == f"{144 - answered[1]} questions asked; {answered[1]} answers were there already."
     assert [result.status for result in experiments.results(made.id)] == ["done"] * 12
 
 
@@ -72,12 +72,12 @@ def test_what_is_unchanged_is_not_run_again_and_judging_more_costs_no_run(
     experiments: Experiments, animals: str
 ) -> None:
     first = experiments.run(experiments.create("first", animals, matrix(["vector", "keyword"])).id)
-    experiments.datasets.judge(animals, "q1", "dogs", "partly")
+    experiments.test_sets.judge(animals, "q1", "dogs", "partly")
     second = experiments.run(experiments.create("second", animals, matrix(["keyword", "hybrid"])).id)
     assert first.message.startswith("10 questions asked; 0 answers")
     assert second.message.startswith("5 questions asked; 5 answers")
     ranked = [result.run.values["recall@10"]["q1"] for result in experiments.results(second.id) if result.run]
-    assert len(ranked) == 2 and second.dataset_version == first.dataset_version + 1
+    assert len(ranked) == 2 and second.test_set_version == first.test_set_version + 1
 
 
 def test_another_parameter_is_another_run(experiments: Experiments, animals: str) -> None:
@@ -109,9 +109,9 @@ def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_go_on(experime
     assert [line.status for line in leaderboard([failed, fine], "ndcg@10")] == ["done", "failed"]
 
 
-def test_the_leaderboard_compares_every_run_with_the_best(experiments: Experiments, beir: WriteDataset) -> None:
-    dataset = experiments.datasets.add(load_dataset(beir(MANY, ASKED))).id
-    made = experiments.create("board", dataset, matrix(["keyword", "vector"], ("small",)))
+def test_the_leaderboard_compares_every_run_with_the_best(experiments: Experiments, beir: WriteTestSet) -> None:
+    test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
+    made = experiments.create("board", test_set, matrix(["keyword", "vector"], ("small",)))
     experiments.run(made.id)
     results = experiments.results(made.id)
     lines = leaderboard(results, "ndcg@10")
@@ -133,12 +133,12 @@ def test_a_metric_that_was_not_measured_is_refused(experiments: Experiments, ani
 
 
 def test_experiments_on_other_ground_are_not_compared(
-    experiments: Experiments, animals: str, beir: WriteDataset
+    experiments: Experiments, animals: str, beir: WriteTestSet
 ) -> None:
-    other = experiments.datasets.add(load_dataset(beir(MANY, ASKED, name="other"))).id
+    other = experiments.test_sets.add(load_test_set(beir(MANY, ASKED, name="other"))).id
     one = experiments.create("one", animals, matrix(["keyword"]))
     two = experiments.create("two", other, matrix(["keyword"]))
-    experiments.datasets.judge(animals, "q1", "dogs", "partly")
+    experiments.test_sets.judge(animals, "q1", "dogs", "partly")
     three = experiments.create("three", animals, matrix(["keyword"]))
     for second, says in ((two, "different corpora"), (three, "other questions or judgments")):
         with pytest.raises(InvalidInput, match=says):
@@ -150,11 +150,11 @@ def test_a_persons_own_documents_can_be_measured_until_they_change(
 ) -> None:
     files = {f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}
     wb.ingest(folder(files), source="Animals")
-    dataset = experiments.datasets.create("Mine").id
-    (question,) = experiments.datasets.add_questions(dataset, ["cats purr"])
-    cats = next(document.id for document in wb.knowledge.documents() if document.title == "Cats")
-    experiments.datasets.judge(dataset, question.id, cats, "relevant", start=0, end=6)
-    made = experiments.create("mine", dataset, matrix(["keyword"], (None, "small")))
+    test_set = experiments.test_sets.create("Mine").id
+    (question,) = experiments.test_sets.add_questions(test_set, ["cats purr"])
+    cats = next(document.id for document in wb.documents.list() if document.title == "Cats")
+    experiments.test_sets.judge(test_set, question.id, cats, "relevant", start=0, end=6)
+    made = experiments.create("mine", test_set, matrix(["keyword"], (None, "small")))
     experiments.run(made.id)
     runs = [result.run for result in experiments.results(made.id)]
     assert [(run.means["hit@1"], run.means["span-recall@5"]) for run in runs if run] == [(1.0, 1.0), (1.0, 1.0)]
@@ -164,7 +164,7 @@ def test_a_persons_own_documents_can_be_measured_until_they_change(
 
 
 def test_wrong_plans_are_refused(experiments: Experiments, animals: str) -> None:
-    empty = experiments.datasets.create("Empty").id
+    empty = experiments.test_sets.create("Empty").id
     for strategies, parameters in ((["fastest"], {}), ([], {}), (["hybrid"], {"hybrid": [{"weight": 1}]})):
         with pytest.raises(InvalidInput):
             matrix(strategies, parameters=parameters)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evals import runner
-from evals.corpus import index_corpus
-from evals.datasets import load_dataset, sample_documents
-from evals.generate import add_synthetic, add_written
-from evals.store import DatasetStore
-from tests.evals.conftest import StartJudge, WriteDataset
+from evals.experiments import strategy_run
+from evals.gateway import index_corpus
+from evals.judges.generation import add_synthetic, add_written
+from evals.test_sets.folders import load_test_set, sample_documents
+from evals.test_sets.store import TestSetStore
+from tests.evals.conftest import StartJudge, WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
 
@@ -22,25 +22,27 @@ LONG = " ".join(f"Herons stand still in shallow water, as note {n} says." for n 
 def test_rules_make_questions_over_a_persons_documents_that_can_be_run(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
-    files = {f"{item.key}.md": item.load() for item in sample_documents()[:4]}
+    files = {f"{item.key}.md": item.load() for item in sample_documents()[:20]}
     wb.ingest(folder(files), source="Sample")
-    store = DatasetStore(wb)
+    store = TestSetStore(wb)
     key = store.create("Made").id
-    report = add_synthetic(wb, store, key, 12)
-    dataset = store.load(key)
-    assert (report.questions, len(dataset.answerable)) == (12, 12)
-    run = runner.run(wb, dataset, index_corpus(wb, dataset), ["keyword"]).strategies["keyword"]
+    report = add_synthetic(wb, store, key, 5)
+    test_set = store.load(key)
+    assert (report.questions, len(test_set.answerable)) == (5, 5)
+    run = strategy_run.run(wb, test_set, index_corpus(wb, test_set), ["keyword"]).strategies["keyword"]
     assert run.means["recall@10"] > 0.9
-    assert add_synthetic(wb, store, key, 12).questions == 12  # the same ones, which take the place of the old ones
-    assert len(store.load(key).questions) == 12
+    assert add_synthetic(wb, store, key, 5).questions == 5  # the same ones, which take the place of the old ones
+    assert len(store.load(key).questions) == 5
+    many = add_synthetic(wb, store, key, 500)
+    assert "of 500 questions could be made" in many.problems[0]
 
 
 def test_an_llm_writes_questions_over_a_corpus_of_its_own(
-    wb: Workbench, beir: WriteDataset, start_judge: StartJudge
+    wb: Workbench, beir: WriteTestSet, start_judge: StartJudge
 ) -> None:
-    store = DatasetStore(wb)
+    store = TestSetStore(wb)
     texts = {"herons": ("Herons", LONG), "short": ("Short", "Too short.")}
-    key = store.add(load_dataset(beir(texts, {"q1": ("Herons?", {"herons": 1})}))).id
+    key = store.add(load_test_set(beir(texts, {"q1": ("Herons?", {"herons": 1})}))).id
     assert add_written(wb, store, key, 3, start_judge("good")).questions == 1
     written = [question for question in store.load(key).questions if question.origin == "llm"]
     assert written[0].reference_answer.startswith("Herons stand still")
@@ -49,7 +51,7 @@ def test_an_llm_writes_questions_over_a_corpus_of_its_own(
 
 
 def test_without_documents_nothing_can_be_made(wb: Workbench, start_judge: StartJudge) -> None:
-    store = DatasetStore(wb)
+    store = TestSetStore(wb)
     key = store.create("Empty").id
     with pytest.raises(InvalidInput, match="bring some in first"):
         add_synthetic(wb, store, key, 3)

@@ -1,4 +1,4 @@
-"""How far a language model agrees with people: which judgments it grades anew, and where that is told."""
+"""The agreement of a language model with people: the judgments it grades anew, and the places that tell it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from evals.agreement import drawn, sentence
 from evals.command import add_arguments, evaluate
-from evals.corpus import index_corpus
-from evals.dataset import Judgment
-from evals.experiments import Experiments, matrix
-from evals.judging import judge_experiment
-from tests.evals.conftest import TEXTS, StartJudge, WriteDataset
+from evals.experiments.catalogue import Experiments, matrix
+from evals.gateway import index_corpus
+from evals.judges.judge_agreement import drawn, sentence
+from evals.judges.run_judging import judge_experiment
+from evals.test_set import Judgment
+from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet
 from workbench import Settings, Workbench
 
 
 def test_as_many_that_say_relevant_are_drawn_as_not_where_there_are_as_many() -> None:
     judgments = [Judgment("q", f"r{n}", 2) for n in range(9)] + [Judgment("q", f"n{n}", 0) for n in range(3)]
-    assert sorted(one.grade for one in drawn(judgments, 4)) == [0, 0, 2, 2]
-    assert sorted(one.grade for one in drawn(judgments, 8)) == [0] * 3 + [2] * 5
+    assert sorted(judgment.grade for judgment in drawn(judgments, 4)) == [0, 0, 2, 2]
+    assert sorted(judgment.grade for judgment in drawn(judgments, 8)) == [0] * 3 + [2] * 5
     assert len(drawn(judgments, 99)) == 12
     assert drawn(judgments, 5) == drawn(judgments[::-1], 5)
 
@@ -44,12 +44,12 @@ def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) 
         ("good", "The LLM 'small' agrees with the test set on 5 of 7 judgments (kappa 0.36;"),
         (
             "nonsense",
-            "the LLM 'small' agrees with the test set's judgments could not be measured: The judge's answers had not",
+            "the LLM 'small' agrees with the test set's judgments could not be measured: The judge's answers did not",
         ),
     ],
 )
 def test_the_command_says_what_its_judge_is_worth(
-    with_judge: Callable[[str], Settings], beir: WriteDataset, mode: str, said: str
+    with_judge: Callable[[str], Settings], beir: WriteTestSet, mode: str, said: str
 ) -> None:
     parser, heard = argparse.ArgumentParser(), []
     add_arguments(parser)
@@ -65,18 +65,18 @@ def test_an_experiment_judged_without_an_llm_can_be_judged_by_one_later_though_a
     wb: Workbench, folder: Callable[..., Path], start_judge: StartJudge
 ) -> None:
     wb.ingest(folder({f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.items()}), source="Animals")
-    ids = {document.title: document.id for document in wb.knowledge.documents()}
+    ids = {document.title: document.id for document in wb.documents.list()}
     experiments = Experiments(wb)
-    dataset = experiments.datasets.create("Mine").id
-    asked = experiments.datasets.add_questions(dataset, ["cats purr", "dogs bark"])
+    test_set = experiments.test_sets.create("Mine").id
+    asked = experiments.test_sets.add_questions(test_set, ["cats purr", "dogs bark"])
     for question, title in zip(asked, ("Cats", "Dogs"), strict=True):
-        experiments.datasets.judge(dataset, question.id, ids[title], "relevant", start=0, end=40)
-    wb.knowledge.delete_document(ids["Dogs"])
-    made = experiments.run(experiments.create("Mine", dataset, matrix(["keyword"])).id)
+        experiments.test_sets.judge(test_set, question.id, ids[title], "relevant", start=0, end=40)
+    wb.documents.delete(ids["Dogs"])
+    made = experiments.run(experiments.create("Mine", test_set, matrix(["keyword"])).id)
     judge_experiment(wb, made)
     assert "judge" not in experiments.results(made.id)[0].extra
     judge_experiment(wb, made, start_judge("good"))
     (result,) = experiments.results(made.id)
     assert result.extra["ragas"]["text_context_recall"]["reasons"] == {"There is no relevant passage.": 1}
     assert sentence(result.extra["judge"]).startswith("The LLM 'small' agrees with the test set on 1 of 1 judgments")
-    assert index_corpus(wb, experiments.dataset(made)).documents == 4
+    assert index_corpus(wb, experiments.test_set(made)).documents == 4

@@ -7,19 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from evals import report, runner
-from evals.corpus import index_corpus
-from evals.dataset import Judgment
-from evals.datasets import load_dataset
-from evals.endpoint import Endpoint, Limits
-from evals.judges import FREE, JUDGED, NONSENSE, Judged, Sample, judge
+from evals.experiments import strategy_run, tables
+from evals.gateway import index_corpus
+from evals.judges import FREE, JUDGED, NONSENSE, JudgedMetric, Sample, judge
+from evals.judges.endpoint import Endpoint, Limits
 from evals.judges.grading import agreement, grade
-from evals.judges.questions import PassageToAsk, write_questions
-from evals.judging import judge_run, with_ragas
-from tests.evals.conftest import StartJudge, WriteDataset
+from evals.judges.run_judging import judge_run, with_ragas
+from evals.judges.written_questions import PassageToAsk, write_questions
+from evals.test_set import Judgment
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import StartJudge, WriteTestSet
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.models.hashing import HashEncoder
+
+pytestmark = pytest.mark.slow
 
 GOOD = Sample(
     "good",
@@ -45,7 +47,7 @@ UNJUDGED = Sample("unjudged", "Is there anything?", ("Cats purr.",), ("cats",), 
 NOTHING = replace(GOOD, question_id="nothing", passages=(), documents=())
 
 
-def scores(found: dict[str, Judged], question_id: str) -> dict[str, float | None]:
+def scores(found: dict[str, JudgedMetric], question_id: str) -> dict[str, float | None]:
     return {name: judged.values[question_id] for name, judged in found.items()}
 
 
@@ -148,20 +150,20 @@ def test_metrics_that_cannot_be_measured_at_all_are_refused() -> None:
         judge([GOOD], ["beauty"])
 
 
-def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteDataset, start_judge: StartJudge) -> None:
+def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
     root = beir()
     rows = [json.loads(line) for line in (root / "queries.jsonl").read_text().splitlines()]
     answered = [row | {"reference_answer": "Cats purr when they are content."} for row in rows]
     (root / "queries.jsonl").write_text("\n".join(json.dumps(row) for row in answered))
-    dataset = load_dataset(root).only(["q1", "q2"])
-    run = runner.run(wb, dataset, index_corpus(wb, dataset), ["keyword"])
+    test_set = load_test_set(root).only(["q1", "q2"])
+    run = strategy_run.run(wb, test_set, index_corpus(wb, test_set), ["keyword"])
     free = judge_run(wb, run)["keyword"]
     assert free["id_context_recall"].values["q1"] == free["text_context_recall"].values["q1"] == 1.0
     judged = with_ragas(run, judge_run(wb, run, endpoint=start_judge("good")))
-    ragas = report.to_json(judged)["strategies"]["keyword"]["ragas"]
+    ragas = tables.to_json(judged)["strategies"]["keyword"]["ragas"]
     assert ragas["faithfulness"]["measured"] == 2
     assert ragas["context_recall"]["mean"] == 0.5
-    assert "0.5000 (2/0)" in report.text(report.ragas_table(judged))
+    assert "0.5000 (2/0)" in tables.text(tables.ragas_table(judged))
 
 
 def test_agreement_is_cohens_kappa_over_what_both_judged() -> None:

@@ -9,21 +9,21 @@ from collections.abc import Callable
 
 import nbformat
 
-from evals.datasets import load_dataset
-from evals.experiments import Experiments, matrix
-from evals.notebook import to_notebook
-from tests.evals.conftest import WriteDataset
+from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.notebook_export import to_notebook
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.settings import Settings
 
 
 def test_the_notebook_of_an_experiment_runs_it_again(
-    wb: Workbench, beir: WriteDataset, make_settings: Callable[..., Settings]
+    wb: Workbench, beir: WriteTestSet, make_settings: Callable[..., Settings]
 ) -> None:
     experiments = Experiments(wb)
-    dataset = experiments.datasets.add(load_dataset(beir())).id
+    test_set = experiments.test_sets.add(load_test_set(beir())).id
     weights = {"hybrid": [{"vector_weight": 0.25}]}
-    made = experiments.create("It's 'quoted' {here}", dataset, matrix(["keyword", "hybrid"], parameters=weights))
+    made = experiments.create("It's 'quoted' {here}", test_set, matrix(["keyword", "hybrid"], parameters=weights))
     experiments.run(made.id)
     notebook = nbformat.reads(to_notebook(experiments.get(made.id)), as_version=4)
     nbformat.validate(notebook)
@@ -38,6 +38,6 @@ def test_the_notebook_of_an_experiment_runs_it_again(
     words = [sys.executable, "-W", "ignore", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
-    again = experiments.list(dataset)[0]
+    again = experiments.list(test_set)[0]
     assert (again.title, again.cells) == (made.title, made.cells)
     assert again.message == "0 questions asked; 10 answers were there already."

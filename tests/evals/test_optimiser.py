@@ -7,13 +7,16 @@ import random
 
 import pytest
 
-from evals.corpus import index_corpus
-from evals.dataset import Dataset, Question
-from evals.datasets import load_dataset
-from evals.optimiser import candidates, draw, optimise, split
-from tests.evals.conftest import WriteDataset
+from evals.experiments.answer_book import StoredBook
+from evals.experiments.candidates import candidates, defaults_of, draw, split
+from evals.experiments.optimiser import optimise
+from evals.gateway import index_corpus
+from evals.test_set import Question, TestSet
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
-from workbench.errors import InvalidInput
+from workbench.errors import Cancelled, InvalidInput
+from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
 
 NUMBERS = range(40)
@@ -23,14 +26,14 @@ ASKED = {f"q{n}": (f"Where in the archive is zq{n}x?", {f"d{n}": 1}) for n in NU
 
 
 @pytest.fixture
-def dataset(beir: WriteDataset) -> Dataset:
-    return load_dataset(beir(TEXTS, ASKED))
+def test_set(beir: WriteTestSet) -> TestSet:
+    return load_test_set(beir(TEXTS, ASKED))
 
 
-def test_a_search_finds_good_weights_and_reports_them_on_the_held_out_half(wb: Workbench, dataset: Dataset) -> None:
-    ticks = itertools.count(step=0.5)  # half a second passes at every look at the clock
-    corpus = index_corpus(wb, dataset)
-    found = optimise(wb, dataset, corpus, ["hybrid", "keyword"], 24, clock=lambda: float(next(ticks)))
+def test_a_search_finds_good_weights_and_reports_them_on_the_held_out_half(wb: Workbench, test_set: TestSet) -> None:
+    ticks = itertools.count(step=0.05)  # a twentieth of a second passes at every look at the clock
+    corpus = index_corpus(wb, test_set)
+    found = optimise(wb, test_set, corpus, ["hybrid", "keyword"], 24, clock=lambda: float(next(ticks)))
     assert (found.tuning_questions, found.held_out_questions) == (20, 20)
     assert found.tried > 5
     values = [finalist.held_out for finalist in found.finalists]
@@ -40,9 +43,45 @@ def test_a_search_finds_good_weights_and_reports_them_on_the_held_out_half(wb: W
     assert all(finalist.against_default for finalist in found.finalists if not finalist.is_default)
 
 
-def test_however_short_the_time_the_defaults_are_measured(wb: Workbench, dataset: Dataset) -> None:
-    found = optimise(wb, dataset, index_corpus(wb, dataset), ["vector"], 1e-6)
+def test_however_short_the_time_the_defaults_are_measured(wb: Workbench, test_set: TestSet) -> None:
+    found = optimise(wb, test_set, index_corpus(wb, test_set), ["vector"], 1e-6)
     assert [finalist.is_default for finalist in found.finalists] == [True]
+
+
+def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench, test_set: TestSet) -> None:
+    ticks = itertools.count(step=1.0)  # a second passes at every look at the clock, so a question takes one
+    corpus = index_corpus(wb, test_set)
+    found = optimise(wb, test_set, corpus, ["hybrid"], 24, clock=lambda: float(next(ticks)))
+    assert found.seconds < 36  # the defaults on 12 questions of each half, which it needs, and looks at the clock
+    assert (found.tuning_questions, found.held_out_questions, found.varied) == (12, 12, found.tried - 1)
+    assert "The time was enough for 12 of the 20 questions of each half." in found.notes
+
+
+def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
+    plain = next(name for name, strategy in STRATEGIES.items() if not strategy.parameters and not strategy.needs)
+    found = optimise(wb, test_set, index_corpus(wb, test_set), [plain], 1)
+    assert (found.tried, found.varied) == (1, 0)
+    assert found.notes[0] == "None of these strategies has a parameter, so there was nothing to vary."
+
+
+def test_a_search_that_was_stopped_goes_on_with_the_answers_it_has(wb: Workbench, test_set: TestSet) -> None:
+    corpus = index_corpus(wb, test_set)
+    looks = itertools.count()
+    with pytest.raises(Cancelled, match="goes on from here"):
+        optimise(
+            wb, test_set, corpus, ["hybrid"], 30, book=StoredBook(wb, test_set, corpus, 10),
+            should_stop=lambda: next(looks) > 40,
+        )  # fmt: skip
+    candidate = defaults_of(["hybrid"])[0]
+    before = StoredBook(wb, test_set, corpus, 10).answers_of(candidate)
+    assert len(before) >= 12
+    book = StoredBook(wb, test_set, corpus, 10)
+    found = optimise(wb, test_set, corpus, ["hybrid"], 2, spent=1.0, book=book)
+    after = book.answers_of(candidate)
+    assert {key: after[key] for key in before} == before  # the same answers, latencies included: not asked again
+    assert found.finalists and found.varied >= 1  # the settings of the first attempt count
+    book.close()
+    assert StoredBook(wb, test_set, corpus, 10).answers_of(candidate) == {}
 
 
 def test_the_split_is_the_same_every_time_and_shares_no_question() -> None:
@@ -63,9 +102,9 @@ def test_drawn_values_are_valid_and_repeatable() -> None:
     assert {draw(Parameter("on", "bool", True, ""), rng) for _ in range(20)} == {True, False}
 
 
-def test_too_few_questions_or_no_time_are_refused(wb: Workbench, dataset: Dataset) -> None:
-    corpus = index_corpus(wb, dataset)
+def test_too_few_questions_or_no_time_are_refused(wb: Workbench, test_set: TestSet) -> None:
+    corpus = index_corpus(wb, test_set)
     with pytest.raises(InvalidInput, match="at least 20"):
-        optimise(wb, dataset.first(19), corpus, ["hybrid"], 10)
+        optimise(wb, test_set.first(19), corpus, ["hybrid"], 10)
     with pytest.raises(InvalidInput, match="0 seconds"):
-        optimise(wb, dataset, corpus, ["hybrid"], 0)
+        optimise(wb, test_set, corpus, ["hybrid"], 0)

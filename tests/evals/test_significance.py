@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evals.significance import against_best, all_pairs, bootstrap_interval, compare, holm, randomisation_p
+from evals.measures.significance import against_best, all_pairs, bootstrap_interval, compare, holm, randomisation_p
 from workbench.errors import InvalidInput
 
 STEPS = st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5])

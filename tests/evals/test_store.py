@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evals import runner
-from evals.corpus import index_corpus
-from evals.datasets import load_dataset
-from evals.exchange import add_agent_queries, export_folder, import_csv, to_csv
-from evals.store import DatasetStore
-from tests.evals.conftest import TEXTS, WriteDataset
+from evals.experiments import strategy_run
+from evals.gateway import index_corpus
+from evals.test_sets.exchange import add_agent_queries, export_folder, import_csv, to_csv
+from evals.test_sets.folders import load_test_set
+from evals.test_sets.store import TestSetStore
+from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
 from workbench.storage.tool_calls import ToolCall
@@ -22,12 +22,12 @@ FILES = {f"{key}.md": f"# {title}\n\n{text}" for key, (title, text) in TEXTS.ite
 
 
 @pytest.fixture
-def store(wb: Workbench) -> DatasetStore:
-    return DatasetStore(wb)
+def store(wb: Workbench) -> TestSetStore:
+    return TestSetStore(wb)
 
 
 @pytest.fixture
-def mine(wb: Workbench, store: DatasetStore, folder: Callable[..., Path]) -> str:
+def mine(wb: Workbench, store: TestSetStore, folder: Callable[..., Path]) -> str:
     """A test set over the person's own sources, with one question."""
     wb.ingest(folder(FILES), source="Animals")
     info = store.create("Mine")
@@ -36,16 +36,16 @@ def mine(wb: Workbench, store: DatasetStore, folder: Callable[..., Path]) -> str
 
 
 def document_id(wb: Workbench, title: str) -> str:
-    return next(document.id for document in wb.knowledge.documents() if document.title == title)
+    return next(document.id for document in wb.documents.list() if document.title == title)
 
 
-def test_every_version_can_be_read_again(store: DatasetStore, mine: str) -> None:
+def test_every_version_can_be_read_again(store: TestSetStore, mine: str) -> None:
     (question,) = store.load(mine).questions
     store.judge(mine, question.id, "doc_1", "partly")
     store.judge(mine, question.id, "doc_1", "relevant")
     store.update_question(mine, question.id, text="Why does a cat purr?")
     last = store.remove_questions(mine, [question.id])
-    texts = [[found.text for found in store.load(mine, version).questions] for version in range(1, last + 1)]
+    texts = [[question.text for question in store.load(mine, version).questions] for version in range(1, last + 1)]
     grades = [store.load(mine, version).qrels for version in range(1, last + 1)]
     assert texts == [
         [],
@@ -59,7 +59,7 @@ def test_every_version_can_be_read_again(store: DatasetStore, mine: str) -> None
     assert store.info(mine).version == last
 
 
-def test_a_judgment_can_be_taken_back_and_a_span_is_a_judgment_of_its_own(store: DatasetStore, mine: str) -> None:
+def test_a_judgment_can_be_taken_back_and_a_span_is_a_judgment_of_its_own(store: TestSetStore, mine: str) -> None:
     (question,) = store.load(mine).questions
     store.judge(mine, question.id, "doc_1", "not")
     store.judge(mine, question.id, "doc_1", 2, start=0, end=9)
@@ -68,7 +68,7 @@ def test_a_judgment_can_be_taken_back_and_a_span_is_a_judgment_of_its_own(store:
     assert store.load(mine).qrels == {question.id: {"doc_1": 0}}
 
 
-def test_a_persons_and_an_llms_judgments_stand_side_by_side(store: DatasetStore, mine: str) -> None:
+def test_a_persons_and_an_llms_judgments_stand_side_by_side(store: TestSetStore, mine: str) -> None:
     (question,) = store.load(mine).questions
     store.judge(mine, question.id, "doc_1", "relevant")
     store.judge(mine, question.id, "doc_1", "not", judge="llm")
@@ -77,13 +77,13 @@ def test_a_persons_and_an_llms_judgments_stand_side_by_side(store: DatasetStore,
 
 
 @pytest.mark.parametrize("grade", ["good", 101, -101, "", 1.5])
-def test_an_unknown_grade_is_refused_with_the_valid_ones(store: DatasetStore, mine: str, grade: str) -> None:
+def test_an_unknown_grade_is_refused_with_the_valid_ones(store: TestSetStore, mine: str, grade: str) -> None:
     with pytest.raises(InvalidInput, match="'not', 'partly', 'relevant'"):
         store.judge(mine, store.load(mine).questions[0].id, "doc_1", grade)
 
 
-def test_what_is_not_there_is_said_in_a_sentence(store: DatasetStore, mine: str) -> None:
-    with pytest.raises(NotFound, match="Dataset not found"):
+def test_what_is_not_there_is_said_in_a_sentence(store: TestSetStore, mine: str) -> None:
+    with pytest.raises(NotFound, match="Test set not found"):
         store.load("nothing")
     with pytest.raises(NotFound, match="versions 1 to 2"):
         store.load(mine, 9)
@@ -95,7 +95,7 @@ def test_what_is_not_there_is_said_in_a_sentence(store: DatasetStore, mine: str)
         store.add_questions(mine, ["\x00 "])
 
 
-def test_a_question_that_is_there_is_not_added_twice(store: DatasetStore, mine: str) -> None:
+def test_a_question_that_is_there_is_not_added_twice(store: TestSetStore, mine: str) -> None:
     assert (
         store.add_questions(mine, ["why do cats  purr?", "Emoji 🦉 '; DROP TABLE datasets; --", "Emoji"])[1].text
         == "Emoji"
@@ -104,68 +104,70 @@ def test_a_question_that_is_there_is_not_added_twice(store: DatasetStore, mine: 
 
 
 def test_a_folder_is_stored_with_its_corpus_and_measures_the_same(
-    wb: Workbench, store: DatasetStore, beir: WriteDataset
+    wb: Workbench, store: TestSetStore, beir: WriteTestSet
 ) -> None:
-    read = load_dataset(beir())
+    read = load_test_set(beir())
     stored = store.load(store.add(read).id)
     assert stored.questions_hash == read.questions_hash
     values = []
-    for dataset in (read, stored):
-        corpus = index_corpus(wb, dataset)
-        values.append((corpus.index.name, runner.run(wb, dataset, corpus, ["hybrid"]).strategies["hybrid"].values))
+    for test_set in (read, stored):
+        corpus = index_corpus(wb, test_set)
+        values.append(
+            (corpus.index.name, strategy_run.run(wb, test_set, corpus, ["hybrid"]).strategies["hybrid"].values)
+        )
     assert values[0] == values[1]
 
 
 def test_grades_of_public_test_sets_are_stored_as_they_are_and_the_later_of_two_judgments_stands(
-    wb: Workbench, store: DatasetStore, beir: WriteDataset
+    wb: Workbench, store: TestSetStore, beir: WriteTestSet
 ) -> None:
     root = beir()
     (root / "qrels.tsv").write_text("q1\tcats\t2\nq1\tcats\t1\nq1\tdogs\t-1\nq1\tfish\t4\n")
-    dataset = load_dataset(root)
-    stored = store.load(store.add(dataset).id)
-    assert stored.qrels["q1"] == dataset.qrels["q1"] == {"cats": 1, "dogs": -1, "fish": 4}
-    assert store.add(load_dataset(root)).version == stored.version
+    test_set = load_test_set(root)
+    stored = store.load(store.add(test_set).id)
+    assert stored.qrels["q1"] == test_set.qrels["q1"] == {"cats": 1, "dogs": -1, "fish": 4}
+    assert store.add(load_test_set(root)).version == stored.version
     assert import_csv(wb, store, stored.name, to_csv(stored)).problems == ()
     assert store.load(stored.name).qrels == stored.qrels
 
 
-def test_metadata_as_pandas_writes_it_is_stored(store: DatasetStore, beir: WriteDataset) -> None:
+def test_metadata_as_pandas_writes_it_is_stored(store: TestSetStore, beir: WriteTestSet) -> None:
     root = beir()
     (root / "corpus.jsonl").write_text('{"_id": "cats", "text": "Cats purr.", "metadata": {"year": NaN}}')
     (root / "queries.jsonl").write_text('{"_id": "q1", "text": "Who purrs?", "metadata": {"year": NaN}}')
-    (question,) = store.load(store.add(load_dataset(root)).id).questions
+    (question,) = store.load(store.add(load_test_set(root)).id).questions
     assert question.metadata == {"year": None}
 
 
 def test_a_stored_corpus_can_be_cut_and_embedded_in_another_way(
-    wb: Workbench, store: DatasetStore, beir: WriteDataset
+    wb: Workbench, store: TestSetStore, beir: WriteTestSet
 ) -> None:
-    stored = store.load(store.add(load_dataset(beir())).id)
+    stored = store.load(store.add(load_test_set(beir())).id)
     wb.indexes.create("small", chunker="sentence", options={"size": 16})
     corpus = index_corpus(wb, stored, "small")
     assert (corpus.documents, corpus.index.documents_count, corpus.index.chunker) == (5, 5, "sentence")
 
 
 def test_storing_the_same_folder_again_makes_no_version_and_a_changed_one_makes_one(
-    store: DatasetStore, beir: WriteDataset
+    store: TestSetStore, beir: WriteTestSet
 ) -> None:
-    info = store.add(load_dataset(beir()))
-    assert store.add(load_dataset(beir())).version == info.version
+    info = store.add(load_test_set(beir()))
+    assert store.add(load_test_set(beir())).version == info.version
     root = beir()
     (root / "qrels.tsv").write_text("q1\tcats\t1\nq2\tdogs\t2\n")
-    again = store.add(load_dataset(root))
+    again = store.add(load_test_set(root))
     assert (again.id, again.version, store.load(info.id).qrels["q1"]) == (info.id, info.version + 1, {"cats": 1})
     assert store.load(info.id, info.version).qrels["q1"] == {"cats": 2}
 
 
-def test_deleting_a_test_set_takes_its_own_corpus_along(wb: Workbench, store: DatasetStore, beir: WriteDataset) -> None:
-    store.delete(store.add(load_dataset(beir())).id)
+def test_deleting_a_test_set_takes_its_own_corpus_along(wb: Workbench, store: TestSetStore, beir: WriteTestSet) -> None:
+    store.delete(store.add(load_test_set(beir())).id)
     assert store.list() == []
     assert wb.corpus.sources.list(source_type="dataset") == []
     assert [index.name for index in wb.indexes.list()] == ["main"]
 
 
-def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, store: DatasetStore, mine: str) -> None:
+def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, store: TestSetStore, mine: str) -> None:
     text = (
         "question,document,quote,grade,start,end\r\n"
         'Why do cats purr?,,"purr when\nthey are content",relevant,,\r\n'
@@ -175,11 +177,11 @@ def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, sto
     )
     report = import_csv(wb, store, mine, text)
     assert (report.questions, report.judgments, report.problems) == (2, 3, ())
-    dataset = store.load(mine)
-    barks = next(question.id for question in dataset.questions if question.text == "Who barks?")
-    assert dataset.qrels[barks] == {document_id(wb, "Dogs"): 1, document_id(wb, "Cats"): 0}
-    (span,) = next(iter(dataset.spans.values()))
-    found = wb.knowledge.document(span.document).text or ""
+    test_set = store.load(mine)
+    barks = next(question.id for question in test_set.questions if question.text == "Who barks?")
+    assert test_set.qrels[barks] == {document_id(wb, "Dogs"): 1, document_id(wb, "Cats"): 0}
+    (span,) = next(iter(test_set.spans.values()))
+    found = wb.documents.get(span.document).text or ""
     assert found[span.start : span.end] == "purr when they are content"
 
 
@@ -195,7 +197,7 @@ def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, sto
     ],
 )
 def test_rows_that_cannot_be_used_are_listed_and_the_rest_is_taken(
-    wb: Workbench, store: DatasetStore, mine: str, row: str, says: str
+    wb: Workbench, store: TestSetStore, mine: str, row: str, says: str
 ) -> None:
     text = f"question,document,quote,grade,start,end\n{row}\nWho barks?,Dogs,,relevant,,\n"
     report = import_csv(wb, store, mine, text)
@@ -204,12 +206,12 @@ def test_rows_that_cannot_be_used_are_listed_and_the_rest_is_taken(
 
 
 @pytest.mark.parametrize("text", ["", "query,document\n", "question,colour\nx,y\n"])
-def test_a_csv_without_the_columns_is_refused(wb: Workbench, store: DatasetStore, mine: str, text: str) -> None:
+def test_a_csv_without_the_columns_is_refused(wb: Workbench, store: TestSetStore, mine: str, text: str) -> None:
     with pytest.raises(InvalidInput, match="header with 'question'"):
         import_csv(wb, store, mine, text)
 
 
-def test_csv_that_was_written_can_be_read_into_another_test_set(wb: Workbench, store: DatasetStore, mine: str) -> None:
+def test_csv_that_was_written_can_be_read_into_another_test_set(wb: Workbench, store: TestSetStore, mine: str) -> None:
     (question,) = store.load(mine).questions
     store.judge(mine, question.id, document_id(wb, "Cats"), "relevant", start=2, end=6, quote="Cats")
     store.judge(mine, question.id, document_id(wb, "Dogs"), "not")
@@ -220,7 +222,7 @@ def test_csv_that_was_written_can_be_read_into_another_test_set(wb: Workbench, s
 
 
 def test_a_span_comes_back_from_csv_at_its_own_place_though_its_words_stand_elsewhere_too(
-    wb: Workbench, store: DatasetStore, mine: str
+    wb: Workbench, store: TestSetStore, mine: str
 ) -> None:
     words = wb.documents.create(text="one fish. two. one fish. red.", title="Fishes").document.id
     (question,) = store.load(mine).questions
@@ -231,7 +233,7 @@ def test_a_span_comes_back_from_csv_at_its_own_place_though_its_words_stand_else
 
 
 def test_a_question_with_anothers_id_is_a_problem_and_gives_that_one_no_judgment(
-    wb: Workbench, store: DatasetStore, mine: str
+    wb: Workbench, store: TestSetStore, mine: str
 ) -> None:
     text = "question,id,document\nWho purrs?,1,Cats\nWho barks?,1,Dogs\nWho  PURRS?,,Owls\n"
     report = import_csv(wb, store, mine, text)
@@ -240,11 +242,11 @@ def test_a_question_with_anothers_id_is_a_problem_and_gives_that_one_no_judgment
 
 
 def test_an_exported_folder_is_read_back_with_its_spans(
-    wb: Workbench, store: DatasetStore, beir: WriteDataset, tmp_path: Path
+    wb: Workbench, store: TestSetStore, beir: WriteTestSet, tmp_path: Path
 ) -> None:
-    info = store.add(load_dataset(beir()))
+    info = store.add(load_test_set(beir()))
     store.judge(info.id, "q1", "cats", 2, start=0, end=9)
-    again = load_dataset(export_folder(wb, store.load(info.id), tmp_path / "out"))
+    again = load_test_set(export_folder(wb, store.load(info.id), tmp_path / "out"))
     assert again.qrels == store.load(info.id).qrels
     assert [(span.start, span.end) for span in again.spans["q1"]] == [(0, 9)]
     assert [question.text for question in again.questions] == [
@@ -255,20 +257,20 @@ def test_an_exported_folder_is_read_back_with_its_spans(
 
 
 def test_spans_that_were_exported_come_back_as_nothing_but_spans_with_the_best_grade_in_the_qrels(
-    wb: Workbench, store: DatasetStore, beir: WriteDataset, tmp_path: Path
+    wb: Workbench, store: TestSetStore, beir: WriteTestSet, tmp_path: Path
 ) -> None:
-    info = store.add(load_dataset(beir()))
+    info = store.add(load_test_set(beir()))
     store.judge(info.id, "q1", "fish", 2, start=0, end=4)
     store.judge(info.id, "q1", "fish", 1, start=5, end=9)
     out = export_folder(wb, store.load(info.id), tmp_path / "out")
     assert "q1\tfish\t2\n" in (out / "qrels" / "test.tsv").read_text()
-    assert load_dataset(out).questions_hash == store.load(info.id).questions_hash
+    assert load_test_set(out).questions_hash == store.load(info.id).questions_hash
 
 
-def test_what_agents_asked_becomes_questions_once_each(wb: Workbench, store: DatasetStore, mine: str) -> None:
-    asked = ("owls at  night", "owls at night", "bees", None)
+def test_what_agents_asked_becomes_questions_once_each(wb: Workbench, store: TestSetStore, mine: str) -> None:
+    queries = ("owls at  night", "owls at night", "bees", None)
     now = datetime.now(UTC)
-    wb.tool_calls.add([ToolCall("search", now, 1.0, 10, query=query) for query in asked])
+    wb.tool_calls.add([ToolCall("search", now, 1.0, 10, query=query) for query in queries])
     assert add_agent_queries(wb, store, mine).questions == 2
     assert add_agent_queries(wb, store, mine).questions == 0
     from_agents = {question.text for question in store.load(mine).questions if question.origin == "agent"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 
 def pdf(pages: Sequence[Sequence[str]], password: str | None = None) -> bytes:
-    """A PDF with one heading and its paragraphs a page."""
+    """Return a PDF with one heading and its paragraphs a page."""
     from reportlab.lib.pdfencrypt import StandardEncryption
     from reportlab.lib.styles import getSampleStyleSheet
     from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
@@ -26,7 +26,7 @@ def pdf(pages: Sequence[Sequence[str]], password: str | None = None) -> bytes:
 
 
 def paged_pdf(pages: Sequence[Sequence[tuple[int, str]]]) -> bytes:
-    """A PDF of lines in small print, each with its height on a page of 842 points."""
+    """Return a PDF of lines in small print, each with its height on a page of 842 points."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()
@@ -40,8 +40,63 @@ def paged_pdf(pages: Sequence[Sequence[tuple[int, str]]]) -> bytes:
     return target.getvalue()
 
 
+def pdf_with_heavy_pages(pages: int, heavy: Collection[int]) -> bytes:
+    """Return a PDF with a line a page, and so many shapes on the heavy ones that 300 MB do not hold what is read."""
+    shapes = "\n".join(f"{place % 590} {place // 590 % 840} 1 1 re f" for place in range(400_000))
+    return _drawn_pdf(pages, dict.fromkeys(heavy, shapes))
+
+
+def pdf_with_endless_page(pages: int, endless: int) -> bytes:
+    """Return a PDF with a line a page, and on one of them so many crossing lines that it is read for minutes."""
+    lines = "\n".join(f"{n % 590} {n // 590 % 840} m {n * 7 % 590} {n * 3 % 840} l S" for n in range(200_000))
+    return _drawn_pdf(pages, {endless: lines})
+
+
+def _drawn_pdf(pages: int, drawings: Mapping[int, str]) -> bytes:
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842), pageCompression=1)
+    for page in range(1, pages + 1):
+        canvas.setFont("Helvetica", 10)
+        canvas.drawString(72, 700, f"The otter of page {page} sleeps.")
+        if page in drawings:
+            canvas._code.append(drawings[page])
+        canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
+def pdf_with_chart(caption: str = "") -> bytes:
+    """Return a PDF page of prose with the picture of a bar chart, whose words are pixels, and a caption below it."""
+    from PIL import Image, ImageDraw, ImageFont
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    chart = Image.new("RGB", (900, 500), "white")
+    draw, font = ImageDraw.Draw(chart), ImageFont.load_default(36)
+    draw.text((150, 20), "Herring landed in Lerwick", fill="black", font=font)
+    for place, (name, height) in enumerate((("North", 300), ("South", 180), ("East", 240))):
+        left = 150 + 220 * place
+        draw.rectangle((left, 420 - height, left + 120, 420), fill="steelblue")
+        draw.text((left + 10, 430), name, fill="black", font=font)
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842))
+    canvas.setFont("Helvetica", 10)
+    for line in range(8):
+        canvas.drawString(72, 780 - 14 * line, "The boats are kept in sheds over the winter months, row upon row.")
+        canvas.drawString(72, 310 - 14 * line, "The nets are mended in spring, when the days are longer than before.")
+    canvas.drawImage(ImageReader(chart), 72, 380, 400, 222)
+    if caption:
+        canvas.setFont("Helvetica-Oblique", 9)
+        canvas.drawString(72, 360, caption)
+    canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
 def scanned_pdf() -> bytes:
-    """A PDF page with a drawing and no text."""
+    """Return a PDF page with a drawing and no text."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()
@@ -53,7 +108,7 @@ def scanned_pdf() -> bytes:
 
 
 def docx(title: str = "") -> bytes:
-    """A Word file with headings, a list and a table."""
+    """Return a Word file with headings, a list and a table."""
     import docx as word
 
     document = word.Document()
@@ -73,7 +128,7 @@ def docx(title: str = "") -> bytes:
 
 
 def pptx() -> bytes:
-    """Two slides: bullets with notes, and a table."""
+    """Return two slides: bullets with notes, and a table."""
     from pptx import Presentation
     from pptx.util import Inches
 
@@ -96,7 +151,7 @@ def pptx() -> bytes:
 
 
 def xlsx() -> bytes:
-    """Two sheets, one of them empty."""
+    """Return two sheets, one of them empty."""
     import openpyxl
 
     book = openpyxl.Workbook()
@@ -110,7 +165,7 @@ def xlsx() -> bytes:
 
 
 def epub(chapters: Sequence[str], encrypted: str = "") -> bytes:
-    """A book with one XHTML file a chapter; ``encrypted`` names a file its encryption.xml lists."""
+    """Return a book with one XHTML file a chapter; ``encrypted`` names a file its encryption.xml lists."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as package:
         package.writestr("mimetype", "application/epub+zip")
@@ -131,4 +186,30 @@ def epub(chapters: Sequence[str], encrypted: str = "") -> bytes:
         )
         for number, chapter in enumerate(chapters):
             package.writestr(f"OEBPS/text/c{number}.xhtml", f"<html><body>{chapter}</body></html>")
+    return target.getvalue()
+
+
+def statement_pdf(caption: str, units: str, years: Sequence[str], rows: int) -> bytes:
+    """Return a PDF of a cover and one financial statement set in columns, without any ruling line."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842))
+    canvas.setFont("Helvetica", 10)
+    canvas.drawString(72, 700, "This report tells what a family of otters earned in the year.")
+    canvas.showPage()
+    canvas.setFont("Helvetica-Bold", 10)
+    canvas.drawCentredString(297, 745, caption)
+    canvas.drawCentredString(297, 730, units)
+    columns = [350 + 70 * place for place in range(len(years))]
+    for right, year in zip(columns, years, strict=True):
+        canvas.drawRightString(right, 705, year)
+    canvas.setFont("Helvetica", 9)
+    for row in range(rows):
+        height = 690 - 15 * row
+        canvas.drawString(72, height, f"Cost of line {row}")
+        for place, right in enumerate(columns):
+            canvas.drawRightString(right, height, f"{1_000 + 37 * row + place:,}")
+    canvas.showPage()
+    canvas.save()
     return target.getvalue()

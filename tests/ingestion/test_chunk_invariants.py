@@ -1,4 +1,4 @@
-"""What holds for every chunker in the table, on any text: generated Markdown, code and rubbish."""
+"""Laws of every chunker in the table, on any text: generated Markdown, code and rubbish."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from workbench.ingestion.chunking import CHUNKERS, ChunkInput, Span, chunk
+from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage, chunk
 from workbench.ingestion.chunking.wordless import has_words
-from workbench.ingestion.context import embedded_text
 from workbench.ingestion.normalise import normalise
 from workbench.models.hashing import HashEncoder
+from workbench.storage.embedded_text import embedded_text
 
 ENCODER = HashEncoder()
 WORDS = st.sampled_from(
@@ -60,7 +60,7 @@ def embed(texts: Sequence[str]) -> Any:
     return ENCODER.encode(texts).vectors
 
 
-def cut(name: str, document: ChunkInput, limit: int, **options: int) -> list[Span]:
+def cut(name: str, document: ChunkInput, limit: int, **options: int) -> list[CutPassage]:
     extra = {"embed": embed} if CHUNKERS[name].needs_embed else {}
     return chunk(name, document, ENCODER.token_spans, {"limit": limit, **options, **extra})
 

@@ -1,4 +1,4 @@
-"""What tells each chunker from the others."""
+"""The mark of each chunker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cut(name: str, text: str, document_type: str = "markdown", **options: Any) -
 
 
 def prose(count: int, word: str = "word") -> str:
-    """``count`` sentences of ten words."""
+    """Return ``count`` sentences of ten words."""
     return " ".join(f"{word.capitalize()} {' '.join([word] * 8)} {number}." for number in range(count))
 
 
@@ -196,3 +196,14 @@ def test_each_chunker_of_the_table_describes_its_parameters() -> None:
 
 def test_a_blank_document_has_no_passages() -> None:
     assert all(chunk(name, ChunkInput("t", " \n"), words, {"embed": len}) == [] for name in CHUNKERS)
+
+
+@pytest.mark.parametrize("name", ["structure", "heading", "hierarchical"])
+def test_no_passage_is_only_a_heading_though_what_follows_fills_one(name: str) -> None:
+    code = "\n".join(f"river = river + {number}  # swims" for number in range(28))
+    text = f"# Otters\n\nThey swim.\n\n## In twenty lines\n\n```py\n{code}\n```\n\n## The end"
+    options = {"size": 200} if name != "heading" else {}
+    spans = chunk(name, ChunkInput("Otters", text), words, {"limit": 254, **options})
+    texts = [text[span.start : span.end] for span in spans]
+    assert not [piece for piece in texts if all(line.startswith("#") for line in piece.split("\n") if line)]
+    assert any("## In twenty lines\n\n```py" in piece for piece in texts) and texts[-1].endswith("## The end")

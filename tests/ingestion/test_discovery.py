@@ -1,4 +1,4 @@
-"""Which files are found under the paths a person names, and what is said of the others."""
+"""The files that are found under the paths a person names, and the words about the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> Path:
     for name in ("b.md", "a/z.txt", "a/c.py", ".hidden/x.md", ".secret.md", "node_modules/y.md", "README"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("text")
-    (tmp_path / "image.png").write_bytes(bytes(100))
+    (tmp_path / "image.gif").write_bytes(bytes(100))
     (tmp_path / "odd.xyz").write_text("words")
     (tmp_path / "a/loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "broken.md").symlink_to(tmp_path / "nowhere.md")
@@ -26,8 +26,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_folders_are_walked_in_sorted_order(folder: Path) -> None:
-    found = [str(path.relative_to(folder)) for path in discover([folder])]
-    assert found == ["README", "a/c.py", "a/z.txt", "b.md"]
+    names = [str(path.relative_to(folder)) for path in discover([folder])]
+    assert names == ["README", "a/c.py", "a/z.txt", "b.md"]
 
 
 def test_everything_left_out_has_its_reason(folder: Path) -> None:
@@ -35,8 +35,8 @@ def test_everything_left_out_has_its_reason(folder: Path) -> None:
     assert reasons.pop("node_modules") == "It holds installed packages."
     assert reasons.pop("a/loop") == "It is a link to a folder above it."
     assert reasons.pop("broken.md").startswith("It is no file")
-    assert reasons.pop("image.png") == "It is a binary file (.png)."
-    assert ".md" in reasons.pop("odd.xyz")
+    assert reasons.pop("image.gif") == "It is a binary file (.gif)."
+    assert "Markdown, text, HTML" in reasons.pop("odd.xyz")
     assert reasons == {".hidden": "It is hidden.", ".secret.md": "It is hidden."}
 
 
@@ -85,17 +85,17 @@ def test_files_of_kinds_that_are_not_read_are_counted_by_their_suffix(folder: Pa
     (folder / "a/letter.XYZ").write_text("words")
     (folder / "a/core").write_bytes(bytes(100))
     found = files_under([folder, folder / "a"])
-    assert found.left_out == {".xyz": 2, "": 1, ".png": 1}
+    assert found.left_out == {".xyz": 2, "": 1, ".gif": 1}
 
 
 def test_a_report_says_in_one_line_what_was_left_out(wb: Workbench, folder: Path) -> None:
     report = wb.ingest(folder, source="Mixed")
     assert report.added == 4
-    assert report.to_dict()["left_out"] == {".png": 1, ".xyz": 1}
-    said = "2 files left out, of kinds that are not read: .png (1), .xyz (1)."
-    assert report.left_out_sentence == said
-    assert said in report_text(report)
-    assert said in report_html(report)
+    assert report.to_dict()["left_out"] == {".gif": 1, ".xyz": 1}
+    sentence = "2 files left out, of kinds that are not read: .gif (1), .xyz (1)."
+    assert report.left_out_sentence == sentence
+    assert sentence in report_text(report)
+    assert sentence in report_html(report)
 
 
 def test_names_that_are_no_utf_8_or_break_the_line_become_text(wb: Workbench, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which text search configuration a text gets."""
+"""The text search configuration of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text points at, and which addresses a link may mean."""
+"""Targets of a text's links, and the addresses that a link may mean."""
 
 from __future__ import annotations
 

@@ -30,8 +30,9 @@ def test_a_pdf_with_a_password_is_refused_and_the_sentence_names_the_remedy() ->
         read_bytes(files.pdf(PAGES, password="hush"), "secret.pdf")
 
 
-def test_a_scanned_pdf_is_refused_with_advice_to_run_ocr() -> None:
-    with pytest.raises(UnreadableDocument, match=r"probably scanned\. Run OCR"):
+@pytest.mark.slow  # loads the OCR models
+def test_a_pdf_of_pictures_without_words_is_refused_and_the_sentence_says_that_ocr_read_none() -> None:
+    with pytest.raises(UnreadableDocument, match=r"'scan\.pdf' has no text on any of its pages\. OCR reads none"):
         read_bytes(files.scanned_pdf(), "scan.pdf")
 
 
@@ -96,7 +97,10 @@ def test_office_files_that_are_locked_broken_or_something_else_are_refused(suffi
             read_bytes(data, f"x.{suffix}")
 
 
-@pytest.mark.parametrize("suffix", ["pdf", "docx", "xlsx", "pptx", "epub"])
+@pytest.mark.parametrize(
+    "suffix",
+    [pytest.param("pdf", marks=pytest.mark.slow), "docx", "xlsx", "pptx", "epub"],  # what is left of pages is scanned
+)
 def test_damaged_bytes_never_raise_anything_but_the_one_error(suffix: str) -> None:
     make = {"pdf": lambda: files.pdf(PAGES), "epub": lambda: files.epub(["<p>Text.</p>"])}
     data = make.get(suffix, getattr(files, suffix))()

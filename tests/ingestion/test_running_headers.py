@@ -10,7 +10,7 @@ HEADER, FOOTER, BODY = 810, 30, 600
 
 
 def _text(*margins: tuple[int, str]) -> str:
-    """The text of five pages with these lines at these heights; ``{page}`` stands for the page's number."""
+    """Return the text of five pages with these lines at these heights; ``{page}`` stands for the page's number."""
     pages = [
         [*((height, line.format(page=page)) for height, line in margins if height > BODY),
          (BODY, f"What is known of {animal} is written here."),
@@ -50,6 +50,6 @@ def test_a_line_that_repeats_away_from_the_margin_stays_on_every_page() -> None:
 
 
 def test_a_number_in_the_margin_that_does_not_count_the_pages_stays() -> None:
-    pages = [[(HEADER, f"Seen {seen} times"), (BODY, "Otters swim.")] for seen in (7, 3, 9, 2)]
+    pages = [[(HEADER, f"Seen {count} times"), (BODY, "Otters swim.")] for count in (7, 3, 9, 2)]
     text = read_bytes(files.paged_pdf(pages), "counts.pdf").text
-    assert all(f"Seen {seen} times" in text for seen in (7, 3, 9, 2))
+    assert all(f"Seen {count} times" in text for count in (7, 3, 9, 2))

@@ -12,7 +12,7 @@ from workbench import Workbench
 from workbench.errors import Cancelled
 from workbench.ingestion.ahead import run_ahead
 from workbench.ingestion.incoming import upload
-from workbench.ingestion.writing import WriteBehind
+from workbench.ingestion.write_behind import WriteBehind
 
 
 def stop() -> None:
@@ -32,7 +32,7 @@ def test_a_transaction_under_way_is_given_up(wb: Workbench) -> None:
         with pytest.raises(Cancelled), WriteBehind(database) as writing:
             writing.submit(write, lambda _: None)
             writing.wait(stop)
-    assert {source.title for source in wb.knowledge.sources()} == {"Kept", "Lost"}
+    assert {source.title for source in wb.sources.list()} == {"Kept", "Lost"}
 
 
 def test_what_cannot_be_written_is_told(wb: Workbench) -> None:
@@ -45,16 +45,16 @@ def test_what_cannot_be_written_is_told(wb: Workbench) -> None:
 
 
 def test_an_ingest_that_waits_for_another_writer_can_be_stopped(wb: Workbench) -> None:
-    source, index = wb.knowledge.create_source("Tides"), wb.indexes.get().name
+    source, index = wb.sources.create("Tides"), wb.indexes.get().name
     with wb.corpus.database.transaction() as other:
         wb.corpus.indexes.take_turn(other, index)
         asked = iter([False] * 4)
         with pytest.raises(Cancelled):
-            wb.knowledge.ingest_items(
+            wb.documents.ingest_items(
                 source.id, [upload("a.md", b"# A\n\nOne.")], should_stop=lambda: next(asked, True)
             )
-    assert wb.knowledge.count_documents() == 0
-    assert wb.knowledge.ingest_items(source.id, [upload("a.md", b"# A\n\nOne.")]).added == 1
+    assert wb.documents.count() == 0
+    assert wb.documents.ingest_items(source.id, [upload("a.md", b"# A\n\nOne.")]).added == 1
 
 
 def test_a_build_that_waits_for_another_writer_can_be_stopped(wb: Workbench, folder: Callable[..., Path]) -> None:

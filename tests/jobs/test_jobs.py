@@ -15,7 +15,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
-from workbench.jobs import WorkerHandle, start_worker
+from workbench.jobs.assignment import Assignment, Outcome
+from workbench.jobs.worker import WorkerHandle, start_worker
 from workbench.storage.migrate import migrate
 from workbench.types import Progress
 
@@ -26,7 +27,7 @@ LONG = 30  # seconds: no test waits for it, it only bounds a failure
 @pytest.fixture
 def worker(wb: Workbench) -> Iterator[WorkerHandle]:
     """A worker in this process."""
-    handle = start_worker(wb, heartbeat=0.2, stalled=1.0)
+    handle = wb.start_worker(heartbeat=0.2, stalled=1.0)
     yield handle
     handle.stop()
     assert not handle.is_alive
@@ -52,7 +53,8 @@ def test_uploads_travel_through_the_database(wb: Workbench, worker: WorkerHandle
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files).id, timeout=LONG)
     assert job.status == "completed_with_errors"
     assert [failure["path"] for failure in job.result["failures"]] == ["broken.pdf"]
-    assert wb.jobs.table.files.uploads(job.id) == []
+    names = [name for _, name, _ in wb.jobs.table.files.uploads(job.id)]
+    assert names == ["broken.pdf"]  # so that it can be tried again
 
 
 def test_each_file_is_noted_with_what_became_of_it(
@@ -77,14 +79,14 @@ def test_of_two_uploads_of_one_name_the_later_stays(wb: Workbench, worker: Worke
     files = [("a.md", b"# A\n\nApples."), ("a.md", b"# A\n\nPears and plums.")]
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files, source="Fruit").id, timeout=LONG)
     assert [file.state for file in wb.jobs.files(job.id)] == ["added", "changed"]
-    [document] = wb.knowledge.documents(source_id=wb.knowledge.source("Fruit").id)
-    assert [passage.text for passage in wb.knowledge.passages(document.id)] == ["# A\n\nPears and plums."]
+    [document] = wb.documents.list(source_id=wb.sources.get("Fruit").id)
+    assert [passage.text for passage in wb.documents.passages(document.id)] == ["# A\n\nPears and plums."]
 
 
 def test_an_ingest_goes_with_its_source(wb: Workbench) -> None:
-    source = wb.knowledge.create_source("Short-lived")
+    source = wb.sources.create("Short-lived")
     job = wb.jobs.enqueue_ingest(files=[("a.md", b"# A")], source=source.id)
-    wb.knowledge.delete_source(source.id)
+    wb.sources.delete(source.id)
     with pytest.raises(NotFound):
         wb.jobs.get(job.id)
 
@@ -101,7 +103,20 @@ def test_a_job_that_cannot_be_done_fails_with_a_sentence(wb: Workbench, worker: 
     (tmp_path / "empty.md").write_text("")
     job = wb.jobs.wait(wb.jobs.enqueue_ingest([tmp_path / "empty.md"]).id, timeout=LONG)
     assert job.status == "failed"
-    assert "None of the 1 files could be read" in (job.error or "")
+    assert "empty" in (job.error or "") and "None of" not in (job.error or "")
+    files = [("a.pdf", b"%PDF-1.4 broken"), ("b.txt", b"")]
+    job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files).id, timeout=LONG)
+    assert (job.error or "").startswith("None of the 2 files could be read. The first: ")
+
+
+def test_a_retry_that_fails_again_leaves_the_job_done_with_errors(wb: Workbench, worker: WorkerHandle) -> None:
+    files = [("a.md", b"# A\n\nThe tide gauge."), ("b.pdf", b"%PDF-1.4 broken")]
+    job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files).id, timeout=LONG)
+    assert job.status == "completed_with_errors"
+    wb.jobs.resume(job.id)
+    again = wb.jobs.wait(job.id, timeout=LONG)
+    assert (again.status, again.error) == ("completed_with_errors", None)
+    assert wb.jobs.tally(job.id).files == {"added": 1, "failed": 1}
 
 
 def test_a_job_without_a_worker_waits_and_can_be_cancelled_and_resumed(
@@ -113,7 +128,7 @@ def test_a_job_without_a_worker_waits_and_can_be_cancelled_and_resumed(
     with pytest.raises(Conflict, match="nothing to stop"):
         wb.jobs.cancel(job.id)
     assert wb.jobs.resume(job.id).status == "queued"
-    handle = start_worker(wb)
+    handle = wb.start_worker()
     assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
     handle.stop()
 
@@ -132,26 +147,47 @@ def test_a_running_job_stops_when_asked_and_goes_on_later(
 
     stopped = wb.jobs.wait(job.id, timeout=LONG, on_progress=cancel_once)
     assert stopped.status == "cancelled"
-    before = wb.knowledge.count_documents()
+    before = wb.documents.count()
     assert 0 < before < 120
     wb.jobs.resume(job.id)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     assert (done.status, done.result["documents"]["unchanged"]) == ("completed", before)
-    assert wb.knowledge.count_documents() == 120
+    assert wb.documents.count() == 120
 
 
 def test_a_worker_that_stops_gives_its_job_back(wb: Workbench, folder: Callable[..., Path]) -> None:
     many = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for number in range(120)}
     job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
-    first = start_worker(wb)
+    first = wb.start_worker()
     while wb.jobs.get(job.id).done == 0:
         pass
     first.stop()
     assert wb.jobs.get(job.id).status == "queued"
-    second = start_worker(wb)
+    second = wb.start_worker()
     assert wb.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     second.stop()
-    assert wb.knowledge.count_documents() == 120
+    assert wb.documents.count() == 120
+
+
+def test_a_worker_that_leaves_gives_back_even_a_job_that_does_not_stop(wb: Workbench) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def deaf(assignment: Assignment) -> Outcome:
+        begun.set()
+        assert go.wait(LONG)
+        return Outcome({}, "Done.")
+
+    job = wb.jobs.enqueue("ingest", "Deaf", {})
+    leaving = start_worker(wb.jobs.table, wb.jobs.queue, {"ingest": deaf})
+    assert begun.wait(LONG)
+    assert leaving.leave(0.5) is False
+    assert wb.jobs.get(job.id).status == "queued"
+    next_one = start_worker(wb.jobs.table, wb.jobs.queue, {"ingest": lambda assignment: Outcome({}, "Went on.")})
+    assert wb.jobs.get(job.id).status == "queued"  # the process that holds it lives still
+    go.set()
+    assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
+    next_one.stop()
+    leaving.stop()
 
 
 def test_a_job_whose_worker_was_killed_is_taken_up_again(
@@ -166,20 +202,17 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
     process.wait()
     assert wb.jobs.get(job.id).status == "running"
     assert list(wb.jobs.heard()) == [job.id]
-    survivor = start_worker(wb, heartbeat=0.2, stalled=1.0)
+    survivor = wb.start_worker(heartbeat=0.2, stalled=1.0)
     assert wb.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     survivor.stop()
     assert wb.jobs.heard() == {}
-    assert wb.knowledge.count_documents() == 120
+    assert wb.documents.count() == 120
     assert wb.jobs.tally(job.id).files == {"added": 120}  # also those that the killed worker brought in
 
 
 def worker_process(database_url: str, home: Path) -> subprocess.Popen[bytes]:
-    """A worker in a process of its own."""
-    code = (
-        "from workbench import Workbench; from workbench.jobs import start_worker;"
-        "start_worker(Workbench.open(), heartbeat=0.2, stalled=1.0).join()"
-    )
+    """Return a worker in a process of its own."""
+    code = "from workbench import Workbench;  Workbench.open().start_worker(heartbeat=0.2, stalled=4.0).join()"
     settings = {"HOME": str(home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
     environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}
     return subprocess.Popen([sys.executable, "-c", code], env=environment)
@@ -187,9 +220,9 @@ def worker_process(database_url: str, home: Path) -> subprocess.Popen[bytes]:
 
 def test_a_job_that_a_living_process_holds_is_not_run_twice(wb: Workbench, folder: Callable[..., Path]) -> None:
     job = wb.jobs.enqueue_ingest([folder(DOCS)], source="Animals")
-    with wb.jobs.table.held(job.id) as first, wb.jobs.table.held(job.id) as second:
+    with wb.jobs.table.hold(job.id) as first, wb.jobs.table.hold(job.id) as second:
         assert (first, second) == (True, False)
-    with wb.jobs.table.held(job.id) as again:
+    with wb.jobs.table.hold(job.id) as again:
         assert again
 
 
@@ -197,7 +230,7 @@ def test_a_job_that_kills_its_workers_is_given_up(wb: Workbench, folder: Callabl
     job = wb.jobs.enqueue_ingest([folder(DOCS)], source="Animals")
     for _ in range(5):
         assert wb.jobs.table.begin(job.id, "dead") is not None
-    handle = start_worker(wb)
+    handle = wb.start_worker()
     given_up = wb.jobs.wait(job.id, timeout=LONG)
     handle.stop()
     assert (given_up.status, "died 5 times" in given_up.message) == ("failed", True)
@@ -218,3 +251,22 @@ def test_the_queue_schema_is_noted_and_applied_once(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         noted = connection.execute("SELECT count(*) FROM queue_migrations").fetchone()
         assert noted is not None and noted[0] > 20
+
+
+def test_jobs_run_in_a_process_beside_this_one_which_ends_with_it(wb: Workbench) -> None:
+    wb.work_beside()
+    job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")]).id, timeout=LONG)
+    assert job.status == "completed", job.error
+    assert wb.beside is not None
+    number = wb.beside.pid
+    assert number is not None and number != os.getpid()
+    wb.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+
+
+def test_a_job_of_an_unknown_kind_waits_for_a_worker_that_knows_it(wb: Workbench, worker: WorkerHandle) -> None:
+    odd = wb.jobs.enqueue("experiment", "Somebody else's", {})
+    known = wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")])
+    assert wb.jobs.wait(known.id, timeout=LONG).status == "completed"
+    assert wb.jobs.get(odd.id).status == "queued"

@@ -18,7 +18,7 @@ MODES = ("legacy", "2026-07-28")
 
 @dataclass(frozen=True)
 class Agent:
-    """Calls tools the way a model's client does; every call opens a connection of its own."""
+    """An agent that calls tools the way a model's client does; every call opens a connection of its own."""
 
     server: WorkbenchServer
     mode: str = "2026-07-28"
@@ -42,7 +42,7 @@ class Agent:
         """Return the one text block of an answer."""
         result = self.talk(lambda client: client.call_tool(tool, arguments))
         assert [block.type for block in result.content] == ["text"]
-        assert result.structured_content is None
+        assert isinstance(result.structured_content, dict)
         return result.content[0].text
 
     def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:

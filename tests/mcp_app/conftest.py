@@ -1,4 +1,4 @@
-"""What the MCP tests share: a server over the test's workbench, and an agent that talks to it."""
+"""Fixtures of the MCP tests: a server over the test's workbench, and an agent that talks to it."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ TOKEN = "a-token-for-tests"
 
 
 def environment(settings: Settings, **more: str) -> dict[str, str]:
-    """The environment in which a server process opens the test's workbench."""
+    """Return the environment in which a server process opens the test's workbench."""
     assert settings.database_url is not None
     own = {
         "WORKBENCH_HOME": str(settings.home),
@@ -28,10 +28,10 @@ def environment(settings: Settings, **more: str) -> dict[str, str]:
     return {**os.environ, **own, **more}
 
 
-def over_stdio(settings: Settings, *options: str) -> StdioServerParameters:
-    """What the SDK's client needs to start the server itself."""
+def over_stdio(settings: Settings, *options: str, **more: str) -> StdioServerParameters:
+    """Return the parameters with which the SDK's client starts the server itself."""
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "mcp_app", *options], env=environment(settings), cwd=Path.cwd()
+        command=sys.executable, args=["-m", "mcp_app", *options], env=environment(settings, **more), cwd=Path.cwd()
     )
 
 

@@ -65,6 +65,7 @@ def test_the_input_schema_is_the_specifications() -> None:
         "includeCitations": {"type": "boolean", "default": False, "description": ""},
         "citationDepth": {"type": "integer", "default": 1, "minimum": 1, "maximum": 3, "description": ""},
         "limit": {"type": "integer", "default": 10, "minimum": 1, "maximum": 50, "description": ""},
+        "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 49, "description": ""},  # beyond it
     }
 
 
@@ -124,9 +125,13 @@ MISSPELT = {
 def test_a_misspelt_word_still_finds_its_document_and_its_highlight(agent: Agent) -> None:
     for typed, marked in MISSPELT.items():
         answer = search(agent, typed)
-        text = str([one["snippets"] for one in answer["results"][0]["highlights"]]).lower()
+        text = str([highlight["snippets"] for highlight in answer["results"][0]["highlights"]]).lower()
         assert f"<mark>{marked.lower()}" in text or f"{marked.lower()}</mark>" in text, typed
-        assert {one["typed"] for one in answer["metadata"]["guessedWords"]} == {typed}
+        assert {guess["typed"] for guess in answer["metadata"]["guessedWords"]} == {typed}
+        whole = " ".join(ARCHIVES.values()).lower()  # a guess is a word as it stands in the documents, and no stem
+        assert all(re.search(rf"\b{one['meant']}\b", whole) for one in answer["metadata"]["guessedWords"]), answer[
+            "metadata"
+        ]["guessedWords"]
 
 
 def test_without_fuzzy_a_misspelt_word_finds_nothing(agent: Agent) -> None:
@@ -161,9 +166,9 @@ def test_citing_and_cited_are_the_two_directions(agent: Agent) -> None:
     results = {r["document"]["path"]: r for r in search(agent, "forests", includeCitations=True)["results"]}
     ids = {path: r["document"]["id"] for path, r in results.items()}
     page = results[PAGE]["citations"]
-    assert [(one["targetId"], one["confidence"]) for one in page["citing"]] == [(ids[FORESTS], 1.0)]
-    assert [one["sourceId"] for one in page["cited"]] != []
-    cited = {one["sourceId"]: one["confidence"] for one in results[FORESTS]["citations"]["cited"]}
+    assert [(citation["targetId"], citation["confidence"]) for citation in page["citing"]] == [(ids[FORESTS], 1.0)]
+    assert [citation["sourceId"] for citation in page["cited"]] != []
+    cited = {citation["sourceId"]: citation["confidence"] for citation in results[FORESTS]["citations"]["cited"]}
     assert cited[ids[PAGE]] == 1.0
     assert sorted(cited.values()) == [0.6, 1.0]  # the introduction mentions its title in words
 
@@ -172,7 +177,7 @@ def test_citation_depth_follows_citations_outward_without_looping(agent: Agent) 
     depths = {}
     for depth in (1, 2, 3):
         answer = search(agent, "artificial intelligence", includeCitations=True, citationDepth=depth, limit=1)
-        depths[depth] = [one["depth"] for one in answer["results"][0]["citations"]["citing"]]
+        depths[depth] = [citation["depth"] for citation in answer["results"][0]["citations"]["citing"]]
         edges = [(edge["from"], edge["to"]) for edge in answer["citationGraph"]["edges"]]
         assert len(edges) == len(set(edges))
         nodes = {node["id"] for node in answer["citationGraph"]["nodes"]}
@@ -184,7 +189,7 @@ def test_citation_depth_follows_citations_outward_without_looping(agent: Agent) 
 
 def test_a_document_full_of_script_shows_as_text(agent: Agent) -> None:
     answer = search(agent, "payload script")
-    snippets = [text for one in answer["results"][0]["highlights"] for text in one["snippets"]]
+    snippets = [text for highlight in answer["results"][0]["highlights"] for text in highlight["snippets"]]
     assert all("<" not in text.replace("<mark>", "").replace("</mark>", "") for text in snippets)
     assert "&lt;<mark>script</mark>&gt;" in " ".join(snippets)
     assert "&amp;" in " ".join(snippets)
@@ -195,7 +200,7 @@ def test_snippets_are_at_most_three_of_about_200_characters(agent: Agent, tmp_pa
     text = "# Long\n\n" + "\n\n".join(f"{filler} The quagga number{n} is seen. {filler}" for n in range(6))
     (tmp_path / "archives/research-archive/long.md").write_text(text)
     first = search(agent, "quagga")["results"][0]
-    (content,) = [one["snippets"] for one in first["highlights"] if one["field"] == "content"]
+    (content,) = [highlight["snippets"] for highlight in first["highlights"] if highlight["field"] == "content"]
     assert len(content) == 3
     assert all(len(re.sub("</?mark>", "", text)) <= 230 and "<mark>quagga</mark>" in text for text in content)
     assert first["document"]["date"] is None

@@ -45,7 +45,7 @@ def test_a_text_that_looks_like_json_stays_a_text() -> None:
     [
         ("count", 0, "a whole number from 1 to 50"),
         ("count", 51, "a whole number from 1 to 50"),
-        ("count", "5", "a whole number from 1 to 50"),
+        ("count", "five", "a whole number from 1 to 50"),
         ("count", 2.5, "a whole number from 1 to 50"),
         ("count", True, "a whole number from 1 to 50"),
         ("share", 1.01, "a number from 0 to 1"),
@@ -63,8 +63,15 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_valid(name: str, val
         read(**{"query": "q", name: value})
 
 
-def test_a_whole_number_may_come_as_a_float() -> None:
-    assert read(query="q", count=5.0)["count"] == 5
+@pytest.mark.parametrize("value", [5.0, "5", " 5 "])
+def test_a_whole_number_may_come_as_a_float_or_a_text(value: Any) -> None:
+    count = read(query="q", count=value)["count"]
+    assert (count, type(count)) == (5, int)
+
+
+def test_numbers_and_truth_may_come_as_texts() -> None:
+    found = read(query="q", share="0.25", deep="true")
+    assert (found["share"], found["deep"]) == (0.25, True)
 
 
 def test_a_wrong_choice_names_the_choices() -> None:
@@ -74,16 +81,16 @@ def test_a_wrong_choice_names_the_choices() -> None:
 
 
 def test_what_is_too_large_is_refused_before_it_is_read() -> None:
-    with pytest.raises(Refused, match=r"The arguments have 4,\d+,\d+ bytes; at most 4,194,304 are taken"):
+    with pytest.raises(Refused, match=r"The arguments have 4,\d+,\d+ bytes; at most 4,000,000 are taken"):
         read(query="x" * LARGEST)
 
 
 @pytest.mark.parametrize("depth", [101, 900])
 def test_what_is_nested_too_deep_is_refused(agent: Agent, depth: int) -> None:
-    given = {"action": "create", "content": "Words."}
+    values = {"action": "create", "content": "Words."}
     deep = '{"a":' * depth + "1" + "}" * depth
-    assert "100 levels" in agent.failure("manage_document", **given, metadata=deep)["error"]
-    assert agent("manage_document", **given, metadata='{"a":' * 100 + "1" + "}" * 100)["outcome"] == "created"
+    assert "100 levels" in agent.failure("manage_document", **values, metadata=deep)["error"]
+    assert agent("manage_document", **values, metadata='{"a":' * 100 + "1" + "}" * 100)["outcome"] == "created"
 
 
 def test_half_a_character_is_refused() -> None:
@@ -99,7 +106,7 @@ def test_a_missing_argument_reads_as_the_contract_says(agent: Agent) -> None:
 def test_an_unknown_argument_is_named_with_the_known_ones(agent: Agent) -> None:
     found = agent.failure("rag_list_project_folders", project_id="p", folder="x")
     assert found["error"] == "Unknown argument: folder"
-    assert found["suggestion"] == "The arguments of rag_list_project_folders are project_id"
+    assert found["suggestion"] == "The arguments of rag_list_project_folders are project_id, offset"
 
 
 @pytest.mark.parametrize(

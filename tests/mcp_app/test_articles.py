@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from mcp_app.server import create_server
 from tests.mcp_app.agent import MODES, Agent
+from tests.mcp_app.processes import over_stdio
 from workbench import Workbench
 from workbench.settings import Settings
 
@@ -57,7 +61,7 @@ def execute_tool(wb: Workbench) -> Callable[..., Any]:
 
 def slugs(result: Any) -> list[str]:
     assert not result.is_error
-    return [found["slug"] for found in json.loads(result.content[0].text)]
+    return [article["slug"] for article in json.loads(result.content[0].text)]
 
 
 class TestListArticles:
@@ -66,9 +70,9 @@ class TestListArticles:
 
     def test_response_format(self, execute_tool: Callable[..., Any]) -> None:
         (found,) = [
-            found
-            for found in json.loads(execute_tool("list_articles").content[0].text)
-            if found["slug"] == "context-engineering"
+            article
+            for article in json.loads(execute_tool("list_articles").content[0].text)
+            if article["slug"] == "context-engineering"
         ]
         assert found == {
             "slug": "context-engineering",
@@ -94,7 +98,7 @@ class TestListArticles:
 
     def test_returns_only_live_and_experimental_articles(self, execute_tool: Callable[..., Any]) -> None:
         found = json.loads(execute_tool("list_articles").content[0].text)
-        assert {one["status"] for one in found} == {"Live", "Experimental"}
+        assert {entry["status"] for entry in found} == {"Live", "Experimental"}
 
 
 class TestGetArticle:
@@ -126,11 +130,11 @@ class TestSearchArticles:
 
     def test_returns_metadata_only_by_default(self, execute_tool: Callable[..., Any]) -> None:
         found = json.loads(execute_tool("search_articles", query="context").content[0].text)
-        assert all("content" not in one for one in found)
+        assert all("content" not in entry for entry in found)
 
     def test_includes_content_when_requested(self, execute_tool: Callable[..., Any]) -> None:
         found = json.loads(execute_tool("search_articles", query="context", include_content=True).content[0].text)
-        assert all(one["content"].startswith("## Definition") for one in found)
+        assert all(entry["content"].startswith("## Definition") for entry in found)
 
     def test_returns_error_for_missing_query_parameter(self, execute_tool: Callable[..., Any]) -> None:
         result = execute_tool("search_articles")
@@ -171,7 +175,7 @@ class TestResponseFormat:
 @pytest.mark.parametrize("mode", MODES)
 def test_clients_of_both_eras_are_answered_alike(wb: Workbench, mode: str) -> None:
     agent = Agent(create_server(wb), mode)
-    assert [one["slug"] for one in json.loads(agent.text("search_articles", query="spec"))] == ["living-specs"]
+    assert [entry["slug"] for entry in json.loads(agent.text("search_articles", query="spec"))] == ["living-specs"]
 
 
 def test_the_list_is_fresh_without_a_restart_when_files_change(wb: Workbench, tmp_path: Path) -> None:
@@ -180,10 +184,10 @@ def test_the_list_is_fresh_without_a_restart_when_files_change(wb: Workbench, tm
     (tmp_path / "articles/concepts/agent.md").unlink()
     new = article("New Things", "new", "All new things.", "2026-01-01", "Live", "About new things.")
     (tmp_path / "articles/patterns/new-things.md").write_text(new)
-    assert [one["slug"] for one in json.loads(agent.text("search_articles", query="new things"))] == ["new-things"]
+    assert [entry["slug"] for entry in json.loads(agent.text("search_articles", query="new things"))] == ["new-things"]
     after = json.loads(agent.text("search_articles", query="new things", mode="semantic"))
-    assert (after[0]["slug"], "new-things" in [one["slug"] for one in before]) == ("new-things", False)
-    assert "agent" not in {one["slug"] for one in json.loads(agent.text("list_articles"))}
+    assert (after[0]["slug"], "new-things" in [entry["slug"] for entry in before]) == ("new-things", False)
+    assert "agent" not in {entry["slug"] for entry in json.loads(agent.text("list_articles"))}
 
 
 def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tmp_path: Path) -> None:
@@ -191,7 +195,7 @@ def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tm
     (tmp_path / "private.md").write_text(article("Private", "x", "Not for agents.", "2026-01-01", "Live", "Mine."))
     (tmp_path / "articles/patterns/private.md").symlink_to(tmp_path / "private.md")
     (tmp_path / "articles/patterns/alias.md").symlink_to(tmp_path / "articles/concepts/agent.md")
-    slugs = {one["slug"] for one in json.loads(agent.text("list_articles"))}
+    slugs = {entry["slug"] for entry in json.loads(agent.text("list_articles"))}
     assert "alias" in slugs and "private" not in slugs
     assert json.loads(agent.text("search_articles", query="private")) == []
 
@@ -199,7 +203,7 @@ def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tm
 def test_the_samples_articles_are_served_where_no_folder_is_set(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings()) as workbench:
         agent = Agent(create_server(workbench))
-        assert "hyde" in {one["slug"] for one in json.loads(agent.text("list_articles", category="patterns"))}
+        assert "hyde" in {entry["slug"] for entry in json.loads(agent.text("list_articles", category="patterns"))}
 
 
 def test_a_folder_that_is_missing_is_said_in_a_sentence(make_settings: Callable[..., Settings], tmp_path: Path) -> None:
@@ -207,3 +211,38 @@ def test_a_folder_that_is_missing_is_said_in_a_sentence(make_settings: Callable[
         result = Agent(create_server(workbench)).talk(lambda client: client.call_tool("list_articles", {}))
         assert result.is_error
         assert "correct WORKBENCH_ARTICLES_DIR" in result.content[0].text
+
+
+def test_articles_are_listed_read_and_searched_without_a_database(
+    make_settings: Callable[..., Settings], folder: Callable[..., Path]
+) -> None:
+    away = make_settings(database_url="postgresql://nobody@127.0.0.1:1/none")
+
+    async def script() -> list[Any]:
+        server = over_stdio(away, "--toolsets", "articles", WORKBENCH_ARTICLES_DIR=str(folder(ARTICLES, "articles")))
+        async with Client(server) as client:
+            return [
+                await client.call_tool("list_articles", {}),
+                await client.call_tool("search_articles", {"query": ""}),
+                await client.call_tool("get_article", {"slug": "agent"}),
+                await client.call_tool("search_articles", {"query": "words", "mode": "semantic"}),
+            ]
+
+    *from_files, by_meaning = asyncio.run(script())
+    assert [answer.is_error for answer in from_files] == [False] * 3
+    assert set(slugs(from_files[0])) == set(slugs(from_files[1])) == SHOWN
+    assert by_meaning.is_error
+    assert "cannot be reached" in by_meaning.content[0].text
+
+
+def test_the_next_call_repeats_an_empty_query_and_says_nothing_of_other_empty_arguments(wb: Workbench) -> None:
+    agent = Agent(create_server(wb))
+    seen: list[str] = []
+    call = {"query": "", "limit": 2, "mode": ""}
+    while call:
+        entries = json.loads(agent.text("search_articles", **call))
+        seen += [entry["slug"] for entry in entries]
+        note = entries[-1].get("note", "")
+        call = dict(re.findall(r'(\w+)="?([^",)]*)', note.partition("search_articles(")[2]))
+        assert not call or set(call) == {"query", "limit", "offset"}, note
+    assert len(seen) == len(SHOWN) and set(seen) == SHOWN

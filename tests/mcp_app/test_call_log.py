@@ -1,4 +1,4 @@
-"""What is kept of a call, and what is not."""
+"""The parts of a call that are kept, and those that are not."""
 
 from __future__ import annotations
 

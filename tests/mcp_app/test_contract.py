@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
+import llama_index.core
 import pytest
+import tiktoken
+from mcp import Client
+from mcp.types import CallToolResult
 
+from mcp_app.parts import TextPart
 from mcp_app.server import chosen_tools, listed
 from mcp_app.tool import Tool
 from tests.mcp_app.agent import MODES, Agent
 from workbench.errors import InvalidInput
 
 REQUIRED = object()
-LIST = {"page": 1, "per_page": 10}
+LIST = {"page": 1, "per_page": 10, "offset": None}
+NEXT = {"offset": 0}
 # name -> (parameter -> default, (read-only, destructive, idempotent, open world))
 CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
     "search_knowledge_base": (
-        {"query": REQUIRED, "source_id": "", "match_count": 10, "search_type": "hybrid", "similarity_threshold": 0.05},
+        {"query": REQUIRED, "source_id": "", "language": "", "names": "prefer",
+         "match_count": 10, "search_type": "hybrid", "similarity_threshold": 0.05, **NEXT},
         (True, False, True, False),
     ),
     "manage_document": (
@@ -25,26 +35,30 @@ CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
         (False, True, False, False),
     ),
     "manage_source": (
-        {"action": REQUIRED, "source_id": "", "title": "", "url": "", "source_type": "upload", **LIST},
+        {"action": REQUIRED, "source_id": "", "title": "", "url": "", "source_type": "upload", **LIST,
+         "project_id": "", "folder_name": "", "tags": [], "language": ""},
         (False, True, False, False),
     ),
     "crawl_website": (
-        {"url": REQUIRED, "recursive": False, "max_pages": 10, "source_id": "", "title": "", "exclude_patterns": []},
+        {"url": REQUIRED, "recursive": False, "max_pages": 10, "source_id": "", "title": "", "exclude_patterns": [],
+         "project_id": "", "folder_name": ""},
         (False, False, False, True),
     ),
     "manage_crawl_job": ({"action": REQUIRED, "job_id": "", **LIST}, (False, False, True, True)),
-    "rag_get_available_sources": ({"scope": None, "project_id": ""}, (True, False, True, False)),
+    "rag_get_available_sources": ({"scope": None, "project_id": "", **NEXT}, (True, False, True, False)),
     "rag_search_knowledge_base": (
-        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "match_count": 5,
-         "return_mode": "pages"},
+        {"query": REQUIRED, "scope": "all", "project_id": "", "source_id": "", "language": "", "names": "prefer",
+         "match_count": 5, "return_mode": "pages", **NEXT},
         (True, False, True, False),
     ),
     "rag_search_project_knowledge": (
-        {"query": REQUIRED, "project_id": REQUIRED, "folder_name": "", "match_count": 5},
+        {"query": REQUIRED, "project_id": REQUIRED, "folder_name": "", "match_count": 5, **NEXT},
         (True, False, True, False),
     ),
-    "rag_search_global_knowledge": ({"query": REQUIRED, "tags": [], "match_count": 5}, (True, False, True, False)),
-    "rag_list_project_folders": ({"project_id": REQUIRED}, (True, False, True, False)),
+    "rag_search_global_knowledge": (
+        {"query": REQUIRED, "tags": [], "match_count": 5, **NEXT}, (True, False, True, False)
+    ),
+    "rag_list_project_folders": ({"project_id": REQUIRED, **NEXT}, (True, False, True, False)),
 }  # fmt: skip
 RANGES = {
     ("search_knowledge_base", "match_count"): (1, 50),
@@ -53,6 +67,8 @@ RANGES = {
 }
 CHOICES = {
     ("search_knowledge_base", "search_type"): ["vector", "hybrid", "rerank"],
+    ("search_knowledge_base", "names"): ["prefer", "only", "ignore"],
+    ("rag_search_knowledge_base", "names"): ["prefer", "only", "ignore"],
     ("manage_document", "action"): ["create", "get", "list", "update", "delete"],
     ("manage_source", "action"): ["create", "get", "list", "update", "delete"],
     ("manage_source", "source_type"): ["upload", "crawl", "api"],
@@ -92,8 +108,8 @@ def test_choices_are_the_contracts(tool: str, name: str) -> None:
 def test_every_tool_says_what_it_does_to_the_world(name: str) -> None:
     hints = listed(TOOLS[name]).annotations
     assert hints is not None
-    found = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
-    assert found == CONTRACT[name][1]
+    values = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+    assert values == CONTRACT[name][1]
 
 
 @pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
@@ -115,12 +131,66 @@ ALLOWED = {"type", "description", "enum", "items", "minimum", "maximum", "defaul
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_failure_of_any_tool_is_a_text_that_keeps_to_no_form(agent: Agent, mode: str) -> None:
+    async def script(client: Client) -> list[CallToolResult]:
+        await client.list_tools()  # from here on the client holds every answer against the tool's form
+        return [await client.call_tool(tool.name, {"nonsense": 1}) for tool in chosen_tools(None)]
+
+    for result in Agent(agent.server, mode).talk(script):
+        assert result.is_error and result.structured_content is None
+        assert "Unknown argument: nonsense" in result.content[0].text
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_clients_of_both_eras_see_the_same_tools(agent: Agent, mode: str) -> None:
     seen = Agent(agent.server, mode).talk(lambda client: client.list_tools())
     assert [tool.name for tool in seen.tools] == [tool.name for tool in chosen_tools(None)]
-    assert all(tool.output_schema is None for tool in seen.tools)
+    assert [tool.output_schema for tool in seen.tools] == [tool.output for tool in chosen_tools(None)]
 
 
 def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:
     with pytest.raises(InvalidInput, match="no toolset 'nope'; use one or more of 'knowledge', 'scoped'"):
         chosen_tools(["nope"])
+
+
+def test_the_whole_list_stays_under_8000_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shipped))  # else the encoding would be fetched
+    tools = [listed(tool).model_dump(by_alias=True, exclude_none=True) for tool in chosen_tools(None)]
+    written = json.dumps({"tools": tools}, separators=(",", ":"))
+    size = len(tiktoken.get_encoding("cl100k_base").encode(written))
+    assert size < 7_950, (
+        f"the tools take {size} tokens of 7,950: shorten the descriptions of some by the difference"
+    )  # o200k takes as many
+
+
+def test_what_a_read_only_server_describes_offers_no_writing() -> None:
+    for tool in (each.offered_read_only() for each in chosen_tools(None)):
+        if tool is not None and tool.reading_actions:
+            assert tool.description, f"{tool.name} needs a reading_description for a read-only server"
+            assert not re.search(r"create|delete|update|rename|cancel|resume|retry", tool.description), tool.name
+
+
+@pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
+def test_every_tool_can_be_read_by_every_client(tool: Tool) -> None:
+    shown = listed(tool)
+    hints = shown.annotations
+    assert hints is not None and shown.title
+    flags = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
+    assert all(isinstance(flag, bool) for flag in flags)
+    assert not (hints.read_only_hint and hints.destructive_hint)
+    form = shown.output_schema
+    assert form is not None and form["type"] == "object" and form["required"], f"{tool.name} needs output=form(...)"
+    assert set(form["required"]) <= set(form["properties"])
+    assert all(set(field) == {"type"} for field in form["properties"].values())
+
+
+def test_a_list_in_an_answer_is_declared_by_its_tool_so_that_it_comes_in_parts() -> None:
+    for tool in chosen_tools(None):
+        if isinstance(tool.parts, TextPart):
+            continue
+        properties = tool.output["properties"]
+        assert isinstance(properties, dict)
+        lists = [name for name, part in properties.items() if part == {"type": "array"}]
+        declared = tool.parts.key if tool.parts is not None else None
+        assert lists in ([], [declared]) or tool.name == "search", f"{tool.name}: declare {lists} as parts=Items(...)"

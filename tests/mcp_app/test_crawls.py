@@ -39,7 +39,7 @@ def docs(site: TestSite) -> str:  # noqa: F811
 
 
 def finished(agent: Agent, wb: Workbench, job_id: str) -> dict[str, Any]:
-    """The job as the tool shows it once it is over."""
+    """Return the job as the tool shows it once it is over."""
     wb.jobs.wait(job_id, timeout=120)
     return agent("manage_crawl_job", action="get", job_id=job_id)["crawl_job"]
 
@@ -83,19 +83,47 @@ def test_a_page_that_fails_is_shown_with_its_reason(agent: Agent, wb: Workbench,
     assert [failure["url"] for failure in done["failures"]] == [f"{site.url}/gone"]
 
 
-@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/"])
-def test_a_private_address_is_refused_at_once(agent: Agent, url: str) -> None:
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1/", "http://169.254.169.254/latest/", "http://[::1]/", "http://localhost:1/"]
+)
+def test_a_private_address_is_refused_at_once_and_leaves_nothing_behind(agent: Agent, wb: Workbench, url: str) -> None:
     assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in str(agent.failure("crawl_website", url=url))
+    assert (wb.sources.count(), wb.jobs.list()) == (0, [])
 
 
-def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_looked_up(agent: Agent, wb: Workbench) -> None:
-    job = agent("crawl_website", url="http://localhost:1/")["crawl_job"]
-    done = finished(agent, wb, job["id"])
-    assert (done["status"], done["documents_created"]) == ("failed", 0)
-    assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in done["error_message"]
+def test_a_crawl_without_a_source_makes_a_new_one_each_time(agent: Agent, wb: Workbench, docs: str) -> None:
+    jobs = [agent("crawl_website", url=docs)["crawl_job"] for _ in range(2)]
+    jobs += [agent("crawl_website", url=docs, title="Docs")["crawl_job"] for _ in range(2)]
+    sources = [agent("manage_source", action="get", source_id=job["source_id"])["source"] for job in jobs]
+    host = docs.split("/")[2]
+    assert [source["title"] for source in sources] == [f"Crawled: {host}", f"Crawled: {host} (2)", "Docs", "Docs (2)"]
+    for job in jobs:
+        assert finished(agent, wb, job["id"])["documents_created"] == 1
 
 
 def test_an_unknown_job_is_named(agent: Agent) -> None:
     for action in ("get", "cancel", "resume", "retry_failed"):
         found = agent.failure("manage_crawl_job", action=action, job_id="job_x")
         assert found["error"] == "Crawl job not found: job_x"
+
+
+def test_one_page_is_fetched_in_parts_and_nothing_is_stored(agent: Agent, wb: Workbench, docs: str) -> None:
+    whole = agent("fetch_url", url=docs)
+    assert (whole["title"], "Async context managers" in whole["content"]) == ("Docs", True)
+    first = agent("fetch_url", url=docs, length=100)
+    rest = agent("fetch_url", url=docs, offset=100)
+    assert first["note"] == f"Characters 0 to 100 of {whole['total_chars']}. Next: " + (
+        f'fetch_url(url="{docs}", length=100, offset=100)'
+    )
+    assert first["content"] + rest["content"] == whole["content"]
+    assert wb.sources.list() == wb.documents.list() == []
+    assert "answered 404" in agent.failure("fetch_url", url=f"{docs}none")["error"]
+
+
+def test_a_crawl_goes_into_a_projects_folder(agent: Agent, wb: Workbench, docs: str) -> None:
+    wb.projects.create("Shop", id="proj_1")
+    wb.projects.create_folder("proj_1", "API")
+    job = agent("crawl_website", url=docs, project_id="Shop", folder_name="API")["crawl_job"]
+    wb.jobs.wait(job["id"], timeout=120)
+    source = wb.sources.get(job["source_id"])
+    assert (source.project_id, source.folder_name) == ("proj_1", "API")

@@ -1,4 +1,4 @@
-"""What manage_document and manage_source do to the corpus."""
+"""Effects of manage_document and manage_source on the corpus."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from mcp_app.fitting import tokens
+from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 
@@ -29,6 +30,20 @@ def test_the_same_content_again_changes_nothing_and_says_so(agent: Agent, tmp_pa
     assert agent("manage_document", action="list")["total_count"] == 1
 
 
+def test_content_without_words_is_not_said_to_be_a_file(agent: Agent) -> None:
+    for content in (" \n", "\x00\x00"):
+        refused = agent.failure("manage_document", action="create", content=content)
+        assert refused["error"] == "The text is empty; give the words of the document."
+        assert agent("manage_document", action="list")["total_count"] == 0
+    assert agent("manage_source", action="list")["total_count"] == 0
+
+
+def test_a_file_that_cannot_be_read_leaves_no_source_behind(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    agent.failure("manage_document", action="create", file_path="broken.pdf")
+    assert agent("manage_source", action="list")["total_count"] == 0
+
+
 def test_two_files_of_the_same_name_are_two_documents(agent: Agent, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / "docs" / name).mkdir()
@@ -39,12 +54,12 @@ def test_two_files_of_the_same_name_are_two_documents(agent: Agent, tmp_path: Pa
 
 def test_an_update_of_the_title_leaves_the_passages_alone(agent: Agent, wb: Workbench) -> None:
     document_id = agent("manage_document", action="create", content="Some words.", title="Old")["document"]["id"]
-    before = [passage.id for passage in wb.knowledge.passages(document_id)]
+    before = [passage.id for passage in wb.documents.passages(document_id)]
     changed = agent(
         "manage_document", action="update", document_id=document_id, title="New", metadata='{"reviewed": true}'
     )
     assert (changed["document"]["title"], changed["document"]["metadata"]) == ("New", {"reviewed": True})
-    assert [passage.id for passage in wb.knowledge.passages(document_id)] == before
+    assert [passage.id for passage in wb.documents.passages(document_id)] == before
 
 
 def test_an_update_of_the_content_is_found_and_keeps_id_title_and_metadata(agent: Agent) -> None:
@@ -53,6 +68,31 @@ def test_an_update_of_the_content_is_found_and_keeps_id_title_and_metadata(agent
     assert (changed["id"], changed["title"], changed["metadata"]) == (made["id"], "T", {"a": 1})
     texts = [hit["text"] for hit in agent("search_knowledge_base", query="zebra giraffe")["results"]]
     assert texts == ["New giraffe."]
+
+
+def test_a_source_gets_a_language_and_an_unknown_one_is_refused(agent: Agent) -> None:
+    text = "Die Häuser stehen am Fluss, und die Kinder gehen am Morgen über die Brücke zur Schule."
+    made = agent("manage_document", action="create", content=text)["document"]
+    assert agent("search_knowledge_base", query="Haus Kind", language="french")["results"] == []
+    changed = agent("manage_source", action="update", source_id=made["source_id"], language="fr")
+    assert changed["success"]
+    hit = agent("search_knowledge_base", query="Fluss", language="french")["results"][0]
+    assert hit["metadata"]["language"] == "french"
+    agent("manage_source", action="update", source_id=made["source_id"], language="auto")
+    hit = agent("search_knowledge_base", query="Fluss", language="german")["results"][0]
+    assert hit["metadata"]["language"] == "german"
+    refused = agent.failure("manage_source", action="update", source_id=made["source_id"], language="klingon")
+    assert "There is no language 'klingon'" in refused["error"]
+
+
+def test_a_document_in_a_language_that_the_model_was_not_trained_for_comes_with_an_offer(
+    minilm_wb: Workbench,
+) -> None:
+    agent = Agent(create_server(minilm_wb))
+    german = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch, und man sieht den Fluss."
+    assert "in German" in agent("manage_document", action="create", content=german)["message"]
+    english = agent("manage_document", action="create", content="The tower stands in the old town, by the river.")
+    assert english["message"] == "Document ingested successfully with 1 chunks"
 
 
 def test_large_metadata_hides_no_document_from_a_list(agent: Agent) -> None:
@@ -77,9 +117,9 @@ def test_numbers_that_json_lacks_are_null_in_metadata(agent: Agent) -> None:
 
 def test_overlong_titles_and_urls_are_refused_whatever_else_is_given(agent: Agent) -> None:
     made = agent("manage_document", action="create", content="Old words.", title="T")["document"]
-    given = {"action": "update", "document_id": made["id"], "content": "New words."}
-    assert "at most 300" in agent.failure("manage_document", **given, title="t" * 301)["error"]
-    assert "at most 4,000" in agent.failure("manage_document", **given, url="http://x/" + "u" * 4000)["error"]
+    arguments = {"action": "update", "document_id": made["id"], "content": "New words."}
+    assert "at most 300" in agent.failure("manage_document", **arguments, title="t" * 301)["error"]
+    assert "at most 4,000" in agent.failure("manage_document", **arguments, url="http://x/" + "u" * 4000)["error"]
     source = {"action": "create", "title": "S", "url": "http://x/" + "u" * 4000}
     assert "at most 4,000" in agent.failure("manage_source", **source)["error"]
 
@@ -102,7 +142,7 @@ def test_delete_reports_what_went(agent: Agent) -> None:
 
 def test_lists_are_paged(agent: Agent, wb: Workbench) -> None:
     for number in range(25):
-        wb.knowledge.create_source(f"Source {number}")
+        wb.sources.create(f"Source {number}")
     first = agent("manage_source", action="list", per_page=50)
     second = agent("manage_source", action="list", per_page=20, page=2)
     assert (first["count"], first["total_count"], second["count"]) == (20, 25, 5)
@@ -133,8 +173,8 @@ def test_a_title_that_is_taken_is_refused_in_words_of_the_field(agent: Agent) ->
 
 
 def test_nul_characters_in_text_and_metadata_are_left_out(agent: Agent) -> None:
-    given = {"note\x00": "a\x00b", "list": ["c\x00", {"d": "\x00"}]}
-    created = agent("manage_document", action="create", content="Alpha\x00 beta.", title="T", metadata=given)
+    metadata = {"note\x00": "a\x00b", "list": ["c\x00", {"d": "\x00"}]}
+    created = agent("manage_document", action="create", content="Alpha\x00 beta.", title="T", metadata=metadata)
     document = created["document"]
     assert document["metadata"] == {"note": "ab", "list": ["c", {"d": ""}]}
     changed = agent("manage_document", action="update", document_id=document["id"], metadata={"e": "\x00f"})

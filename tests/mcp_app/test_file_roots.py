@@ -1,4 +1,4 @@
-"""Which files an agent may have read."""
+"""The files that an agent may have read."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_an_absolute_path_inside_is_found(roots: FileRoots) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["../out.md", "sub/../../out.md", "/etc/passwd", "link.md", "way/out.md", ".env", "../no-such-file"]
+    "given", ["../out.md", "sub/../../out.md", "/etc/passwd", "link.md", "way/out.md", "../no-such-file"]
 )
-def test_what_lies_outside_or_is_hidden_is_refused(roots: FileRoots, given: str) -> None:
+def test_a_path_that_lies_outside_is_refused(roots: FileRoots, given: str) -> None:
     with pytest.raises(Refused, match=r"Not allowed: .* lies outside the allowed folders"):
         roots.file(given)
 
@@ -70,3 +70,8 @@ def test_the_tool_refuses_an_escape_and_names_the_setting(agent: Agent) -> None:
     found = agent.failure("manage_document", action="create", file_path="../../../etc/passwd")
     assert "outside the allowed folders" in found["error"]
     assert "WORKBENCH_FILE_ROOTS" in found["suggestion"]
+
+
+def test_a_hidden_file_is_said_to_be_hidden_and_not_to_lie_outside(roots: FileRoots) -> None:
+    with pytest.raises(Refused, match=r"Not allowed: \.env is hidden \(a name begins with a dot\)"):
+        roots.file(".env")

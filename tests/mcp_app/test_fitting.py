@@ -1,19 +1,10 @@
-"""Answers stay short, and say so where something was left out."""
+"""The greatest length of texts and answers."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
-from mcp_app.fitting import BUDGET, LONGEST_TEXT, cut, fit, one_line, tokens
-from mcp_app.tool import compact
-
-
-def results(count: int, text: str, title: str = "T") -> dict[str, Any]:
-    items = [{"id": f"psg_{number:018x}", "title": title, "text": text} for number in range(count)]
-    return {"success": True, "results": items, "count": count}
+from mcp_app.fitting import LONGEST_TEXT, cut, one_line, tokens, within
 
 
 def test_a_text_is_cut_at_the_length_dots_included() -> None:
@@ -44,29 +35,8 @@ def test_an_error_is_one_line_and_keeps_its_valid_choices_however_much_it_repeat
     assert long.endswith("x. Valid projects: 'p'.")
 
 
-def test_a_short_answer_is_left_as_it_is() -> None:
-    answer = results(3, "short")
-    assert json.loads(fit(answer, compact, "More.")) == answer
-
-
-def test_fifty_long_passages_all_stay_with_shorter_texts_and_a_word_on_the_rest() -> None:
-    text = fit(results(50, "word " * 200), compact, "Ask for fewer.")
-    found = json.loads(text)
-    assert tokens(text) <= BUDGET
-    assert len(found["results"]) == found["count"] == 50
-    assert all(item["text"].endswith("...") for item in found["results"])
-    assert found["truncated"].endswith("Ask for fewer.")
-
-
-def test_what_cannot_fit_even_shortened_leaves_items_out_and_counts_them() -> None:
-    text = fit(results(50, "检索增强生成" * 200, title="题" * 200), compact, "Ask for fewer.")
-    found = json.loads(text)
-    assert tokens(text) <= BUDGET
-    assert 0 < found["count"] == len(found["results"]) < 50
-    assert found["truncated"].startswith(f"{50 - found['count']} of 50 were left out")
-
-
-def test_a_bare_list_is_cut_too() -> None:
-    text = fit([{"text": "word " * 200}] * 50, compact, "Ask for fewer.")
-    assert tokens(text) <= BUDGET
-    assert json.loads(text)[-1]["truncated"].endswith("Ask for fewer.")
+@pytest.mark.parametrize(("most", "budget", "largest"), [(10, 1_000, 10), (10_000, 1_001, 667), (5, 0, 1), (0, 0, 0)])
+def test_the_largest_size_within_a_budget_is_found(most: int, budget: int, largest: int) -> None:
+    assert (
+        within(most, lambda size: "知" * size, budget) == largest
+    )  # 3 bytes a character, counted as 1.5 tokens, plus 1

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import httpx2
+import psutil
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -21,7 +22,7 @@ from tests.mcp_app.processes import TOKEN, over_http
 from workbench import Workbench
 from workbench.settings import Settings
 
-PATIENCE = 120  # seconds: the first call waits for the engine, on a busy machine for long
+PATIENCE = 120  # seconds: the first call waits for the workbench, on a busy machine for long
 WITH_TOKEN = {"Authorization": f"Bearer {TOKEN}"}
 
 
@@ -37,7 +38,7 @@ def shop(
         with Workbench.open(settings=settings) as wb:
             wb.projects.create("Shop", id="proj_1")
             wb.projects.create_folder("proj_1", "API")
-            source = wb.knowledge.create_source("Endpoints", project="proj_1", folder="API", tags=["rest-api"]).id
+            source = wb.sources.create("Endpoints", project="proj_1", folder="API", tags=["rest-api"]).id
             wb.documents.create(text="The login endpoint takes words.", title="Login", source=source)
             with over_http(settings, WORKBENCH_MCP_TOKEN=TOKEN) as base:
                 yield base, wb
@@ -58,7 +59,7 @@ def web(url: str) -> Iterator[httpx.Client]:
 
 @asynccontextmanager
 async def connected(url: str, mode: str) -> AsyncIterator[Client]:
-    """The SDK's client with the token."""
+    """Yield the SDK's client with the token."""
     limits = httpx2.Limits(max_connections=250)
     async with (
         httpx2.AsyncClient(headers=WITH_TOKEN, timeout=PATIENCE, limits=limits) as http,
@@ -78,7 +79,7 @@ def test_both_eras_are_served_and_a_5_mb_argument_is_refused_with_a_sentence(url
     found, refused = asyncio.run(script())
     assert json.loads(found.content[0].text)["results"][0]["document_title"] == "Login"
     assert refused.is_error
-    assert "at most 4,194,304 are taken" in json.loads(refused.content[0].text)["error"]
+    assert "at most 4,000,000 are taken" in json.loads(refused.content[0].text)["error"]
 
 
 def test_only_who_may_is_let_in_and_everybody_else_is_told_why(url: str) -> None:
@@ -99,6 +100,22 @@ def test_only_who_may_is_let_in_and_everybody_else_is_told_why(url: str) -> None
         assert (answer.status_code, said in answer.text) == (status, True), (address, headers, answer.text)
 
 
+def test_pages_of_allowed_origins_may_ask_and_read_the_answer(url: str) -> None:
+    page = {"Origin": "http://localhost:6274"}
+    asks = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    with httpx.Client(base_url=url, timeout=PATIENCE) as http:
+        may = http.options("/mcp", headers=page | asks)  # browsers ask without the token
+        assert (may.status_code, may.headers["Access-Control-Allow-Origin"]) == (200, page["Origin"])
+        assert "POST" in may.headers["Access-Control-Allow-Methods"]
+        assert "authorization" in may.headers["Access-Control-Allow-Headers"].lower()
+        read = http.get("/api/rag/sources", headers=page | WITH_TOKEN)
+        assert (read.status_code, read.headers["Access-Control-Allow-Origin"]) == (200, page["Origin"])
+        refused = http.get("/api/rag/sources", headers=page)  # a page reads why it was refused
+        assert (refused.status_code, refused.headers["Access-Control-Allow-Origin"]) == (401, page["Origin"])
+        other = http.options("/mcp", headers={"Origin": "https://evil.example"} | asks)
+        assert (other.status_code, "Access-Control-Allow-Origin" in other.headers) == (403, False)
+
+
 def test_hosts_and_origins_can_be_added_by_settings(make_settings: Callable[..., Settings]) -> None:
     more = {"WORKBENCH_MCP_ALLOWED_HOSTS": "wiki.lan", "WORKBENCH_MCP_ALLOWED_ORIGINS": "https://wiki.lan"}
     with over_http(make_settings(), **more) as base:
@@ -112,22 +129,22 @@ def test_the_http_routes_answer_as_the_tools_do(web: httpx.Client) -> None:
     assert [source["title"] for source in sources.json()["sources"]] == ["Endpoints"]
     folders = web.get("/api/projects/proj_1/folders").json()
     assert (folders["project_title"], folders["folders"][0]["name"]) == ("Shop", "API")
-    asked = {"query": "login", "scope": "project", "project_id": "proj_1", "folder_name": "API"}
-    found = web.post("/api/rag/query", json=asked).json()
+    arguments = {"query": "login", "scope": "project", "project_id": "proj_1", "folder_name": "API"}
+    found = web.post("/api/rag/query", json=arguments).json()
     assert (found["results"][0]["title"], found["folder_filter"]) == ("Login", "API")
     tagged = web.post("/api/rag/query", json={"query": "login", "tags": ["none"]}).json()
     assert (tagged["results"], tagged["tag_filters"]) == ([], ["none"])
 
 
 def test_an_unchanged_answer_is_304_and_a_changed_one_is_not(shop: tuple[str, Workbench], web: httpx.Client) -> None:
-    held: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for path in ("/api/rag/sources", "/api/projects/proj_1/folders"):
         first = web.get(path)
-        held = {"If-None-Match": f'"other", W/{first.headers["ETag"]}'}
-        again = web.get(path, headers=held)
+        headers = {"If-None-Match": f'"other", W/{first.headers["ETag"]}'}
+        again = web.get(path, headers=headers)
         assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
     shop[1].projects.create_folder("proj_1", "New")
-    assert web.get("/api/projects/proj_1/folders", headers=held).status_code == 200
+    assert web.get("/api/projects/proj_1/folders", headers=headers).status_code == 200
 
 
 def test_http_errors_have_the_status_and_the_same_json(web: httpx.Client) -> None:
@@ -170,6 +187,39 @@ def test_the_openapi_document_describes_the_three_routes(web: httpx.Client) -> N
     assert "304" in document["paths"]["/api/rag/sources"]["get"]["responses"]
 
 
+def serving(url: str) -> psutil.Process:
+    """The server's process: the child that listens on the address."""
+    port = httpx.URL(url).port
+    children = psutil.Process().children(recursive=True)
+    return next(one for one in children if any(port == of.laddr.port for of in one.net_connections("tcp")))
+
+
+def megabytes(process: psutil.Process) -> float:
+    """The memory that a process holds."""
+    return process.memory_info().rss / 2**20
+
+
+def test_600_calls_more_take_no_more_memory_than_200(shop: tuple[str, Workbench]) -> None:
+    url, _ = shop
+    server = serving(url)
+
+    async def searches(client: Client) -> None:
+        calls = [client.call_tool("search_knowledge_base", {"query": f"login {n}"}) for n in range(200)]
+        assert not any(answer.is_error for answer in await asyncio.gather(*calls))
+
+    async def script() -> list[float]:
+        async with connected(url, "2026-07-28") as client:
+            await searches(client)  # fills every pool, thread and cache
+            held = [megabytes(server)]
+            for _ in range(3):
+                await searches(client)
+                held.append(megabytes(server))
+            return held
+
+    held = asyncio.run(script())
+    assert max(held) - held[0] < 20, held
+
+
 def test_200_calls_at_once_mixed_with_uploads_lose_nothing(shop: tuple[str, Workbench]) -> None:
     url, wb = shop
     for number in range(10):
@@ -183,9 +233,11 @@ def test_200_calls_at_once_mixed_with_uploads_lose_nothing(shop: tuple[str, Work
             creates = [client.call_tool("manage_document", upload) for upload in uploads]
             return await asyncio.gather(*searches[:95], *creates, *searches[95:])
 
+    server = serving(url)
     answers = asyncio.run(script())
     assert [answer.content[0].text for answer in answers if answer.is_error] == []
     assert len(answers) == 200
-    source = wb.knowledge.source("Uploads")
-    assert {item.title for item in wb.knowledge.documents(source_id=source.id)} == {f"Upload {n}" for n in range(10)}
+    assert megabytes(server) < 400
+    source = wb.sources.get("Uploads")
+    assert {item.title for item in wb.documents.list(source_id=source.id)} == {f"Upload {n}" for n in range(10)}
     assert wb.search("number7", strategy="keyword")[0].document_title == "Upload 7"

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_app.pipes import Lines, Writer
+from mcp_app.pipes import LineReader, Writer
 from tests.mcp_app.processes import environment
 from workbench.settings import Settings
 
@@ -31,7 +31,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 def lines_of(reading: int) -> list[str]:
     async def read() -> list[str]:
-        return [line async for line in Lines(reading)]
+        return [line async for line in LineReader(reading)]
 
     return anyio.run(read)
 
@@ -65,7 +65,7 @@ def test_a_text_larger_than_the_pipe_arrives_whole_while_it_is_read(pipe: tuple[
         got: list[str] = []
 
         async def read() -> None:
-            got.extend([line async for line in Lines(reading)])
+            got.extend([line async for line in LineReader(reading)])
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
@@ -83,6 +83,7 @@ def test_writing_to_a_client_that_has_left_ends_like_a_closed_stream(pipe: tuple
         anyio.run(Writer(writing).write, "too late")
 
 
+@pytest.mark.slow
 def test_what_a_library_prints_or_reads_misses_the_wire(pipe: tuple[int, int]) -> None:
     code = (
         "import anyio, os, subprocess, sys\n"

@@ -1,4 +1,4 @@
-"""What was promoted for a scope serves an agent that names no search type; a named one is what it says."""
+"""The promotion of a scope serves an agent that names no search type; a named one is what it says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import pytest
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Scope, Workbench
 
+# Names of the strategies in an answer, in the words of the tool's schema.
+TYPES = {"vector": "vector", "keyword": "hybrid", "hybrid": "hybrid", "rerank": "rerank", "mmr": "rerank"}
+
 
 @pytest.fixture
 def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
@@ -21,7 +24,9 @@ def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def served(agent: Agent, **given: Any) -> str:
-    return agent("search_knowledge_base", query="token", **given)["search_type"]
+    answer = agent("search_knowledge_base", query="token", **given)
+    assert answer["search_type"] == TYPES[answer["strategy"]]
+    return answer["strategy"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -47,11 +52,11 @@ def test_a_promoted_index_and_parameters_come_along(agent: Agent, places: Workbe
     places.indexes.build("sentences")
     places.promotions.promote("hybrid@sentences")
     (chunk, *_) = agent("search_knowledge_base", query="token")["results"]
-    there = {hit.passage_id for hit in places.search("token", "hybrid", index="sentences")}
-    assert chunk["chunk_id"] in there
+    passage_ids = {hit.passage_id for hit in places.search("token", "hybrid", index="sentences")}
+    assert chunk["chunk_id"] in passage_ids
     assert chunk["chunk_id"] not in {hit.passage_id for hit in places.search("token", "hybrid", index="main")}
     (chunk, *_) = agent("search_knowledge_base", query="token", search_type="hybrid")["results"]
-    assert chunk["chunk_id"] not in there
+    assert chunk["chunk_id"] not in passage_ids
 
 
 def test_the_scoped_tools_serve_what_is_promoted_too(agent: Agent, places: Workbench) -> None:
@@ -65,4 +70,13 @@ def test_the_schema_keeps_the_contracts_default_and_says_what_serves(agent: Agen
     (tool,) = [tool for tool in tools if tool.name == "search_knowledge_base"]
     offered = tool.input_schema["properties"]["search_type"]
     assert offered["default"] == "hybrid"
-    assert "what was promoted for this scope serves, else hybrid" in offered["description"]
+    assert "the strategy promoted for this scope, else hybrid" in offered["description"]
+
+
+def test_an_answer_says_that_nothing_close_was_found_and_why(agent: Agent, places: Workbench) -> None:
+    assert "nothing_close" not in agent("search_knowledge_base", query="which gate does a token open?")
+    for tool in ("search_knowledge_base", "rag_search_global_knowledge"):
+        answer = agent(
+            tool, query="token zyxwv qponm lkjih", **({"similarity_threshold": 0.0} if "base" in tool else {})
+        )
+        assert answer["results"] and answer["nothing_close"].startswith("Nothing close was found:")

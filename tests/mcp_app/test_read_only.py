@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from mcp_app.server import create_server
+import pytest
+from mcp import Client
+from mcp.types import GetPromptResult
+
+from mcp_app.server import chosen_tools, create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
+from workbench.settings import Settings
 
 
 @pytest.fixture
@@ -28,13 +35,87 @@ def test_only_reading_actions_are_left(reader: Agent, tool: str) -> None:
 
 
 def test_a_writing_action_is_unknown_and_changes_nothing(reader: Agent, wb: Workbench) -> None:
-    source = wb.knowledge.create_source("Keep").id
+    source = wb.sources.create("Keep").id
     found = reader.failure("manage_source", action="delete", source_id=source)
     assert (found["error"], found["suggestion"]) == ("Unknown action: delete", "Use 'get' or 'list'")
-    assert wb.knowledge.source(source).title == "Keep"
+    assert wb.sources.get(source).title == "Keep"
 
 
 def test_reading_still_works(reader: Agent, wb: Workbench) -> None:
     wb.documents.create(text="Some words.", title="T")
     assert reader("manage_document", action="list")["count"] == 1
     assert reader("search_knowledge_base", query="words")["count"] == 1
+
+
+def test_no_text_of_a_read_only_server_offers_a_tool_that_it_lacks(wb: Workbench) -> None:
+    agent = Agent(server := create_server(wb, read_only=True))
+    tools = agent.talk(lambda client: client.list_tools()).tools
+    missing = {tool.name for tool in chosen_tools(None)} - {tool.name for tool in tools}
+    texts = {tool.name: f"{tool.description} {tool.input_schema}" for tool in tools}
+    texts |= {"instructions": server.instructions or "", "prompt": str(agent.talk(_prompt))}
+    told = {where: sorted(names) for where, text in texts.items() if (names := missing & set(re.findall(r"\w+", text)))}
+    assert "create_project" in missing
+    assert told == {}
+
+
+def test_the_instructions_of_a_read_only_server_speak_of_no_change(wb: Workbench) -> None:
+    words = re.findall(r"\w+", (create_server(wb, read_only=True).instructions or "").lower())
+    assert not set(words) & {"add", "delete", "create", "embed", "crawl"}
+
+
+@pytest.fixture
+def workspace_reader(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Agent]:
+    folder = tmp_path / "work" / "plan" / "2025-11-17" / "001-talk"
+    folder.mkdir(parents=True)
+    (folder / "conversation.md").write_text("# Talk\n\nWords that nobody has embedded.")
+    with Workbench.open(settings=make_settings(file_roots=str(tmp_path / "work"))) as workbench:
+        yield Agent(create_server(workbench, read_only=True))
+
+
+CALLS: dict[str, dict[str, object]] = {
+    "get_embedding_status": {},
+    "get_similar": {"source_path": "plan/2025-11-17/001-talk"},
+    "search_semantic": {"query": "words"},
+    "search_knowledge_base": {"query": "words"},
+    "rag_search_knowledge_base": {"query": "words"},
+    "rag_search_global_knowledge": {"query": "words", "tags": ["none"]},
+    "rag_search_project_knowledge": {"query": "words", "project_id": "none"},
+    "rag_search_code_examples": {"query": "words"},
+    "rag_get_available_sources": {},
+    "rag_list_project_folders": {"project_id": "none"},
+    "rag_list_pages_for_source": {"source_id": "none"},
+    "rag_read_full_page": {"page_id": "none"},
+    "rag_read_neighbours": {"chunk_id": "none"},
+    "manage_document": {"action": "get", "document_id": "none"},
+    "manage_source": {"action": "get", "source_id": "none"},
+    "manage_crawl_job": {"action": "get", "job_id": "none"},
+    "get_job": {"job_id": "none"},
+    "find_projects": {"query": "none"},
+    "fetch": {"id": "none"},
+    "search": {"query": "words"},
+    "explain": {"query": "words", "chunk_id": "none"},
+    "list_articles": {},
+    "get_article": {"slug": "none"},
+    "search_articles": {"query": "words"},
+    "fetch_url": {"url": "http://localhost/"},
+    "searchLocalArchives": {"query": "words"},
+}
+
+
+def test_no_answer_of_a_read_only_server_names_a_tool_that_it_lacks(workspace_reader: Agent) -> None:
+    offered = {tool.name for tool in workspace_reader.talk(lambda client: client.list_tools()).tools}
+    assert set(CALLS) == offered, "a further tool needs a call here whose answer has little to say but advice"
+    missing = {tool.name for tool in chosen_tools(None)} - offered
+    texts = {name: _said(workspace_reader, name, arguments) for name, arguments in CALLS.items()}
+    assert "The disk differs from what is embedded" in texts["get_embedding_status"]
+    assert "Document not found: plan/2025-11-17/001-talk" in texts["get_similar"]
+    told = {name: sorted(names) for name, text in texts.items() if (names := missing & set(re.findall(r"\w+", text)))}
+    assert told == {}
+
+
+def _said(agent: Agent, name: str, arguments: dict[str, object]) -> str:
+    return agent.talk(lambda client: client.call_tool(name, arguments)).content[0].text
+
+
+async def _prompt(client: Client) -> GetPromptResult:
+    return await client.get_prompt("search_strategy", {"question": "how is it measured?"})

@@ -1,15 +1,28 @@
-"""What an agent reads whole, what it is taught, and what is completed while it types."""
+"""Texts that an agent reads whole, prompts that teach it, and completions while it types."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp.types import PromptReference, ResourceTemplateReference
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.types import (
+    PromptReference,
+    ResourceListChangedNotification,
+    ResourceTemplateReference,
+    ResourceUpdatedNotification,
+)
 
+from mcp_app.changes import differences, listed_in, stand_of
 from mcp_app.resources import PAGE_CHARS
+from mcp_app.server import create_server
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.ingestion.incoming import text_item
@@ -33,8 +46,8 @@ def test_a_long_document_is_read_page_by_page(agent: Agent, wb: Workbench, mode:
 
 
 def test_a_source_lists_its_documents_in_pages(agent: Agent, wb: Workbench) -> None:
-    source = wb.knowledge.create_source("Many").id
-    wb.knowledge.ingest_items(source, [text_item(f"{n}", f"Text {n}.", title=f"T{n}") for n in range(51)])
+    source = wb.sources.create("Many").id
+    wb.documents.ingest_items(source, [text_item(f"{n}", f"Text {n}.", title=f"T{n}") for n in range(51)])
     first = json.loads(read(agent, f"source://{source}"))
     assert (first["source"]["title"], first["total_count"], len(first["documents"])) == ("Many", 51, 50)
     second = json.loads(read(agent, first["next"]))
@@ -55,33 +68,192 @@ def test_the_templates_and_the_tag_catalogue_are_offered(agent: Agent) -> None:
 
 
 def test_the_prompt_teaches_the_decision_tree(agent: Agent) -> None:
-    asked = {"question": "How do refunds work?", "project_id": "proj_9"}
-    text = agent.talk(lambda client: client.get_prompt("search_strategy", asked)).messages[0].content.text
+    arguments = {"question": "How do refunds work?", "project_id": "proj_9"}
+    text = agent.talk(lambda client: client.get_prompt("search_strategy", arguments)).messages[0].content.text
     assert 'rag_search_project_knowledge(query, project_id="proj_9")' in text
     assert "None: rag_search_global_knowledge(query)" in text
     assert "How do refunds work?" in text
 
 
-def complete(agent: Agent, name: str, typed: str, **known: str) -> list[str]:
-    reference: Any = ResourceTemplateReference(type="ref/resource", uri="document://{document_id}")
-    if name == "project_id":
-        reference = PromptReference(type="ref/prompt", name="search_strategy")
+def complete(agent: Agent, reference: Any, name: str, typed: str, **known: str) -> list[str]:
     return agent.talk(
         lambda client: client.complete(reference, {"name": name, "value": typed}, context_arguments=known or None)
     ).completion.values
 
 
-def test_ids_titles_folders_and_tags_are_completed(agent: Agent, wb: Workbench) -> None:
+def places(agent: Agent) -> dict[str, list[Any]]:
+    """Every argument that clients can see and have completed, with where it stands."""
+
+    async def script(client: Client) -> dict[str, list[Any]]:
+        values: dict[str, list[Any]] = {}
+        for prompt in (await client.list_prompts()).prompts:
+            for argument in prompt.arguments or ():
+                values.setdefault(argument.name, []).append(PromptReference(type="ref/prompt", name=prompt.name))
+        for template in (await client.list_resource_templates()).resource_templates:
+            for name in re.findall(r"{(\w+)}", template.uri_template):
+                reference = ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
+                values.setdefault(name, []).append(reference)
+        return values
+
+    return agent.talk(script)
+
+
+def test_ids_titles_folders_and_tags_are_completed_where_clients_see_them(agent: Agent, wb: Workbench) -> None:
     wb.projects.create("Shop", id="proj_1")
     wb.projects.create_folder("proj_1", "Authentication")
-    source = wb.knowledge.create_source("Papers", tags=["rag"]).id
+    source = wb.sources.create("Papers", tags=["rag"]).id
     document = wb.documents.create(text="Words.", title="Attention", source=source).document.id
-    assert complete(agent, "source_id", "pap") == [source]
-    assert complete(agent, "document_id", "atten") == complete(agent, "document_id", document[:8]) == [document]
-    assert complete(agent, "project_id", "sho") == ["proj_1"]
-    assert complete(agent, "folder_name", "au", project_id="proj_1") == ["Authentication"]
-    assert complete(agent, "tags", "ra")[:2] == ["rag", "graphql"]
-    assert complete(agent, "unheard_of", "x") == []
+    at = places(agent)
+    assert all(complete(agent, place, "source_id", "pap") == [source] for place in at["source_id"])
+    assert all(complete(agent, place, "document_id", "atten") == [document] for place in at["document_id"])
+    assert all(complete(agent, place, "document_id", document[:8]) == [document] for place in at["document_id"])
+    (prompt,) = at["project_id"]
+    assert at["folder_name"] == at["tags"] == [prompt]
+    assert complete(agent, prompt, "project_id", "sho") == ["proj_1"]
+    assert complete(agent, prompt, "folder_name", "au", project_id="proj_1") == ["Authentication"]
+    assert complete(agent, prompt, "folder_name", "au") == []
+    assert complete(agent, prompt, "tags", "ra")[:2] == ["rag", "graphql"]
+    assert complete(agent, prompt, "tags", "react, ra")[0] == "react, rag"
+    assert complete(agent, prompt, "question", "x") == []
+
+
+def test_a_prompt_takes_the_completed_folder_and_tags(agent: Agent) -> None:
+    arguments = {"project_id": "proj_1", "folder_name": "API", "tags": "rag, go"}
+    text = agent.talk(lambda client: client.get_prompt("search_strategy", arguments)).messages[0].content.text
+    assert 'folder_name="API"' in text
+    assert 'tags=["rag", "go"]' in text
+
+
+def test_an_unknown_prompt_is_refused_with_a_sentence_and_no_traceback(
+    agent: Agent, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(MCPError, match="Unknown prompt: nope; use 'search_strategy'"):
+        agent.talk(lambda client: client.get_prompt("nope"))
+    assert "Traceback" not in caplog.text
+
+
+def test_a_listener_hears_of_new_sources_and_changed_documents(agent: Agent, wb: Workbench) -> None:
+    source = wb.sources.create("Papers").id
+    document = wb.documents.create(text="Words.", title="T", source=source).document.id
+    wanted = [f"source://{source}", f"document://{document}"]
+
+    async def script(client: Client) -> set[Any]:
+        heard: set[Any] = set()
+        async with client.listen(resources_list_changed=True, resource_subscriptions=wanted) as events:
+            changing = asyncio.create_task(changes(wb, document, heard))
+            async for event in events:
+                heard.add(event)
+                if len(heard) == 3:
+                    break
+            changing.cancel()
+        return heard
+
+    assert agent.talk(script) == {ResourcesListChanged(), *(ResourceUpdated(uri=uri) for uri in wanted)}
+
+
+async def changes(wb: Workbench, document: str, heard: set[Any]) -> None:
+    """Change the corpus again and again, as another process would, until everything was heard."""
+    number = 0
+    while len(heard) < 3:
+        number += 1
+        await asyncio.to_thread(wb.sources.create, f"New {number}")
+        await asyncio.to_thread(wb.documents.update, document, text=f"Other words {number}.")
+        await asyncio.sleep(0.5)
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # it is the earlier one
+def test_clients_of_the_earlier_protocol_are_told_of_what_they_subscribed_to(wb: Workbench) -> None:
+    document = wb.documents.create(text="Words.", title="T").document.id
+    told = asyncio.Event()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification) and str(message.params.uri) == f"document://{document}":
+            told.set()
+
+    async def script() -> None:
+        async with Client(create_server(wb), mode="legacy", message_handler=hear) as client:
+            await client.subscribe_resource(f"document://{document}")
+            changing = asyncio.create_task(changes(wb, document, set()))
+            async with asyncio.timeout(60):
+                await told.wait()
+            changing.cancel()
+            await client.unsubscribe_resource(f"document://{document}")
+
+    asyncio.run(script())
+    assert told.is_set()
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_clients_of_the_earlier_protocol_are_told_of_sources_that_come_and_go(wb: Workbench) -> None:
+    told = [asyncio.Event(), asyncio.Event()]
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ResourceListChangedNotification):
+            told[told[0].is_set()].set()
+
+    async def script() -> None:
+        server = create_server(wb)
+        async with Client(server, mode="legacy", message_handler=hear) as client:
+            assert client.server_capabilities.resources is not None
+            assert client.server_capabilities.resources.list_changed is True
+            source = await heard_after(told[0], lambda number: wb.sources.create(f"New {number}"))
+            before = {str(resource.uri) for resource in (await client.list_resources()).resources}
+            assert f"source://{source.id}" in before
+            await heard_after(told[1], lambda number: wb.sources.create(f"Further {number}"))
+        assert server.changes.listeners == 0  # the connection is closed
+
+    asyncio.run(script())
+
+
+async def heard_after(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
+    """Change the corpus again and again until it was heard; returns the first change's result."""
+    first = await asyncio.to_thread(change, 0)
+    for number in range(1, 60):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(told.wait(), 1)
+            return first
+        await asyncio.to_thread(change, number)
+    raise AssertionError("the change was not heard")
+
+
+def test_a_source_that_changed_while_only_lists_were_followed_is_told_once_it_is_read(wb: Workbench) -> None:
+    kept, gone = wb.sources.create("Kept").id, wb.sources.create("Gone").id
+    first = stand_of(wb, None)
+    listed = listed_in(wb, first)
+    assert differences(first, listed) == []
+    wb.documents.create(text="Words.", source=kept)
+    wb.sources.delete(gone)
+    again = listed_in(wb, listed)
+    assert differences(listed, again) == [ResourcesListChanged(), ResourceUpdated(uri=f"source://{gone}")]
+    told = differences(again, stand_of(wb, again))
+    assert ResourceUpdated(uri=f"source://{kept}") in told
+    unread = listed_in(wb, None)
+    assert [event for event in differences(unread, stand_of(wb, unread)) if "source" in getattr(event, "uri", "")] == []
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_a_client_of_the_earlier_protocol_that_leaves_a_resource_is_told_no_more(wb: Workbench) -> None:
+    document = wb.documents.create(text="Words.", title="T").document.id
+    uri = f"document://{document}"
+
+    async def script() -> tuple[int, int, int]:
+        server = create_server(wb)
+        async with Client(server, mode="legacy") as client:
+            while not (before := server.changes.listeners):  # its handshake ends with a notification
+                await asyncio.sleep(0)
+            await client.subscribe_resource(uri)
+            await client.subscribe_resource(uri)
+            followed = server.changes.listeners
+            await client.unsubscribe_resource(uri)
+            return before, followed, server.changes.listeners
+
+    assert asyncio.run(script()) == (1, 2, 1)  # the first follows the list
+
+
+def test_sources_are_listed_as_resources(agent: Agent, wb: Workbench) -> None:
+    source = wb.sources.create("Papers").id
+    resources = agent.talk(lambda client: client.list_resources()).resources
+    assert {"tags://catalogue", f"source://{source}"} <= {str(resource.uri) for resource in resources}
 
 
 def test_the_instructions_name_only_tools_that_are_offered(agent: Agent) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.mcp_app.agent import Agent
@@ -25,9 +27,9 @@ def crowd(wb: Workbench) -> dict[str, str]:
     }
     ids = {}
     for name, place in places.items():
-        ids[name] = wb.knowledge.create_source(f"Source {name}", **place).id
+        ids[name] = wb.sources.create(f"Source {name}", **place).id
         items = [text_item(f"{n}", f"{WORDS} {name} {n}", title=f"{name} {n}") for n in range(12)]
-        wb.knowledge.ingest_items(ids[name], items)
+        wb.documents.ingest_items(ids[name], items)
     return ids
 
 
@@ -54,15 +56,15 @@ def test_every_scope_sees_its_own_and_finds_as_many_as_asked(agent: Agent, crowd
 
 def test_a_source_filter_is_part_of_every_search(agent: Agent, crowd: dict[str, str]) -> None:
     for search_type in ("vector", "hybrid", "rerank"):
-        asked = {"query": WORDS, "source_id": crowd["a"], "search_type": search_type, "match_count": 10}
-        found = agent("search_knowledge_base", **asked)
+        arguments = {"query": WORDS, "source_id": crowd["a"], "search_type": search_type, "match_count": 10}
+        found = agent("search_knowledge_base", **arguments)
         assert found["count"] == 10
         assert {hit["metadata"]["source_id"] for hit in found["results"]} == {crowd["a"]}
 
 
 def test_another_projects_source_is_not_reachable_through_a_project(agent: Agent, crowd: dict[str, str]) -> None:
-    asked = {"query": WORDS, "scope": "project", "project_id": "proj_a", "source_id": crowd["b"]}
-    assert agent("rag_search_knowledge_base", **asked)["results"] == []
+    arguments = {"query": WORDS, "scope": "project", "project_id": "proj_a", "source_id": crowd["b"]}
+    assert agent("rag_search_knowledge_base", **arguments)["results"] == []
 
 
 def test_odd_names_are_unknown_and_nothing_else(agent: Agent, crowd: dict[str, str]) -> None:
@@ -73,9 +75,38 @@ def test_odd_names_are_unknown_and_nothing_else(agent: Agent, crowd: dict[str, s
 
 
 def test_a_long_document_does_not_crowd_out_the_others(agent: Agent, wb: Workbench) -> None:
-    source = wb.knowledge.create_source("Crowded").id
+    source = wb.sources.create("Crowded").id
     wb.documents.create(text="\n\n".join(f"# Part {n}\n\n{WORDS} {n} " * 30 for n in range(60)), source=source)
     others = [text_item(f"{n}", f"A {WORDS.split()[0]} {n} among other words.", title=f"{n}") for n in range(4)]
-    wb.knowledge.ingest_items(source, others)
+    wb.documents.ingest_items(source, others)
     found = agent("rag_search_knowledge_base", query=WORDS, source_id=source, match_count=5)
     assert len({result["page_id"] for result in found["results"]}) == 5
+
+
+def test_conversations_and_articles_are_found_by_others_only_where_their_source_is_named(
+    agent: Agent, wb: Workbench, tmp_path: Path
+) -> None:
+    talk = tmp_path / "docs/plan/2025-11-17/001-zebra"
+    talk.mkdir(parents=True)
+    (talk / "talk.md").write_text("# Zebra\n\nZebra stripes were talked about.")
+    agent("embed_workspace", workspace_path=str(tmp_path / "docs"))
+    wb.documents.create(text="Zebra crossings in a document.", title="Crossings")
+    (workspace,) = [source for source in wb.sources.list() if source.source_type == "workspace"]
+    for tool in ("search_knowledge_base", "rag_search_knowledge_base", "rag_search_global_knowledge", "search"):
+        text = agent.talk(lambda client, tool=tool: client.call_tool(tool, {"query": "zebra"})).content[0].text
+        assert "crossings" in text.lower()
+        assert "stripes" not in text
+    named = agent("search_knowledge_base", query="zebra", source_id=workspace.id)
+    assert "stripes" in named["results"][0]["text"]
+
+
+def test_tags_match_in_any_case_and_the_suggestion_names_another_one(agent: Agent, wb: Workbench) -> None:
+    source = wb.sources.create("REST", tags=["Rest-API"]).id
+    wb.documents.create(text="Words on endpoints.", title="T", source=source)
+    assert agent("rag_search_global_knowledge", query="endpoints", tags=["rest-api"])["count"] == 1
+    wb.projects.create("Shop", id="proj_1")
+    wb.sources.update(source, project="proj_1")
+    nothing = agent("rag_search_global_knowledge", query="endpoints", tags=["rest-api"])
+    assert nothing["count"] == 0
+    assert "sources outside the scope have 'Rest-API'" in nothing["suggestion"]
+    assert "nearest other tags are 'Rest-API'" not in nothing["suggestion"]

@@ -32,7 +32,7 @@ def knowledge(wb: Workbench) -> Workbench:
         "FastAPI docs": "# Dependencies\n\nFastAPI authentication by dependencies. REST API design and endpoints.",
     }
     for title, place in places.items():
-        source = wb.knowledge.create_source(title, **place)
+        source = wb.sources.create(title, **place)
         wb.documents.create(text=texts[title], source=source.id)
     return wb
 
@@ -71,10 +71,10 @@ def test_search_project_specific_knowledge(agent: Agent, knowledge: Workbench) -
 def test_search_all_with_project_context_prioritizes_project_sources(agent: Agent, knowledge: Workbench) -> None:
     same = "# Same\n\nExactly the same words on caching."
     for title, place in {"Ours": {"project": PROJECT}, "Everybody's": {}}.items():
-        knowledge.documents.create(text=same, source=knowledge.knowledge.create_source(title, **place).id)
+        knowledge.documents.create(text=same, source=knowledge.sources.create(title, **place).id)
     for mode in ("pages", "chunks"):
-        asked = {"query": "caching words", "scope": "all", "project_id": PROJECT, "return_mode": mode}
-        found = agent("rag_search_knowledge_base", **asked)["results"][:2]
+        arguments = {"query": "caching words", "scope": "all", "project_id": PROJECT, "return_mode": mode}
+        found = agent("rag_search_knowledge_base", **arguments)["results"][:2]
         assert [result["scope"] for result in found] == ["project", "global"]
 
 
@@ -85,7 +85,7 @@ def test_pages_have_the_promised_fields(agent: Agent, knowledge: Workbench) -> N
         "average_similarity", "source_id", "scope", "project_id", "folder_name", "tags", "preview",
     }  # fmt: skip
     assert page["section_title"] == page["title"]
-    assert page["word_count"] == len(knowledge.knowledge.document(page["page_id"]).text.split())
+    assert page["word_count"] == len(knowledge.documents.get(page["page_id"]).text.split())
     assert 0 < page["average_similarity"] <= 1
 
 
@@ -118,7 +118,8 @@ def test_agent_decision_pattern(agent: Agent, knowledge: Workbench) -> None:
     knowledge.projects.create("Empty", id="proj_empty")
     first = agent("rag_search_project_knowledge", query="React hooks", project_id="proj_empty")
     assert (first["results"], first["under_filled"]) == ([], True)
-    assert first["suggestion"] == "The scope holds no sources."
+    fallback = 'Fall back to rag_search_global_knowledge(query="React hooks")'
+    assert first["suggestion"] == f"The scope holds no sources. {fallback}"
     second = agent("rag_search_global_knowledge", query="React hooks")
     assert titles(second)[0] == "Hooks"
 
@@ -134,7 +135,7 @@ def test_search_global_knowledge_with_specific_tags(agent: Agent, knowledge: Wor
 def test_a_source_matches_with_any_tag_and_more_tags_come_first(agent: Agent, knowledge: Workbench) -> None:
     same = "# Same\n\nExactly the same words on testing."
     for title, tags in {"One tag": ["react"], "Both tags": ["react", "jest"]}.items():
-        knowledge.documents.create(text=same, source=knowledge.knowledge.create_source(title, tags=tags).id)
+        knowledge.documents.create(text=same, source=knowledge.sources.create(title, tags=tags).id)
     found = agent("rag_search_global_knowledge", query="same words testing", tags=["jest", "react"])
     assert [result["tags"] for result in found["results"][:2]] == [["react", "jest"], ["react"]]
 
@@ -153,7 +154,7 @@ def test_an_unknown_tag_finds_nothing_and_the_nearest_are_suggested(agent: Agent
 
 
 def test_a_source_may_be_named_by_url_or_title(agent: Agent, knowledge: Workbench) -> None:
-    knowledge.knowledge.update_source("React docs", url="https://react.example/")
+    knowledge.sources.update("React docs", url="https://react.example/")
     for key in ("React docs", "https://react.example/"):
         assert titles(agent("rag_search_knowledge_base", query="hooks", source_id=key)) == ["Hooks"]
 
@@ -195,3 +196,9 @@ def test_every_error_has_its_sentence_and_the_empty_list(agent: Agent, knowledge
         found = agent.failure(tool, **arguments)
         assert found["error"].startswith(error), case
         assert found[empty] == [], case
+
+
+def test_sources_that_are_still_empty_are_said_to_be(agent: Agent, knowledge: Workbench) -> None:
+    knowledge.sources.create("Planned", tags=["rest-api-next"])
+    answer = agent("rag_search_global_knowledge", query="hooks", tags=["REST-API-next"])
+    assert answer["suggestion"] == "The sources in scope ('Planned') hold no documents yet."

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,10 +36,11 @@ def test_a_client_starts_the_server_searches_and_leaves(wb: Workbench, mode: str
     assert json.loads(found.content[0].text)["results"][0]["document_title"] == "T"
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
     code = (
-        "import json, sys; from mcp_app.engine import Engine; from mcp_app.serving import create_server;"
-        "create_server(Engine(lambda: None)); print(json.dumps(sorted(sys.modules)))"
+        "import json, sys; from workbench.opening import Opening; from mcp_app.serving import create_server;"
+        "create_server(Opening()); print(json.dumps(sorted(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = json.loads(done.stdout)
@@ -46,7 +48,26 @@ def test_nothing_heavy_is_imported_before_the_first_reply() -> None:
     assert [name for name in loaded if name in HEAVY or name.split(".")[0] in HEAVY] == []
 
 
-def test_the_first_call_waits_for_the_engine_instead_of_failing(make_settings: Callable[..., Settings]) -> None:
+def test_a_dot_as_workspace_is_the_clients_working_directory(
+    make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    day = tmp_path / "plan/2025-11-17"
+    day.mkdir(parents=True)
+    (day / "001-here.md").write_text("# Here\n\nWords in this very folder.")
+    server = over_stdio(make_settings(file_roots=str(tmp_path))).model_copy(update={"cwd": tmp_path})
+
+    async def script() -> list[Any]:
+        async with Client(server) as client:
+            told = await client.call_tool("embed_workspace", {"workspace_path": "."})
+            places = [{"workspace_path": place} for place in (".", "", str(tmp_path))]
+            return [told, *[await client.call_tool("get_embedding_status", place) for place in places]]
+
+    embedded, *statuses = [json.loads(answer.content[0].text) for answer in asyncio.run(script())]
+    assert (embedded["success"], embedded["embedded"]) == (True, 1)
+    assert [status["num_documents"] for status in statuses] == [1, 1, 1]
+
+
+def test_the_first_call_waits_for_the_workbench_instead_of_failing(make_settings: Callable[..., Settings]) -> None:
     async def script() -> Any:
         async with Client(over_stdio(make_settings()), mode="legacy") as client:
             calls = [client.call_tool("manage_source", {"action": "list"}) for _ in range(3)]
@@ -69,7 +90,7 @@ def test_a_database_that_cannot_be_reached_is_a_sentence_and_not_the_end(
         assert "cannot be reached" in json.loads(answer.content[0].text)["error"]
 
 
-def test_a_client_that_leaves_while_the_engine_opens_leaves_no_noise(make_settings: Callable[..., Settings]) -> None:
+def test_a_client_that_leaves_while_the_workbench_opens_leaves_no_noise(make_settings: Callable[..., Settings]) -> None:
     about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     call = {"name": "manage_source", "arguments": {"action": "list"}}
     messages = [

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mcp_app.forms import form
 from mcp_app.server import create_server
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.knowledge.family import FAMILY
@@ -22,7 +23,7 @@ class Endless:
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()
-        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, FAMILY)
+        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, FAMILY, form())
 
     def run(self, call: Call) -> dict[str, Any]:
         self.began.set()
@@ -48,11 +49,11 @@ def test_a_cancelled_call_stops_its_work(wb: Workbench, mode: str) -> None:
 
 def test_a_call_that_takes_too_long_is_stopped_with_a_sentence(make_settings: Callable[..., Settings]) -> None:
     work = Endless()
-    with Workbench.open(settings=make_settings(mcp_call_seconds=0.05)) as workbench:
+    with Workbench.open(settings=make_settings(mcp_call_seconds=2.0)) as workbench:
         server = create_server(workbench)
         server.tools["endless"] = work.tool
         found = Agent(server).failure("endless")
-    assert found["error"] == "endless was stopped after 0.05 seconds"
+    assert found["error"] == "endless was stopped after 2 seconds"
     assert work.ended.wait(30)
 
 
@@ -79,7 +80,7 @@ def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> N
         raise ZeroDivisionError(str(call.workbench))
 
     server = create_server(wb)
-    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY)
+    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY, form())
     found = Agent(server).failure("broken")
     assert found["error"] == "broken failed unexpectedly (ZeroDivisionError)"
     assert "Traceback" not in str(found)

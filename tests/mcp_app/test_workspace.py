@@ -107,11 +107,11 @@ def test_search_with_no_embeddings(agent: Agent) -> None:
 
 def test_agent_finds_similar_conversations(agent: Agent, workspace: Path) -> None:
     agent("embed_workspace")
-    given = "brainstorm/2025-11-17/001-jwt"
-    answer = agent("get_similar", source_path=given)
+    path = "brainstorm/2025-11-17/001-jwt"
+    answer = agent("get_similar", source_path=path)
     assert paths(answer)[0] == "debug/2025-11-18/002-oauth"
-    assert given not in paths(answer)
-    assert paths(agent("get_similar", source_path=str(workspace / given / "conversation.md"))) == paths(answer)
+    assert path not in paths(answer)
+    assert paths(agent("get_similar", source_path=str(workspace / path / "conversation.md"))) == paths(answer)
 
 
 def test_finding_similar_to_non_existent_document(agent: Agent) -> None:
@@ -128,7 +128,7 @@ def test_agent_checks_embedding_coverage(agent: Agent, tmp_path: Path) -> None:
     assert (status["num_documents"], status["total_chunks"]) == (15, 15)
     assert status["db_path"]
     assert len(status["recent_embeddings"]) == 10
-    assert all(one["embedded_at"][:4].isdigit() and one["source_path"] in many for one in status["recent_embeddings"])
+    assert all(row["embedded_at"][:4].isdigit() and row["source_path"] in many for row in status["recent_embeddings"])
     assert agent("get_embedding_status")["num_documents"] == 0
 
 
@@ -195,15 +195,22 @@ def test_a_conversation_of_several_files_is_one_entry_and_a_single_file_is_one_t
 
 
 def test_progress_of_a_large_workspace_reaches_the_client(agent: Agent) -> None:
-    seen: list[str] = []
+    states: list[str] = []
 
     async def watch(progress: float, total: float | None, message: str | None) -> None:
-        seen.append(message or "")
+        states.append(message or "")
 
     agent.talk(lambda client: client.call_tool("embed_workspace", {}, progress_callback=watch))
-    assert any("5 of 5" in message for message in seen)
+    assert any("5 of 5" in message for message in states)
+
+
+def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, tmp_path: Path) -> None:
+    put(tmp_path / "other", {"plan/2025-11-11/001-empty": ""})
+    agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
+    assert agent("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
+    assert agent("manage_source", action="list")["total_count"] == 0
 
 
 def test_a_read_only_server_offers_only_the_searches(agent: Agent) -> None:
-    server = create_server(agent.server.engine, toolsets=["workspace"], read_only=True)
+    server = create_server(agent.server.opening, toolsets=["workspace"], read_only=True)
     assert list(server.tools) == ["search_semantic", "get_similar", "get_embedding_status"]

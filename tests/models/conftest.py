@@ -18,8 +18,14 @@ def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def minilm(models_dir: Path) -> MiniLMEncoder:
-    """The built-in model."""
-    return MiniLMEncoder(models_dir)
+    """The built-in model in full precision, for passages too."""
+    return MiniLMEncoder(models_dir, passages="float")
+
+
+@pytest.fixture(scope="session")
+def minilm_int8(models_dir: Path) -> MiniLMEncoder:
+    """The built-in model with passages in 8 bits, on two threads."""
+    return MiniLMEncoder(models_dir, threads=2, passages="int8")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from scipy.special import erf
 from tokenizers import Tokenizer
 
-from workbench.models.export import packaged_file
+from workbench.models.minilm import minilm_file
 
 REFERENCE = Path(__file__).with_name("reference_embedding.json")
 SENTENCES = (
@@ -26,19 +26,24 @@ class NumpyBert:
     """One text at a time, in float64, without padding: nothing the fast model does to be fast."""
 
     def __init__(self) -> None:
-        stored = load_file(packaged_file("model.safetensors"))
+        stored = load_file(minilm_file("model.safetensors"))
         self.weights = {name: value.astype(np.float64) for name, value in stored.items()}
-        self.tokenizer = Tokenizer.from_file(str(packaged_file("tokenizer.json")))
+        self.tokenizer = Tokenizer.from_file(str(minilm_file("tokenizer.json")))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(256)
+        self.layers = 6
+
+    def ids(self, text: str) -> list[int]:
+        """Return the tokens, special ones included."""
+        return self.tokenizer.encode(text).ids
 
     def hidden(self, text: str) -> np.ndarray:
         """Return the last layer's vectors of all tokens, the special ones included."""
-        ids = self.tokenizer.encode(text).ids
+        ids = self.ids(text)
         at = "embeddings."
         x = self.weights[f"{at}word_embeddings.weight"][ids] + self.weights[f"{at}token_type_embeddings.weight"][0]
         x = self._normalise(f"{at}LayerNorm", x + self.weights[f"{at}position_embeddings.weight"][: len(ids)])
-        for layer in range(6):
+        for layer in range(self.layers):
             at = f"encoder.layer.{layer}."
             x = self._normalise(f"{at}attention.output.LayerNorm", x + self._attention(f"{at}attention.", x))
             inner = self._dense(f"{at}intermediate.dense", x)

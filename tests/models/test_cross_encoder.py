@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import onnx
 import pytest
@@ -16,7 +20,9 @@ from tokenizers.processors import TemplateProcessing
 
 from workbench import Workbench
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.cross_encoder import load_cross_encoder
+from workbench.models.cross_encoder import FrameworkCrossEncoder, load_cross_encoder
+
+pytestmark = pytest.mark.slow
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "."]
 DOCS = {"cats.md": "Cats purr softly.", "dogs.md": "Dogs bark at cats.", "fish.md": "Fish swim."}
@@ -106,5 +112,67 @@ def test_what_cannot_be_loaded_is_said_when_it_is_asked_for(
     with Workbench.open(settings=make_settings(reranker=name)) as wb:  # pyright: ignore
         with pytest.raises(ConfigurationError, match=says):
             wb.search("cats", "cross-encoder")
-        assert says.replace("\\", "") in wb.search_service.usable()["cross-encoder"]
+        assert says.replace("\\", "") in wb.requests.usable()["cross-encoder"]
         assert len(wb.search("cats", "rerank")) == 0
+
+
+PACKAGE = '''
+"""The package in small: a CrossEncoder that reads question and passage together, by the words they share."""
+LOADED = []
+
+
+class CrossEncoder:
+    def __init__(self, name):
+        LOADED.append(name)
+
+    def predict(self, pairs):
+        if pairs and pairs[0][0] == "break":
+            raise RuntimeError("out of memory")
+        words = [[set(text.lower().strip(".").split()) for text in pair] for pair in pairs]
+        counts = [float(len(asked & told)) for asked, told in words]
+        return counts[1:] if pairs[0][0] == "too few" else [float("nan")] if pairs[0][0] == "nan" else counts
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The interface of sentence-transformers, which itself would bring torch: its weights are of no matter here."""
+    (tmp_path / "installed").mkdir()
+    (tmp_path / "installed" / "sentence_transformers.py").write_text(PACKAGE)
+    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
+    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    made = importlib.import_module("sentence_transformers")
+    monkeypatch.setitem(sys.modules, "sentence_transformers", made)  # forgotten after the test
+    return made
+
+
+def test_a_model_by_name_is_loaded_once_and_at_the_first_question(package: ModuleType) -> None:
+    model = load_cross_encoder("owner/model")
+    assert isinstance(model, FrameworkCrossEncoder) and (model.name, package.LOADED) == ("owner/model", [])
+    with ThreadPoolExecutor(4) as threads:
+        scores = list(threads.map(lambda _: model.scores("do cats purr", list(DOCS.values())), range(8)))
+    assert scores == [[2.0, 1.0, 0.0]] * 8
+    assert package.LOADED == ["owner/model"]
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("break", r"failed \(out of memory\); check WORKBENCH_RERANKER"),
+        ("too few", "did not return one number for each passage"),
+        ("nan", "did not return one number for each passage"),
+    ],
+)
+def test_a_model_by_name_that_fails_is_said_in_a_sentence(package: ModuleType, query: str, says: str) -> None:
+    with pytest.raises(ModelError, match=f"The reranker 'owner/model' {says}"):
+        load_cross_encoder("owner/model").scores(query, ["Cats purr."])
+
+
+def test_the_strategy_ranks_by_a_model_by_name(
+    make_settings: Callable[..., object], folder: Callable[..., Path], package: ModuleType
+) -> None:
+    with Workbench.open(settings=make_settings(reranker="owner/model")) as wb:  # pyright: ignore
+        wb.ingest(folder(DOCS, "animals"), source="Animals")
+        result = wb.search("do cats purr", "cross-encoder", 3, parameters={"cross_weight": 1.0})
+    assert [hit.attribution["cross-encoder"].score for hit in result] == [2.0, 1.0, 0.0]
+    assert [hit.document_title for hit in result] == ["cats", "dogs", "fish"] and result.degraded == ()

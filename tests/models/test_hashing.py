@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench.models.hashing import HashEncoder
-from workbench.retrieval.late_interaction import max_sim
+from workbench.retrieval.stages.late_interaction import max_sim
 
 HASH = HashEncoder()
 
@@ -23,9 +23,9 @@ def test_similarity_is_the_cosine_of_the_word_counts() -> None:
 def test_the_text_that_shares_most_words_is_nearest_among_many() -> None:
     texts = [f"item{number} of group{number % 50} in box{number % 7}" for number in range(1000)]
     vectors = HASH.encode(texts).vectors
-    for asked in (3, 417, 999):
-        query = f"box{asked % 7} item{asked} group{asked % 50}"
-        assert (vectors @ HASH.encode_query(query).vector).argmax() == asked
+    for amount in (3, 417, 999):
+        query = f"box{amount % 7} item{amount} group{amount % 50}"
+        assert (vectors @ HASH.encode_query(query).vector).argmax() == amount
 
 
 def test_a_shared_word_has_max_sim_one_and_others_about_none() -> None:
@@ -49,6 +49,6 @@ def test_tokens_are_words_and_marks_and_long_texts_are_cut_only_when_encoded() -
 
 
 def test_batches_are_counted() -> None:
-    seen: list[int] = []
-    HASH.encode(["text"] * 130, on_batch=seen.append)
-    assert seen == [64, 64, 2]
+    sizes: list[int] = []
+    HASH.encode(["text"] * 130, on_batch=sizes.append)
+    assert sizes == [64, 64, 2]

@@ -16,15 +16,15 @@ Ask = Callable[..., Llm]
 @pytest.fixture
 def llm(llm_url: str) -> Iterator[Ask]:
     """Models of the endpoint by name, closed at the end."""
-    made: list[Llm] = []
+    llms: list[Llm] = []
 
     def model(name: str, url: str = llm_url, timeout: float = 60.0) -> Llm:
-        made.append(Llm(url, name, timeout=timeout))
-        return made[-1]
+        llms.append(Llm(url, name, timeout=timeout))
+        return llms[-1]
 
     yield model
-    for one in made:
-        one.close()
+    for llm in llms:
+        llm.close()
 
 
 def test_an_answer_comes_whole_or_piece_by_piece_and_is_the_same(llm: Ask) -> None:

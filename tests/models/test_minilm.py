@@ -11,10 +11,12 @@ import pytest
 
 from tests.models.numpy_bert import REFERENCE, NumpyBert
 from workbench.errors import Cancelled
-from workbench.models.export import graph_path
-from workbench.models.minilm import BATCH_TOKENS, MiniLMEncoder
+from workbench.models.bert.forward_pass import BATCH_TOKENS
+from workbench.models.minilm import MINILM, MiniLMEncoder
 from workbench.models.token_axes import load_token_axes
-from workbench.retrieval.late_interaction import max_sim
+from workbench.retrieval.stages.late_interaction import max_sim
+
+pytestmark = pytest.mark.slow
 
 LONG = "Retrieval finds the passages that answer a question. " * 120  # 1080 tokens
 MIXED = [LONG, "", "one", "a longer text about the ranking of passages", "🦮", "x " * 300, "two words"]
@@ -117,7 +119,7 @@ def test_threads_get_what_one_caller_gets(minilm: MiniLMEncoder) -> None:
 
 
 def test_threads_that_start_together_open_one_session(models_dir: Path, minilm: MiniLMEncoder) -> None:
-    fresh = MiniLMEncoder(models_dir, threads=1)
+    fresh = MiniLMEncoder(models_dir, threads=1, passages="float")
     with ThreadPoolExecutor(4) as pool:
         vectors = list(pool.map(lambda _: fresh.encode_query("same").vector, range(8)))
     np.testing.assert_allclose(vectors, [minilm.encode_query("same").vector] * 8, atol=1e-6)
@@ -125,9 +127,9 @@ def test_threads_that_start_together_open_one_session(models_dir: Path, minilm: 
 
 def test_every_batch_is_reported_and_the_caller_can_stop(minilm: MiniLMEncoder) -> None:
     texts = ["word " * 200] * (2 * BATCH_TOKENS // 200)
-    seen: list[int] = []
-    minilm.encode(texts, on_batch=seen.append)
-    batches = [count for count in seen if count]
+    sizes: list[int] = []
+    minilm.encode(texts, on_batch=sizes.append)
+    batches = [count for count in sizes if count]
     assert sum(batches) == len(texts)
     assert len(batches) > 1
 
@@ -140,8 +142,8 @@ def test_every_batch_is_reported_and_the_caller_can_stop(minilm: MiniLMEncoder) 
 
 
 def test_the_caller_can_stop_in_the_middle_of_a_batch(models_dir: Path, minilm: MiniLMEncoder) -> None:
-    one_batch = ["word " * 240] * (BATCH_TOKENS // 256)
-    alone = MiniLMEncoder(models_dir, threads=1)
+    one_batch = ["word " * 240] * (BATCH_TOKENS // 242)
+    alone = MiniLMEncoder(models_dir, threads=1, passages="float")
 
     def stop() -> None:
         raise Cancelled("stopped before the batch was done")
@@ -157,6 +159,6 @@ def test_no_texts_give_no_vectors(minilm: MiniLMEncoder) -> None:
 
 
 def test_a_damaged_graph_is_built_anew(tmp_path: Path, minilm: MiniLMEncoder) -> None:
-    graph_path(tmp_path).write_bytes(b"half a file")
+    MINILM.published.graph_path(tmp_path, "float").write_bytes(b"half a file")
     vector = MiniLMEncoder(tmp_path).encode_query("again").vector
     np.testing.assert_allclose(vector, minilm.encode_query("again").vector, atol=1e-6)

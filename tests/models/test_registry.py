@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,9 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from workbench.errors import ConfigurationError, ModelError
+from workbench.errors import ConfigurationError, ModelError, choices
 from workbench.models.hashing import HashEncoder
-from workbench.models.registry import BUILT_IN, load_encoder
+from workbench.models.registry import BUILT_IN, FORMS, MODELS, EmbeddingModel, load_encoder
+from workbench.settings import Settings
 
 SEEN = SimpleNamespace(inputs=[])
 
@@ -57,13 +60,13 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_models_load_by_name_and_read_nothing_yet(name: str, tmp_path: Path) -> None:
     encoder = load_encoder(name, tmp_path / "models")
-    assert (encoder.name, encoder.has_token_vectors) == (name, True)
+    assert encoder.name == name, f"Give the encoder of {name!r} that name: it is the setting that loads it again."
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", "minilm2", "openai:", "cohere:x", "a/b/c", "/", "💡", "../../etc"])
 def test_an_unknown_name_is_answered_with_the_valid_ones(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"'minilm', 'hash', 'openai:MODEL', 'ollama:MODEL', 'OWNER/MODEL'"):
+    with pytest.raises(ConfigurationError, match=re.escape(choices([*BUILT_IN, *FORMS]))):
         load_encoder(name, tmp_path)
 
 
@@ -72,7 +75,7 @@ def test_an_unknown_name_is_answered_with_the_valid_ones(name: str, tmp_path: Pa
     [
         ("ollama:nomic-embed-text", "ollama", "ollama"),
         ("BAAI/bge-small-en-v1.5", "huggingface", "huggingface"),
-        ("openai:any", "openai", "openai"),
+        ("openai:any", "openai", "llm"),
     ],
 )
 def test_a_missing_package_is_named_by_its_extra(
@@ -83,6 +86,7 @@ def test_a_missing_package_is_named_by_its_extra(
         load_encoder(name, tmp_path)
 
 
+@pytest.mark.slow  # imports the framework and its client
 @pytest.mark.usefixtures("endpoint")
 def test_an_openai_compatible_endpoint_is_an_encoder_without_token_vectors(tmp_path: Path) -> None:
     encoder = load_encoder("openai:my-model", tmp_path)
@@ -98,14 +102,44 @@ def test_an_openai_compatible_endpoint_is_an_encoder_without_token_vectors(tmp_p
     assert "" not in SEEN.inputs
 
 
+@pytest.mark.slow  # imports the framework and its client
 @pytest.mark.usefixtures("endpoint")
 def test_an_endpoint_that_returns_too_few_vectors_has_failed(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="'openai:broken' did not return one vector for each text"):
         load_encoder("openai:broken", tmp_path).encode(["one", "two"])
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_does_not_answer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "a key")
     with pytest.raises(ModelError, match=r"'openai:gone' failed \(APIConnectionError.*check WORKBENCH_EMBEDDING_MODEL"):
         load_encoder("openai:gone", tmp_path).encode_query("anyone?")
+
+
+@pytest.mark.parametrize("row", MODELS, ids=lambda row: row.name)
+def test_every_built_in_model_says_all_that_the_house_asks(row: EmbeddingModel, tmp_path: Path) -> None:
+    encoder = load_encoder(row.name, tmp_path)
+    texts = (
+        (row.title, "title", "the app's list of models shows it"),
+        (0 < row.far < row.near < 1, "near and far", "without them no question is ever refused; measure both"),
+        (row.languages is None or all(len(code) == 2 for code in row.languages), "languages", "two letters each"),
+        (encoder.languages == row.languages, "languages", "the encoder says other ones"),
+        (encoder.has_token_vectors == row.has_token_vectors, "has_token_vectors", "the encoder says otherwise"),
+        (encoder.max_tokens > 0 and encoder.dimensions > 0, "max_tokens and dimensions", "the encoder lacks them"),
+    )
+    for value, field, why in texts:
+        assert value, f"The row of {row.name!r} in workbench/models/registry.py needs {field}: {why}."
+
+
+def test_every_built_in_model_is_named_where_the_setting_is_described() -> None:
+    described = Settings.model_fields["embedding_model"].description or ""
+    for row in MODELS:
+        assert f"'{row.name}'" in described, f"workbench/settings.py does not name the embedding model {row.name!r}."
+
+
+def test_every_extra_of_a_model_is_declared() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    for row in MODELS:
+        declared = project["project"]["optional-dependencies"]
+        assert not row.extra or row.extra in declared, f"pyproject.toml has no extra {row.extra!r} for {row.name!r}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from workbench.models.fit_axes import fit
 from workbench.models.minilm import MiniLMEncoder
@@ -35,10 +36,11 @@ def test_the_packaged_axes_are_orthogonal_directions_of_the_model() -> None:
     np.testing.assert_allclose(packaged.axes @ packaged.axes.T, np.eye(128), atol=5e-3)
 
 
-def test_fitting_a_folder_again_writes_the_same_bits(tmp_path: Path, models_dir: Path, minilm: MiniLMEncoder) -> None:
+@pytest.mark.slow
+def test_fitting_a_folder_again_writes_the_same_bits(tmp_path: Path, minilm: MiniLMEncoder) -> None:
     words = [f"word{number} about topic {number % 17}," for number in range(150)]
     (tmp_path / "article.md").write_text(" ".join(words))
-    assert fit(tmp_path, models_dir, tmp_path / "one.npz") == fit(tmp_path, models_dir, tmp_path / "two.npz") > 384
+    assert fit(minilm, tmp_path, tmp_path / "one.npz") == fit(minilm, tmp_path, tmp_path / "two.npz") > 384
     one, two = load_token_axes(tmp_path / "one.npz"), load_token_axes(tmp_path / "two.npz")
     tokens = next(iter(minilm.batches(["a few tokens to compare"]))).token_vectors[0]
     np.testing.assert_array_equal(one.bits(tokens), two.bits(tokens))

@@ -1,4 +1,4 @@
-"""What holds for every strategy, whatever is asked and wherever: hypothesis over one small corpus on a real Postgres.
+"""Laws of every strategy, whatever is asked and wherever: hypothesis over one small corpus on a real Postgres.
 
 Scopes are checked against a model of the corpus written down here, not against the code that resolves them.
 """
@@ -20,6 +20,7 @@ from workbench import Scope, SearchResult, Workbench
 from workbench.errors import InvalidInput, ScopeError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
+from workbench.storage.passages import documents_in_scope
 
 # The connection pool's threads draw from `random`; inside a strategy's draw hypothesis would take that for ours.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -79,9 +80,7 @@ def library(
                 root = tmp_path_factory.mktemp("place")
                 for count, form in enumerate(["md", "md", "txt", "py"]):
                     (root / f"d{number}_{count}.{form}").write_text(written(dice, form, 2000 + number, count))
-                source = wb.knowledge.create_source(
-                    place.title, project=place.project, folder=place.folder, tags=place.tags
-                )
+                source = wb.sources.create(place.title, project=place.project, folder=place.folder, tags=place.tags)
                 wb.ingest(root, source=source.id)
             wb.indexes.create("small", chunker="hierarchical", options={"size": 32, "parent": 128})
             wb.indexes.build("small")
@@ -89,7 +88,7 @@ def library(
 
 
 def written(dice: random.Random, form: str, year: int, count: int) -> str:
-    """A document of random words; the first Markdown file of a source has a date."""
+    """Return a document of random words; the first Markdown file of a source has a date."""
     body = "\n\n".join(" ".join(dice.choices(WORDS, k=25)) + "." for _ in range(4))
     if form == "py":
         return f"def {dice.choice(WORDS)}():\n    return '{' '.join(dice.choices(WORDS, k=12))}'\n"
@@ -98,15 +97,15 @@ def written(dice: random.Random, form: str, year: int, count: int) -> str:
 
 
 def known(wb: Workbench) -> dict[str, tuple[Place, str, date | None]]:
-    """What each document is, by this file's own table."""
-    found = {}
-    for source in wb.knowledge.sources():
-        for document in wb.knowledge.documents(source_id=source.id):
+    """Return the facts of each document, by this file's own table."""
+    results = {}
+    for source in wb.sources.list():
+        for document in wb.documents.list(source_id=source.id):
             name = str(document.path)
             dated = date(2000 + int(name[1]), 6, 1) if name.endswith("_0.md") else None
-            found[document.id] = (BY_TITLE[source.title], FORMS[name.rsplit(".", 1)[1]], dated)
-    assert len(found) == 4 * len(PLACES)
-    return found
+            results[document.id] = (BY_TITLE[source.title], FORMS[name.rsplit(".", 1)[1]], dated)
+    assert len(results) == 4 * len(PLACES)
+    return results
 
 
 TAGS = st.lists(st.sampled_from(["x", "y", "none", *ODD_TAGS, "x' OR '1'='1"]), max_size=2).map(tuple)
@@ -130,13 +129,14 @@ def scopes(draw: st.DrawFn) -> Scope:
         tags=draw(st.just(()) | TAGS),
         sources=draw(st.none() | TITLES),
         document_types=draw(st.just(()) | st.lists(st.sampled_from([*FORMS.values(), "pdf"]), max_size=2).map(tuple)),
+        languages=draw(st.just(()) | st.lists(st.sampled_from(["en", "english", "de", "cjk"]), max_size=2).map(tuple)),
         since=since,
         until=until,
     )
 
 
 def holds(scope: Scope, place: Place, form: str, dated: date | None) -> bool:
-    """Whether a document lies in a scope, by the words of Scope's own description."""
+    """Tell whether a document lies in a scope, by the words of Scope's own description."""
     return (
         (scope.kind != "global" or place.project is None)
         and (scope.kind != "project" or place.project == scope.project)
@@ -145,6 +145,7 @@ def holds(scope: Scope, place: Place, form: str, dated: date | None) -> bool:
         and (not scope.tags or bool(set(scope.tags) & set(place.tags)))
         and (scope.sources is None or place.title in scope.sources)
         and (not scope.document_types or form in scope.document_types)
+        and (not scope.languages or bool({"en", "english"} & set(scope.languages)))
         and (scope.since is None or (dated is not None and dated >= scope.since))
         and (scope.until is None or (dated is not None and dated <= scope.until))
     )
@@ -180,7 +181,7 @@ def test_a_strategy_finds_all_that_it_may_and_nothing_outside_its_scope(
     assert {hit.document_id for hit in result} <= allowed
     assert len(result) <= limit and result.under_filled == (len(result) < limit)
     if strategy in ("vector", "hybrid", "rerank", "mmr"):  # these rank every passage there is
-        passages = sum(len(library.wb.knowledge.passages(key, index=index)) for key in sorted(allowed))
+        passages = sum(len(library.wb.documents.passages(key, index=index)) for key in sorted(allowed))
         assert len(result) == min(limit, passages)
 
 
@@ -197,7 +198,7 @@ def test_scores_fall_contributions_add_up_and_spans_are_exact(
         assert scores == sorted(scores, reverse=True)
     for hit in result:
         assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-6)
-        assert (library.wb.knowledge.document(hit.document_id).text or "")[hit.start : hit.end] == hit.text
+        assert (library.wb.documents.get(hit.document_id).text or "")[hit.start : hit.end] == hit.text
 
 
 @settings(CALM, max_examples=100)
@@ -212,14 +213,14 @@ def test_the_same_question_has_the_same_answer(
 @settings(CALM, max_examples=2000)
 @given(scopes())
 def test_a_scope_resolves_to_exactly_the_documents_it_describes(library: Library, scope: Scope) -> None:
-    resolved = library.wb.search_service.resolve(scope)
+    resolved = library.wb.requests.resolve(scope)
     store = library.wb.corpus.store(library.wb.corpus.index("main"))
     expected = {key for key, described in library.documents.items() if holds(scope, *described)}
     if resolved.is_empty:
         assert not expected
         return
     with store.reading() as connection:
-        assert set(store.documents_in_scope(connection, resolved)) == expected
+        assert set(documents_in_scope(connection, store.index.name, resolved)) == expected
 
 
 @pytest.mark.parametrize("name", ["no'; DROP TABLE documents --", "%", "\x00", "API", "🎻"])

@@ -16,7 +16,7 @@ WEIGHTS = st.fixed_dictionaries({name: st.integers(1, 10).map(float) for name in
 
 
 def total(parts: dict[int, dict[str, float]]) -> dict[int, float]:
-    """The fused scores."""
+    """Return the fused scores."""
     return {key: sum(legs.values()) for key, legs in parts.items()}
 
 

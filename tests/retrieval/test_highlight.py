@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.retrieval.highlight import Text, mark, matched_spans, snippets
+from workbench.retrieval.words.highlight import MarkableText, mark, matched_spans, snippets
 
 
 def spans_of(text: str, *words: str) -> list[tuple[int, int]]:
@@ -50,7 +50,10 @@ def test_without_matches_the_beginning_is_shown_unmarked(text: str) -> None:
 
 
 def test_words_are_matched_by_the_keyword_indexs_own_analysis(wb: Workbench) -> None:
-    texts = [Text("Organizations organise getUserName; CATS run.", "english"), Text("東京都の天気", "cjk")]
+    texts = [
+        MarkableText("Organizations organise getUserName; CATS run.", "english"),
+        MarkableText("東京都の天気", "cjk"),
+    ]
     with wb.corpus.reader.transaction() as connection:
         english, cjk = matched_spans(connection, texts, {"organ", "cat", "name", "京都"})
     assert [texts[0].text[a:b] for a, b in english] == ["Organizations", "getUserName", "CATS"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench.errors import InvalidInput
-from workbench.retrieval.late_interaction import Match, align, max_sim
+from workbench.retrieval.stages.late_interaction import Match, align, max_sim
 
 ONES = bytes([255] * 16)  # all coordinates positive
 ZEROS = bytes(16)  # all negative

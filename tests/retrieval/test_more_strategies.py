@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.ingestion import files
 from workbench import Workbench
 from workbench.errors import ConfigurationError, InvalidInput
-from workbench.retrieval.llm_rerank import read_grades
-from workbench.retrieval.mmr import choose
-from workbench.retrieval.multi_query import mean_hits
-from workbench.retrieval.request import Hit
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.retrievers.multi_query import mean_hits
+from workbench.retrieval.stages.llm_rerank import read_grades
+from workbench.retrieval.stages.mmr import choose
 from workbench.types import Leg, SearchResult
 
 SECTIONS = {
@@ -33,11 +34,11 @@ SECTIONS = {
 
 
 def whole_and_true(wb: Workbench, result: SearchResult) -> None:
-    """What holds for every result of every strategy."""
+    """Hold a result to the laws of every strategy."""
     scores = [round(hit.score, 4) for hit in result]
     assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
     for hit in result:
-        assert wb.knowledge.document(hit.document_id).text[hit.start : hit.end] == hit.text
+        assert wb.documents.get(hit.document_id).text[hit.start : hit.end] == hit.text
         assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-6)
 
 
@@ -71,11 +72,44 @@ def test_auto_merge_leaves_passages_small_where_too_little_of_the_section_was_fo
     whole_and_true(sectioned, strict)
 
 
-def test_auto_merge_on_another_index_joins_neighbours_under_a_heading_and_says_so(sectioned: Workbench) -> None:
-    result = sectioned.search("Sentence tells of violins", "auto-merge", 5, index="sentences")
-    assert "hierarchical" in result.degraded[0]
+def test_auto_merge_on_another_index_returns_the_section_under_the_heading(sectioned: Workbench) -> None:
+    result = sectioned.search("varnish of violins", "auto-merge", 5, index="sentences")
+    assert not result.degraded
+    assert result[0].text.count("violins") == 6 and "whales" not in result[0].text
     assert len(result[0].metadata["merged"]) > 1 and result[0].passage_id == result[0].metadata["merged"][0]
+    assert len({(hit.document_id, hit.start, hit.end) for hit in result}) == len(result)
     whole_and_true(sectioned, result)
+
+
+def test_auto_merge_without_headings_joins_passages_in_a_row_and_says_so(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    plain = " ".join(f"Sentence {n} tells of violins and their {n}th string." for n in range(9))
+    wb.ingest(folder({"plain.txt": plain}), source="Plain")
+    wb.indexes.create("sentences", chunker="window")
+    wb.indexes.build("sentences")
+    result = wb.search("Sentence tells of violins", "auto-merge", 5, index="sentences")
+    assert "neither headings nor pages" in result.degraded[0]
+    assert len(result[0].metadata["merged"]) > 1
+    whole_and_true(wb, result)
+
+
+def test_auto_merge_returns_pages_where_they_are_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:
+    topics = ("forests", "harbours", "mountains")
+    pages = [(topic, *(f"Line {n} of this page tells of {topic} and boats." for n in range(24))) for topic in topics]
+    place = folder({"other.md": "# Other\n\nNothing."})
+    (place / "report.pdf").write_bytes(files.pdf(pages))
+    wb.ingest([place / "report.pdf"], source="Report")
+    wb.indexes.create("small", chunker="token", options={"size": 32, "overlap": 0})
+    wb.indexes.build("small")
+    result = wb.search("harbours", "auto-merge", 3, index="small", parameters={"unit": "page"})
+    _, start, end = wb.corpus.documents.record(result[0].document_id).pages[1]
+    assert (result[0].start, result[0].end) == (start, end)
+    assert result[0].text.count("tells of harbours") == 24
+    assert len({(hit.document_id, hit.start, hit.end) for hit in result}) == len(result)
+    whole_and_true(wb, result)
+    with pytest.raises(InvalidInput, match="'section'"):
+        wb.search("harbours", "auto-merge", parameters={"unit": "chapter"})
 
 
 @pytest.mark.parametrize("neighbours", [0, 1, 2])
@@ -84,7 +118,7 @@ def test_window_shows_as_many_neighbours_as_asked(sectioned: Workbench, neighbou
     shown = sectioned.search(
         "varnish", "window", 3, index="small", parameters={"neighbours": neighbours, "vector_weight": 0.0}
     )
-    passages = sectioned.knowledge.passages(own.document_id, index="small")
+    passages = sectioned.documents.passages(own.document_id, index="small")
     at = [passage.node_id for passage in passages].index(own.passage_id)
     around = passages[max(0, at - neighbours) : at + neighbours + 1]
     assert shown[0].start == around[0].metadata["start"] and shown[0].end == around[-1].metadata["end"]
@@ -131,9 +165,9 @@ def test_feedback_finds_what_shares_words_with_the_first_passages_only(
 
 
 def test_a_rephrasing_counts_as_its_share_of_the_mean() -> None:
-    asked = [Hit(1, 0.8, {"vector": Leg(0.8, 1, 0.8)})]
+    hits = [Hit(1, 0.8, {"vector": Leg(0.8, 1, 0.8)})]
     other = [Hit(2, 1.0, {"vector": Leg(1.0, 1, 1.0)}), Hit(1, 0.4, {"keyword": Leg(3.0, 1, 0.4)})]
-    first, second = mean_hits([asked, other])
+    first, second = mean_hits([hits, other])
     assert (first.id, first.score) == (1, pytest.approx((0.8 + 0.4) / 2))
     assert (second.id, second.score) == (2, pytest.approx(1.0 / 2))
     assert first.legs["query 2"] == Leg(0.4, 2, 0.2)
@@ -196,7 +230,7 @@ def test_where_the_llm_fails_the_search_goes_on_and_says_so(
 
 
 def test_strategies_that_need_a_model_are_listed_and_say_which(wb: Workbench) -> None:
-    lacks = wb.search_service.usable()
+    lacks = wb.requests.usable()
     assert lacks["rerank"] == lacks["mmr"] == ""
     assert "WORKBENCH_LLM_BASE_URL" in lacks["hyde"] and "WORKBENCH_RERANKER" in lacks["cross-encoder"]
     for name in ("hyde", "multi-query", "llm-rerank", "cross-encoder"):

@@ -11,6 +11,7 @@ import pytest
 from workbench import Scope, Workbench
 from workbench.errors import ScopeError
 from workbench.retrieval.strategies import STRATEGIES
+from workbench.storage import ranking
 
 SAME = "The login endpoint answers with a token."
 HOSTILE = ["' OR '1'='1", 'a"b', "100%", "%s", "a\x00b", "src_'; DROP TABLE sources; --", "\\", "🐈"]
@@ -51,7 +52,7 @@ def test_folder_tag_and_source_narrow(places: Workbench) -> None:
 def test_one_text_is_one_name_not_its_letters(places: Workbench) -> None:
     assert Scope(tags="python", sources="First") == Scope(tags=("python",), sources=("First",))  # pyright: ignore
     assert found(places, Scope(tags="rest")) == {"g.md"}  # pyright: ignore[reportArgumentType]
-    source = places.knowledge.create_source("Tagged", tags="reading")  # pyright: ignore[reportArgumentType]
+    source = places.sources.create("Tagged", tags="reading")  # pyright: ignore[reportArgumentType]
     assert source.tags == ("reading",)
     assert list(places.compare("login", "keyword").strategies) == ["keyword"]
 
@@ -83,6 +84,7 @@ def test_an_unknown_tag_finds_nothing_and_suggests_the_nearest(places: Workbench
         (Scope(kind="global", project="One"), "cannot have a project"),
         (Scope(since=date(2026, 2, 1), until=date(2026, 1, 1)), "ends"),
         (Scope(since="yesterday"), "since cannot be 'yesterday'; use a date"),  # pyright: ignore[reportArgumentType]
+        (Scope(languages=("klingon",)), "There is no language 'klingon'; use one of"),
         ("First", "write it as Scope"),
     ],
 )
@@ -91,6 +93,24 @@ def test_what_does_not_exist_or_contradicts_itself_is_one_sentence(
 ) -> None:
     with pytest.raises(ScopeError, match=sentence):
         places.search("login", scope=scope)
+
+
+@pytest.mark.parametrize("strategy", ["vector", "keyword", "hybrid", "rerank", "llamaindex-hybrid"])
+def test_a_language_narrows_by_its_code_and_by_its_name(
+    wb: Workbench, folder: Callable[..., Path], strategy: str
+) -> None:
+    german = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch, sagen die Leute am Markt. " * 2
+    english = "The tower stands in the old town and is three hundred metres high, say the people there. " * 2
+    wb.ingest(folder({"de.md": german, "en.md": english, "zh.md": "这座塔高三百米，位于老城中心。turm tower" * 3}))
+
+    def paths(*languages: str) -> set[str | None]:
+        return {hit.path for hit in wb.search("turm tower", strategy, scope=Scope(languages=languages))}
+
+    assert paths() == {"de.md", "en.md", "zh.md"}
+    assert paths("de") == paths("German") == {"de.md"}
+    assert paths("de", "en") == {"de.md", "en.md"}
+    assert paths("zh") == paths("cjk") == {"zh.md"}
+    assert paths("fr") == set()
 
 
 @pytest.mark.parametrize("value", HOSTILE)
@@ -102,9 +122,15 @@ def test_hostile_values_neither_leak_nor_fail(places: Workbench, value: str) -> 
         places.search("login", scope=Scope(project=value))
     with pytest.raises(ScopeError):
         places.search("login", scope=Scope(sources=(value,)))
+    with pytest.raises(ScopeError):
+        places.search("login", scope=Scope(languages=(value,)))
 
 
-def test_a_scope_of_one_percent_returns_all_that_were_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:
+@pytest.mark.parametrize("exact_up_to", [10_000, 5], ids=["every distance computed", "the graph walked"])
+def test_a_scope_of_one_percent_returns_all_that_were_asked_for(
+    wb: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, exact_up_to: int
+) -> None:
+    monkeypatch.setattr(ranking, "EXACT_UP_TO", exact_up_to)
     many = {f"m{i}.txt": f"The login endpoint number {i} answers quickly." for i in range(990)}
     few = {f"f{i}.txt": f"Notes of day {i}: something about gardens and a login." for i in range(10)}
     wb.ingest(folder(many, "many"), source="Many")

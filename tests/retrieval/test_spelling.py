@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.spelling import Guess, guess, one_slip_away, slips_forgiven
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.question_words import Guess
+from workbench.retrieval.words.spelling import guess, one_slip_away, slips_forgiven
 
 KNOWN = ("machine", "marine", "learn", "earn", "tree", "retriev", "x2000")
 
@@ -29,7 +31,7 @@ def test_one_slip_is_forgiven_up_to_five_letters_two_above_and_none_in_codes() -
 
 def test_the_same_first_letter_comes_first_among_equals_and_the_number_is_bounded() -> None:
     found = guess(["earm"], ("farm", "earn", "ears", "warm"), limit=3)["earm"]
-    assert [one.meant for one in found] == ["earn", "ears", "farm"]
+    assert [guess.meant for guess in found] == ["earn", "ears", "farm"]
 
 
 def test_similarity_falls_with_the_slips_and_rises_with_the_length() -> None:
@@ -44,17 +46,17 @@ def test_every_spelling_one_slip_away_is_enumerated_once() -> None:
 
 
 def test_new_words_are_guessed_at_once_and_deleted_ones_no_longer(wb: Workbench, folder: Callable[..., Path]) -> None:
-    from workbench.retrieval.fuzzy import read_fuzzy_words
+    from workbench.retrieval.words.guesses import read_fuzzy_words
 
     def guesses(query: str) -> set[str]:
-        request = wb.search_service.request("hybrid", wb.search_service.resolve(None), 5, None, None)
+        request = wb.requests.of(Ask("hybrid", 5))
         with request.store.reading() as connection:
-            return {one.meant for one in read_fuzzy_words(request, connection, query).guesses}
+            return {guess.meant for guess in read_fuzzy_words(request, connection, query).guesses}
 
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps."}), source="One")
     assert guesses("aardvrak") == {"aardvark"}
     wb.ingest(folder({"b.md": "# B\n\nThe pangolin sleeps."}, "more"), source="Two")
     assert guesses("pangloin") == {"pangolin"}
-    wb.knowledge.delete_source("One")
+    wb.sources.delete("One")
     assert guesses("aardvrak") == set()
     assert guesses("the pangolin") == set()

@@ -22,7 +22,7 @@ DOCS = {f"d{n}.md": f"# Topic {n}\n\nA pear is number {n}.\n\n## Plums\n\nA plum
 
 
 class Listener(BaseEventHandler):
-    """Keeps the names of the events it is told."""
+    """A listener that keeps the names of the events it is told."""
 
     heard: list[str] = Field(default_factory=list)
 
@@ -86,9 +86,9 @@ def test_the_older_callbacks_are_told_too(filled: Workbench) -> None:
 
 
 def test_without_a_listener_no_event_is_made(filled: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+    names: list[str] = []
     monkeypatch.setattr(
-        "llama_index.core.base.base_retriever.RetrievalStartEvent", lambda **fields: made.append("event")
+        "llama_index.core.base.base_retriever.RetrievalStartEvent", lambda **fields: names.append("event")
     )
     assert filled.search("plums", "vector")
-    assert made == []
+    assert names == []

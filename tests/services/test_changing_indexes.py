@@ -37,7 +37,7 @@ def searcher(filled: Workbench, make_settings: Callable[..., Settings]) -> Itera
 
 
 def found(workbench: Workbench, strategy: str, index: str | None = None) -> set[str]:
-    """The passages a strategy shows for a question that each of them answers."""
+    """Return the passages a strategy shows for a question that each of them answers."""
     return {hit.passage_id for hit in workbench.search("number of the plum", strategy=strategy, index=index, limit=20)}
 
 
@@ -110,7 +110,7 @@ def test_what_was_written_before_an_index_was_found_complete_and_committed_after
     filled: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.services.lacking.STALE", 0.5)
-    source = filled.knowledge.sources()[0].id
+    source = filled.sources.list()[0].id
     with filled.corpus.database.transaction() as connection:
         late = NewDocument(source_id=source, key="late", title="Late", text="A plum comes late.", content_hash="late")
         filled.corpus.documents.write(connection, late)
@@ -125,9 +125,14 @@ def test_what_was_written_before_an_index_was_found_complete_and_committed_after
 def test_the_vector_strategy_shows_the_same_with_and_without_a_scope(filled: Workbench) -> None:
     everything = filled.search("number 3", strategy="vector", limit=5, index="other")
     scoped = filled.search("number 3", strategy="vector", limit=5, index="other", scope=Scope(sources=["Topics"]))
-    assert [(hit.passage_id, hit.score, hit.metadata) for hit in everything] == [
-        (hit.passage_id, hit.score, hit.metadata) for hit in scoped
-    ]
+    # The graph computes in 4 bytes and the small scope in 8: of passages whose scores differ by less than a millionth
+    # either may come first, and the fifth may be another. A passage that both show is alike in both.
+    assert [round(hit.score, 6) for hit in everything] == [round(hit.score, 6) for hit in scoped]
+    by_graph = {hit.passage_id: (round(hit.score, 6), hit.metadata) for hit in everything}
+    exactly = {hit.passage_id: (round(hit.score, 6), hit.metadata) for hit in scoped}
+    shared = by_graph.keys() & exactly.keys()
+    assert len(shared) >= 3
+    assert {key: by_graph[key] for key in shared} == {key: exactly[key] for key in shared}
     assert len(everything) == 5 and everything[0].document_title == "Topic 3"
 
 

@@ -16,12 +16,12 @@ B = "# Beta\n\nBack to [alpha](../alpha.md), on to [[gamma]], and to https://exa
 
 
 def titles(wb: Workbench, citations: object) -> list[tuple[str, str, float]]:
-    known = wb.citations.documents(end for one in citations for end in (one.source_id, one.target_id))  # type: ignore
-    return [(known[one.source_id].title, known[one.target_id].title, one.confidence) for one in citations]  # type: ignore
+    titled = wb.citations.documents(end for link in citations for end in (link.source_id, link.target_id))  # type: ignore
+    return [(titled[link.source_id].title, titled[link.target_id].title, link.confidence) for link in citations]  # type: ignore
 
 
 def ids(wb: Workbench) -> dict[str, str]:
-    return {document.title: document.id for document in wb.knowledge.documents()}
+    return {document.title: document.id for document in wb.documents.list()}
 
 
 def test_links_are_resolved_when_the_target_arrives_later_and_gone_with_it(
@@ -36,14 +36,14 @@ def test_links_are_resolved_when_the_target_arrives_later_and_gone_with_it(
     assert titles(wb, found.citing) == [("Alpha", "Beta", 1.0)]
     assert titles(wb, found.cited) == [("Beta", "Alpha", 1.0)]
     assert found.citing[0].context == "For details see [beta](sub/beta.md)."
-    assert wb.knowledge.delete_document(ids(wb)["Beta"]).citations == 3
+    assert wb.documents.delete(ids(wb)["Beta"]).citations == 3
     assert wb.citations.of([alpha])[alpha].citing == wb.citations.of([alpha])[alpha].cited == ()
 
 
 def test_a_url_leads_to_the_document_that_has_it_also_in_another_source(wb: Workbench) -> None:
     note = wb.documents.create(text="See https://www.example.com/delta/ for it.", title="Note", source=None).document
     page = wb.documents.create(
-        text="# Delta", title="Delta", source=wb.knowledge.create_source("Pages").id, url="http://example.com/delta"
+        text="# Delta", title="Delta", source=wb.sources.create("Pages").id, url="http://example.com/delta"
     ).document
     assert wb.citations.of([page.id])[page.id].cited[0].source_id == note.id
 
@@ -51,12 +51,12 @@ def test_a_url_leads_to_the_document_that_has_it_also_in_another_source(wb: Work
 def test_a_url_never_leads_into_another_project(wb: Workbench) -> None:
     for name in ("One", "Two"):
         wb.projects.create(name)
-    secret = wb.knowledge.create_source("Secret", project="One")
+    secret = wb.sources.create("Secret", project="One")
     target = wb.documents.create(text="Body", title="Page", source=secret.id, url="https://example.com/page").document
     for title, project in (("Open", None), ("Other", "Two"), ("Own", "One")):
-        source = wb.knowledge.create_source(title, project=project)
+        source = wb.sources.create(title, project=project)
         wb.documents.create(text=f"{title}: https://example.com/page", title=title, source=source.id)
-    assert [one[0] for one in titles(wb, wb.citations.of([target.id])[target.id].cited)] == ["Own"]
+    assert [pair[0] for pair in titles(wb, wb.citations.of([target.id])[target.id].cited)] == ["Own"]
 
 
 def test_a_new_url_makes_a_document_citable_by_it(wb: Workbench) -> None:
@@ -84,8 +84,8 @@ def test_a_loop_of_links_ends_at_every_depth(wb: Workbench, folder: Callable[...
     first = ids(wb)["N0"]
     for depth in (1, 2, 3):
         found = wb.citations.of([first], depth=depth)[first]
-        assert [one.depth for one in found.citing] == list(range(1, depth + 1))
-        assert [one.depth for one in found.cited] == list(range(1, depth + 1))
+        assert [link.depth for link in found.citing] == list(range(1, depth + 1))
+        assert [link.depth for link in found.cited] == list(range(1, depth + 1))
 
 
 @pytest.mark.parametrize("depth", [0, 4, -1])
@@ -103,7 +103,7 @@ def test_the_overview_names_the_most_cited_the_orphans_and_the_broken(
         "c.md": "# C\n\n[b](b.md)",
     }
     wb.ingest(folder(files | {"lone.md": "# Lone\n\nx"}), source="Notes")
-    source = wb.knowledge.source("Notes").id
+    source = wb.sources.get("Notes").id
     seen = wb.citations.overview([source])
     assert (seen.links, seen.resolved, seen.external, seen.broken) == (4, 2, 1, 1)
     assert [(node.title, node.cited_by) for node in seen.most_cited] == [("B", 2)]

@@ -1,4 +1,4 @@
-"""Why a passage is where it is, and where an expected document fell out."""
+"""The reasons why a passage is where it is, and where an expected document fell out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from tests.conftest import cloned_database
 from workbench import Scope, Workbench
 from workbench.errors import InvalidInput, NotFound
-from workbench.retrieval import fate
+from workbench.retrieval.why import fates
+from workbench.retrieval.why.explanation import Explanation
 from workbench.settings import Settings
 
 COUNT = 70  # more than a leg brings
@@ -34,14 +35,14 @@ def herd(
 
 
 def document(wb: Workbench, title: str) -> str:
-    """The id of a document by its title."""
-    return next(item.id for item in wb.knowledge.documents() if item.title == title)
+    """Return the id of a document by its title."""
+    return next(item.id for item in wb.documents.list() if item.title == title)
 
 
 def test_a_hit_is_taken_apart_into_legs_terms_and_words(herd: Workbench) -> None:
     hit = herd.search("goat climbs", limit=1)[0]
     why = herd.explain("goat climbs", hit.passage_id, limit=1)
-    assert (why.fate, why.rank, why.score) == (fate.FOUND, 1, pytest.approx(hit.score))
+    assert (why.fate, why.rank, why.score) == (fates.FOUND, 1, pytest.approx(hit.score))
     assert why.legs["vector"].rank == why.legs["keyword"].rank == 1
     assert sum(leg.contribution or 0 for leg in why.legs.values()) == pytest.approx(hit.score)
     assert {term.term for term in why.terms} == {"goat", "climb"}
@@ -57,7 +58,7 @@ def test_each_word_of_the_question_points_at_its_like_in_the_passage(herd: Workb
         ("goat", "goat"),
         ("climbs", "climbs"),
     ]
-    text = herd.knowledge.document(hit.document_id).text or ""
+    text = herd.documents.get(hit.document_id).text or ""
     climbs = why.alignment[1]
     assert climbs.similarity == pytest.approx(1) and text[climbs.start : climbs.end] == "climbs"
     assert sum(word.weight for word in why.alignment) == pytest.approx(1)
@@ -71,43 +72,95 @@ def test_terms_the_passage_lacks_are_named(herd: Workbench) -> None:
 def test_a_document_outside_the_scope_is_said_to_be_outside(herd: Workbench) -> None:
     scope = Scope(documents=(document(herd, "n01"),))
     why = herd.explain("goat", document_id=document(herd, "goat"), scope=scope, elsewhere=False)
-    assert why.fate == fate.NOT_IN_SCOPE and why.rank is None
+    assert why.fate == fates.NOT_IN_SCOPE and why.rank is None
 
 
 def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) -> None:
     why = herd.explain("sheep", document_id=document(herd, "goat"), limit=5, elsewhere=False)
-    assert why.fate == fate.NOT_RETRIEVED
+    assert why.fate == fates.NOT_RETRIEVED
     rank = why.legs["vector"].rank or 0
     assert rank > COUNT and "keyword" not in why.legs
     assert f"number {rank} in scope" in why.reason and "first 50" in why.reason
     short = herd.explain("sheep", document_id=document(herd, "goat"), strategy="vector", limit=5, elsewhere=False)
-    assert short.fate == fate.NOT_RETRIEVED and "vector returns the first 5" in short.reason
+    assert short.fate == fates.NOT_RETRIEVED and "vector returns the first 5" in short.reason
+
+
+def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) -> None:
+    """Feedback has a leg of its own name, but brings more than that leg's first passages."""
+    far = document(herd, "goat")
+    said = {
+        name: herd.explain("sheep", document_id=far, strategy=name, limit=5, elsewhere=False).reason
+        for name in ("vector", "feedback", "mmr", "window")
+    }
+    assert [name for name, reason in said.items() if f"{name} returns the first" in reason] == ["vector"]
 
 
 def test_a_document_that_the_legs_brought_but_fusion_did_not_keep_is_said_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "hybrid", 40)
     lost = ranking[30].document_id
     why = herd.explain("sheep", document_id=lost, strategy="hybrid", limit=5, elsewhere=False)
-    assert why.fate == fate.LOST_IN_FUSION and "number 31" in why.reason
+    assert why.fate == fates.LOST_IN_FUSION and "number 31" in why.reason
 
 
 def test_a_document_that_rerank_did_not_lift_is_said_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "rerank", 40)
     why = herd.explain("sheep", document_id=ranking[30].document_id, limit=5, elsewhere=False)
-    assert why.fate == fate.LOST_IN_RERANK and "after rerank" in why.reason
+    assert why.fate == fates.LOST_IN_RERANK and "after rerank" in why.reason
 
 
 def test_a_passage_shown_within_another_is_said_to_be(herd: Workbench) -> None:
     best = herd.search("llama", "window", 1)[0]
-    inner = next(p.node_id for p in herd.knowledge.passages(best.document_id) if p.node_id != best.passage_id)
+    inner = next(p.node_id for p in herd.documents.passages(best.document_id) if p.node_id != best.passage_id)
     why = herd.explain("llama", inner, strategy="window", limit=1, parameters={"neighbours": 10}, elsewhere=False)
-    assert why.fate == fate.SHOWN and "within number 1" in why.reason
+    assert why.fate == fates.SHOWN and "within number 1" in why.reason
+
+
+def lost_at(why: Explanation) -> str | None:
+    """Return the step that the passage did not come through."""
+    return next((step.name for step in why.course if not step.kept), None)
+
+
+def test_the_course_names_the_step_where_a_document_fell_out(herd: Workbench) -> None:
+    ranking = herd.search("sheep", "rerank", 40)
+    lost, first = ranking[30].document_id, ranking[0].document_id
+    goat, n01 = document(herd, "goat"), document(herd, "n01")
+    only = Scope(documents=(n01,))
+    assert lost_at(herd.explain("sheep", document_id=first, limit=5, elsewhere=False)) is None
+    assert lost_at(herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)) == "late"
+    assert lost_at(herd.explain("sheep", document_id=goat, limit=5, elsewhere=False)) == "legs"
+    assert lost_at(herd.explain("goat", document_id=goat, scope=only, elsewhere=False)) == "scope"
+    hybrid = herd.search("sheep", "hybrid", 40)[30].document_id
+    assert lost_at(herd.explain("sheep", document_id=hybrid, strategy="hybrid", limit=5, elsewhere=False)) == "fused"
+
+
+def test_the_course_counts_what_went_on_and_where_the_passage_stood(herd: Workbench) -> None:
+    lost = herd.search("sheep", "rerank", 40)[30].document_id
+    why = herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)
+    steps = {step.name: step for step in why.course}
+    assert list(steps) == ["index", "scope", "legs", "fused", "late", "shown"]
+    assert steps["index"].count == steps["scope"].count == sum(item.passages_count for item in herd.documents.list())
+    assert (steps["shown"].count, steps["shown"].rank, steps["late"].rank) == (5, None, 31)
+    assert "number" in steps["legs"].said
+    found = herd.explain("sheep", document_id=lost, limit=40, elsewhere=False)
+    assert found.course[-1].rank == found.rank == 31 and found.course[-2].rank == 31
+
+
+def test_words_of_the_question_are_held_against_the_words_of_the_passage(herd: Workbench) -> None:
+    hit = herd.search("goat climbs", limit=1)[0]
+    compared = herd.explaining.word_by_word("a goat climbs", hit.passage_id)
+    words = {compared.question[word.start : word.end]: word for word in compared.words}
+    assert sum(word.weight for word in words.values()) == pytest.approx(1)
+    best = words["climbs"].likes[0]
+    assert compared.text[best.start : best.end] == "climbs" and best.similarity == pytest.approx(1)
+    assert compared.text.startswith(compared.context) and compared.text.endswith(hit.text)
+    with pytest.raises(NotFound, match="Passage not found"):
+        herd.explaining.word_by_word("goat", "psg_x")
 
 
 def test_a_document_that_an_index_does_not_hold_is_said_not_to_be_there(herd: Workbench) -> None:
     herd.indexes.create("empty", chunker="sentence")
     why = herd.explain("goat", document_id=document(herd, "goat"), index="empty")
-    assert (why.fate, why.passage_id) == (fate.NOT_INDEXED, None) and "build the index" in why.reason
+    assert (why.fate, why.passage_id) == (fates.NOT_INDEXED, None) and "build the index" in why.reason
 
 
 def test_what_cannot_be_explained_is_refused_with_a_sentence(herd: Workbench) -> None:

@@ -32,7 +32,7 @@ def test_every_chunker_can_be_built_from_the_stored_documents_and_searched(fille
     assert (built.status, built.documents_count) == ("ready", 4) and built.passages_count >= 4
     hit = filled.search("number 3", index="other", limit=1)[0]
     assert hit.document_title == "Topic 3"
-    assert (filled.knowledge.document(hit.document_id).text or "")[hit.start : hit.end] == hit.text
+    assert (filled.documents.get(hit.document_id).text or "")[hit.start : hit.end] == hit.text
 
 
 def test_a_build_tells_how_far_it_is_and_can_be_stopped_and_gone_on_with(filled: Workbench) -> None:
@@ -106,7 +106,7 @@ def test_the_default_is_switched_in_one_step_and_the_old_index_dropped(filled: W
         filled.indexes.delete("new")
     filled.indexes.delete("main")
     assert [index.name for index in filled.indexes.list()] == ["new"]
-    assert filled.knowledge.count_documents() == 4
+    assert filled.documents.count() == 4
 
 
 def test_a_changed_embedding_model_needs_no_new_upload(filled: Workbench, make_settings: Callable[..., object]) -> None:

@@ -56,13 +56,13 @@ def test_a_broken_file_is_listed_and_the_rest_goes_on(wb: Workbench, folder: Cal
 def test_an_ingest_into_no_index_makes_no_source(wb: Workbench, folder: Callable[..., Path]) -> None:
     with pytest.raises(NotFound, match="Index not found: nowhere"):
         wb.ingest(folder(DOCS), source="Animals", index="nowhere")
-    assert wb.knowledge.sources() == []
+    assert wb.sources.list() == []
 
 
 def test_every_passage_is_a_span_of_its_document(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest(folder(DOCS), source="Animals")
     for hit in wb.search("cat dog fish", limit=10):
-        assert wb.knowledge.document(hit.document_id).text[hit.start : hit.end] == hit.text
+        assert wb.documents.get(hit.document_id).text[hit.start : hit.end] == hit.text
 
 
 def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: Callable[..., Path]) -> None:
@@ -93,7 +93,7 @@ def test_an_ingest_of_the_wrong_type_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(InvalidInput, match=sentence):
         wb.ingest(**{"paths": folder(DOCS), **asked})
-    assert wb.knowledge.sources() == []
+    assert wb.sources.list() == []
 
 
 def test_a_path_may_begin_with_a_persons_home(
@@ -108,7 +108,7 @@ def test_tags_are_trimmed_also_where_the_source_is_there_already(wb: Workbench, 
     root = folder({"a.md": "# A\n\nWords."})
     for _ in range(2):
         wb.ingest(root, source="S", tags=[" x ", ""])
-    assert wb.knowledge.source("S").tags == ("x",)
+    assert wb.sources.get("S").tags == ("x",)
 
 
 def test_a_text_that_was_cut_within_an_emoji_is_stored(wb: Workbench) -> None:
@@ -119,7 +119,7 @@ def test_a_text_that_was_cut_within_an_emoji_is_stored(wb: Workbench) -> None:
 
 def test_deleting_a_source_leaves_nothing_that_answers(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest(folder(DOCS), source="Animals")
-    gone = wb.knowledge.delete_source("Animals")
+    gone = wb.sources.delete("Animals")
     assert (gone.documents, gone.passages) == (3, 3)
     assert all(len(wb.search("cats", strategy=name)) == 0 for name in ("vector", "keyword", "hybrid", "rerank"))
 

@@ -10,6 +10,7 @@ from psycopg import sql
 
 from workbench import Workbench
 from workbench.errors import ModelError
+from workbench.retrieval.ask import Ask
 
 GERMAN = {
     "haus.md": "# Häuser\n\nDie alten Häuser der Stadt wurden im Winter von den Handwerkern sorgfältig saniert.",
@@ -48,10 +49,8 @@ def test_each_language_is_searched_by_its_own_words(polyglot: Workbench, query: 
 
 def test_documents_are_kept_with_the_language_they_are_written_in(polyglot: Workbench) -> None:
     languages = {
-        polyglot.corpus.documents.record(document.id)["title"]: polyglot.corpus.documents.record(document.id)[
-            "language"
-        ]
-        for document in polyglot.knowledge.documents()
+        polyglot.corpus.documents.record(document.id).title: polyglot.corpus.documents.record(document.id).language
+        for document in polyglot.documents.list()
     }
     assert (languages["Häuser"], languages["東京"], languages["Harbours"]) == ("german", "cjk", "english")
 
@@ -91,4 +90,4 @@ def test_a_strategy_that_is_meaning_alone_says_which_model_is_missing(without_mo
     with pytest.raises(ModelError, match=r"index 'main' was built with the model 'ollama:gone', which cannot be used"):
         without_model.search("lighthouse", "vector")
     with pytest.raises(ModelError, match="ollama:gone"):
-        without_model.search_service.search("lighthouse", strategy="keyword", min_similarity=0.5)
+        without_model.search_service.search("lighthouse", Ask("keyword", min_similarity=0.5))

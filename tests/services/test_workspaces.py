@@ -7,23 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from workbench import Workbench
-from workbench.services.pages import PageService
+from workbench.services.document_search import DocumentSearch
 from workbench.services.workspaces import WorkspaceService
 
 TALKS = {f"plan/2025-11-1{number}/00{number}-talk.md": f"# Talk {number}\n\nTalk of tides." for number in (1, 2)}
 
 
-class RemovedMeanwhile(PageService):
-    """Searches as ever; before the answer is there, another process removes the best document."""
+class RemovedMeanwhile(DocumentSearch):
+    """A search as ever, but before the answer is there another process removes the best document."""
 
     def __init__(self, wb: Workbench) -> None:
-        super().__init__(wb.corpus, wb.search_service)
+        super().__init__(wb.corpus, wb.requests, wb.search_service)
         self.documents = wb.corpus.documents
 
     def search(self, *given: Any, **more: Any) -> Any:
-        found = super().search(*given, **more)
-        self.documents.delete([found.pages[0].document_id])
-        return found
+        result = super().search(*given, **more)
+        self.documents.delete([result.documents[0].document_id])
+        return result
 
 
 def test_a_conversation_that_is_removed_while_it_is_being_found_is_left_out(
@@ -31,7 +31,7 @@ def test_a_conversation_that_is_removed_while_it_is_being_found_is_left_out(
 ) -> None:
     workspace = folder(TALKS)
     wb.workspaces.embed(workspace)
-    found = WorkspaceService(wb.corpus, wb.knowledge, RemovedMeanwhile(wb), "").search(workspace, "tides")
-    left = [hit.source_path for hit in wb.workspaces.search(workspace, "tides")]
-    assert len(left) == 1
-    assert [hit.source_path for hit in found] == left
+    found = WorkspaceService(wb.corpus, wb.sources, wb.documents, RemovedMeanwhile(wb), "").search(workspace, "tides")
+    paths = [hit.source_path for hit in wb.workspaces.search(workspace, "tides")]
+    assert len(paths) == 1
+    assert [hit.source_path for hit in found] == paths

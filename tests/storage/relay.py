@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Relay:
-    """Listens on a port of its own from ``open`` to ``cut``; the port stays the same."""
+    """A relay that listens on a port of its own from ``open`` to ``cut``; the port stays the same."""
 
     def __init__(self, target: Path) -> None:
         self._target, self._sockets = str(target), list[socket.socket]()

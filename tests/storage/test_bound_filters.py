@@ -39,7 +39,7 @@ def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
     """A store with two documents and a node whose author has a strange name."""
     wb.ingest(folder({"cats.md": "# Cats\n\nCats purr.", "dogs.md": "# Dogs\n\nDogs bark."}), source="Animals")
     store = wb.corpus.store(wb.corpus.index())
-    document = wb.knowledge.documents()[0]
+    document = wb.documents.list()[0]
     node = TextNode(
         text="A note.",
         metadata={"document_id": document.id, "source_id": document.source_id, "author": STRANGE, "year": 2021},
@@ -50,7 +50,7 @@ def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
 
 
 def found(wb: Workbench, store: PassageStore, *filters: MetadataFilter, mode: str = "default") -> set[str]:
-    """The texts a LlamaIndex query with these filters returns."""
+    """Return the texts a LlamaIndex query with these filters returns."""
     query = VectorStoreQuery(
         query_embedding=wb.corpus.encoder().encode_query("cats dogs note").vector.tolist(),
         query_str="cats dogs note",
@@ -98,11 +98,11 @@ def test_numbers_compare_as_numbers_and_rows_without_them_do_not_fail(wb: Workbe
 
 
 def test_the_right_source_still_finds_everything(wb: Workbench, store: PassageStore) -> None:
-    source = wb.knowledge.source("Animals")
+    source = wb.sources.get("Animals")
     assert len(found(wb, store, MetadataFilter(key="source_id", value=source.id))) == 3
 
 
 def test_nothing_was_dropped_by_trying(wb: Workbench, store: PassageStore) -> None:
     for attack in ATTACKS:
         found(wb, store, MetadataFilter(key=attack, value=attack))
-    assert wb.knowledge.count_documents() == 2
+    assert wb.documents.count() == 2

@@ -9,13 +9,14 @@ import pytest
 
 from tests.storage.relay import Relay
 from workbench.errors import Conflict, StorageError
-from workbench.storage.database import Database, as_json, translated
+from workbench.storage.database import Database, as_json
+from workbench.storage.driver_errors import translated
 
 HIDDEN = "s3cret-word"
 
 
 def asked(url: str) -> str:
-    """What a person is told who searches with this URL."""
+    """Return the message for a person who searches with this URL."""
     with pytest.raises(StorageError) as told:
         Database(url, connect_timeout=3).rows(psycopg.sql.SQL("SELECT 1"))
     assert HIDDEN not in str(told.value)
@@ -77,9 +78,9 @@ def test_a_database_that_goes_is_told_and_one_that_is_back_serves_the_next_quest
     database = Database(psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=relay.port))
     one = psycopg.sql.SQL("SELECT 1 AS one")
     assert database.row(one) == {"one": 1}
-    relay.cut()
-    with pytest.raises(StorageError, match="check that it is up"):  # the connection that was lent breaks
-        database.row(one)
+    with pytest.raises(StorageError, match="check that it is up"), database.reading() as lent:
+        relay.cut()
+        lent.execute(one)
     with pytest.raises(StorageError, match="cannot be reached; start it"):
         database.row(one)
     relay.open()
@@ -99,9 +100,9 @@ def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:
 
 def test_texts_lose_what_postgres_cannot_hold(database_url: str) -> None:
     database = Database(database_url)
-    given = {"text": "a\x00b \ud83d 😀", "facts": as_json({"k\ud83d": [float("nan"), 1.5]})}
+    values = {"text": "a\x00b \ud83d 😀", "facts": as_json({"k\ud83d": [float("nan"), 1.5]})}
     query = psycopg.sql.SQL("SELECT %(text)s::text AS text, %(facts)s::jsonb AS facts")
-    assert database.row(query, given) == {"text": "ab \ufffd 😀", "facts": {"k\ufffd": [None, 1.5]}}
+    assert database.row(query, values) == {"text": "ab \ufffd 😀", "facts": {"k\ufffd": [None, 1.5]}}
     database.close()
 
 
@@ -117,3 +118,15 @@ def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) ->
 def test_errors_that_are_not_the_drivers_pass_unchanged(database_url: str) -> None:
     with pytest.raises(KeyError), translated(database_url):
         raise KeyError("ours")
+
+
+def test_a_connection_whose_server_ended_it_a_moment_ago_is_not_lent(server_url: str) -> None:
+    database = Database(server_url, pool_size=1)
+    try:
+        for _ in range(20):
+            row = database.row(psycopg.sql.SQL("SELECT pg_backend_pid() AS backend"))
+            assert row is not None
+            with psycopg.connect(server_url, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 60000)", [row["backend"]])  # returns when it has ended
+    finally:
+        database.close()

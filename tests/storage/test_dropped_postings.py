@@ -40,7 +40,7 @@ def test_deleting_few_of_many_passages_leaves_the_keyword_index_as_if_they_had_n
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     _ingest(wb, folder, "Coast", 40)
-    wb.knowledge.delete_document(wb.knowledge.documents(limit=1)[0].id)
+    wb.documents.delete(wb.documents.list(limit=1)[0].id)
     brought, kept = _brought_and_kept(wb)
     assert kept == brought
     assert len({row[1] for row in kept}) == 39
@@ -49,7 +49,7 @@ def test_deleting_few_of_many_passages_leaves_the_keyword_index_as_if_they_had_n
 def test_deleting_most_passages_at_once_does_too(wb: Workbench, folder: Callable[..., Path]) -> None:
     _ingest(wb, folder, "Coast", 10)
     _ingest(wb, folder, "Hills", 30)
-    wb.knowledge.delete_source("Hills")
+    wb.sources.delete("Hills")
     brought, kept = _brought_and_kept(wb)
     assert kept == brought
     assert len({row[1] for row in kept}) == 10

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.bm25 import weigh
-from workbench.storage.ranking import EXACT_UP_TO
+from workbench.retrieval.words.bm25 import weigh
+from workbench.storage.lexicon import query_terms
+from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, in_scope
 from workbench.storage.rows import TermWeights
 from workbench.storage.statements import statement
 from workbench.storage.vector_store import PassageStore
@@ -48,7 +49,7 @@ def _everything_read(store: PassageStore, terms: TermWeights, scope: ResolvedSco
     parameters = {**terms.parameters(), "limit": 1000}
     with store.reading() as connection:
         rows = connection.execute(statement("bench_bm25", store.index.name), parameters).fetchall()
-        inside = store.in_scope(connection, scope, [row["id"] for row in rows])
+        inside = in_scope(connection, store.index.name, scope, [row["id"] for row in rows])
     return [row["score"] for row in rows if row["id"] in inside][:limit]
 
 
@@ -57,13 +58,13 @@ def _everything_read(store: PassageStore, terms: TermWeights, scope: ResolvedSco
 def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     wb: Workbench, store: PassageStore, question: str, held: int
 ) -> None:
-    small = next(source for source in wb.knowledge.sources() if source.title == "Small")
+    small = next(source for source in wb.sources.list() if source.title == "Small")
     scope = ResolvedScope(source_ids=(small.id,)) if held else ResolvedScope()
     with store.reading() as connection:
-        totals, terms = store.query_terms(connection, question)
+        totals, terms = query_terms(connection, store.index.name, question)
         weights = weigh(terms, totals)
         for limit, brief in ((1, 0), (3, 0), (20, 0), (20, 12_000), (500, 0)):
-            found = store.best_by_terms(connection, weights, scope, limit, held, brief=brief)
+            ranking = best_by_terms(connection, store.index.name, weights, scope, limit, held, brief=brief)
             expected = _everything_read(store, weights, scope, limit)
-            assert [score for _, score, _ in found] == pytest.approx(expected, rel=1e-12)
-            assert len({key for key, _, _ in found}) == len(found) > 0
+            assert list(ranking.scores.values()) == pytest.approx(expected, rel=1e-12)
+            assert len(ranking.scores) > 0

@@ -18,11 +18,17 @@ MIGRATE = "import sys; from workbench.storage.migrate import migrate; print(*mig
 
 
 @pytest.fixture
-def empty_database(server_url: str) -> Iterator[str]:
+def encoding() -> str:
+    return "UTF8"
+
+
+@pytest.fixture
+def empty_database(server_url: str, encoding: str) -> Iterator[str]:
     """A database without any of our tables."""
     name = f"empty_{uuid.uuid4().hex[:10]}"
+    made = "CREATE DATABASE {} ENCODING {} LOCALE 'C' TEMPLATE template0"
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        connection.execute(sql.SQL(made).format(sql.Identifier(name), sql.Literal(encoding)))
     yield psycopg.conninfo.make_conninfo(server_url, dbname=name)
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
@@ -45,6 +51,15 @@ def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str)
         connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE number = 1")
     with pytest.raises(StorageError, match=r"Migration 0001_corpus\.sql was changed after this database had run it"):
         migrate(database_url)
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_hold_every_character_is_refused(empty_database: str, encoding: str) -> None:
+    sentence = rf"keeps texts as {encoding}, which cannot hold every language; create one with 'createdb"
+    with pytest.raises(StorageError, match=sentence):
+        migrate(empty_database)
+    with psycopg.connect(empty_database) as connection:
+        assert connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,)
 
 
 def test_migrations_are_numbered_without_collision() -> None:

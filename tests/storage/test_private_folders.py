@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from workbench.errors import ConfigurationError
-from workbench.storage import server
+from workbench.storage import postgres
 
 
 def modes(folder: Path) -> dict[Path, int]:
-    """The permissions of a folder and of everything above it."""
+    """Return the permissions of a folder and of everything above it."""
     return {place: stat.S_IMODE(place.stat().st_mode) for place in (folder, *folder.parents)}
 
 
@@ -21,7 +21,7 @@ def test_a_private_parent_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     before = modes(private)
-    refuse = server.embedded_url if os.geteuid() == 0 else server._refuse_private_parents
+    refuse = postgres.embedded_url if os.geteuid() == 0 else postgres._refuse_private_parents
     with pytest.raises(ConfigurationError, match="is closed to other users"):
         refuse(private / "home" / "postgres")
     assert modes(private) == before
@@ -30,10 +30,10 @@ def test_a_private_parent_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
 
 def test_an_open_folder_is_accepted(test_home: Path) -> None:
     before = modes(test_home)
-    server._refuse_private_parents(test_home / "another" / "postgres")
+    postgres._refuse_private_parents(test_home / "another" / "postgres")
     assert modes(test_home) == before
 
 
 def test_a_path_too_long_for_a_socket_is_refused_with_the_room_there_is(test_home: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"too long for a database socket; choose a WORKBENCH_HOME of at most"):
-        server.embedded_url(test_home / ("x" * 120) / "postgres")
+        postgres.embedded_url(test_home / ("x" * 120) / "postgres")

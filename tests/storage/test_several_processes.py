@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +16,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.settings import Settings
+
+pytestmark = pytest.mark.slow
 
 COMMAND = [sys.executable, "-m", "workbench.cli"]
 MEMBER = """
@@ -44,7 +43,7 @@ SELECT (SELECT count(*) FROM data_main) - (SELECT count(DISTINCT (document_id, m
 
 @pytest.fixture
 def environment(database_url: str, test_home: Path) -> dict[str, str]:
-    """What a process needs to work on the test's database."""
+    """The environment of a process that works on the test's database."""
     mine = {"WORKBENCH_DATABASE_URL": database_url, "WORKBENCH_HOME": str(test_home)}
     return {**os.environ, **mine, "WORKBENCH_EMBEDDING_MODEL": "hash"}
 
@@ -74,16 +73,16 @@ def test_a_killed_ingest_leaves_whole_documents_and_the_next_one_finishes(
     wb: Workbench, database_url: str, papers: Path, environment: dict[str, str]
 ) -> None:
     running = ingesting(papers, environment)
-    while wb.knowledge.count_documents() == 0:
+    while wb.documents.count() == 0:
         assert running.poll() is None
     running.kill()
     running.communicate()
-    stored = wb.knowledge.count_documents()
+    stored = wb.documents.count()
     assert 0 < stored < 200
     assert inconsistencies(database_url) == 0
     again = ingesting(papers, environment)
     assert json.loads(again.communicate(timeout=120)[0])["documents"]["added"] == 200 - stored
-    assert wb.knowledge.count_documents() == 200
+    assert wb.documents.count() == 200
     assert inconsistencies(database_url) == 0
 
 
@@ -91,9 +90,9 @@ def test_two_ingests_of_the_same_folder_at_once_end_well_and_store_it_once(
     wb: Workbench, database_url: str, papers: Path, environment: dict[str, str]
 ) -> None:
     both = [ingesting(papers, environment) for _ in range(2)]
-    said = [process.communicate(timeout=240) for process in both]
-    assert [process.returncode for process in both] == [0, 0], [error.decode() for _, error in said]
-    assert (wb.knowledge.count_sources(), wb.knowledge.count_documents()) == (1, 200)
+    outputs = [process.communicate(timeout=240) for process in both]
+    assert [process.returncode for process in both] == [0, 0], [error.decode() for _, error in outputs]
+    assert (wb.sources.count(), wb.documents.count()) == (1, 200)
     assert inconsistencies(database_url) == 0
     assert len(wb.search("unique77", strategy="keyword")) == 1
 
@@ -118,22 +117,6 @@ def test_writers_that_replace_the_same_documents_at_once_never_wait_for_each_oth
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(ingest_twice, range(3))) == [200] * 3
     assert inconsistencies(database_url) == 0
-
-
-@pytest.fixture
-def shared_home() -> Iterator[Path]:
-    """A home with an embedded server of its own, shut down at the end whoever is left."""
-    home = Path(tempfile.mkdtemp(prefix="wb-shared-"))
-    home.chmod(0o755)  # as root the embedded server runs as its own user
-    yield home
-    server = home / "postgres" / "postmaster.pid"
-    if server.exists():
-        with psycopg.connect(host=str(home / "postgres"), user="postgres", dbname="postgres", autocommit=True) as last:
-            os.kill(int(server.read_text().split()[0]), signal.SIGINT)
-            with pytest.raises(psycopg.OperationalError):
-                while True:
-                    last.execute("SELECT pg_sleep(0.05)")
-    shutil.rmtree(home, ignore_errors=True)
 
 
 class Member:

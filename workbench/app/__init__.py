@@ -1,1 +1,1 @@
-"""The app: a Streamlit face on the one engine; ``workbench app`` serves it."""
+"""The app: a Streamlit face on the workbench; ``workbench app`` serves it."""

@@ -1,4 +1,4 @@
-"""``python -m workbench.cli`` is the ``workbench`` command."""
+"""The ``workbench`` command as ``python -m workbench.cli``."""
 
 from workbench.cli.entry import main
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened, stoppable
+from workbench.cli.first_run import load_sample_once
 from workbench.cli.output import Out
+from workbench.ending import end_now
 from workbench.errors import InvalidInput
+from workbench.extras import check_extra
 
 if TYPE_CHECKING:
+    from workbench.types import ShouldStop
     from workbench.workbench import Workbench
 
 PORT = 8501
@@ -23,24 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Load the sample on a first run, then serve until Ctrl-C."""
+    """Serve until Ctrl-C; on a first run the sample is loaded before the first page."""
     if not 1 <= arguments.port <= 65535:
         raise InvalidInput(f"--port cannot be {arguments.port}; use a number from 1 to 65535.")
-    if not arguments.no_sample:
-        with opened() as workbench:
-            _load_sample(workbench, out)
-    from workbench.app.serve import serve
+    check_extra("app")
+    from workbench.app.shell.serve import serve
 
-    return serve(port=arguments.port, host=arguments.host)
+    def first_run(workbench: Workbench, should_stop: ShouldStop) -> None:
+        load_sample_once(workbench, out, should_stop)
 
-
-def _load_sample(workbench: Workbench, out: Out) -> None:
-    """Give an empty corpus something to search."""
-    from workbench.services.sample_corpus import load_sample, needs_sample
-
-    if not needs_sample(workbench.knowledge):
-        return
-    out.message("First run: loading the sample corpus, about 50 articles on retrieval.")
-    with out.progress("Sample") as show, stoppable(out) as should_stop:
-        report = load_sample(workbench.knowledge, on_progress=show, should_stop=should_stop)
-    out.message(f"Loaded {report.added + report.unchanged:,} articles in {report.seconds:.0f} s.")
+    prepare = None if arguments.no_sample else first_run
+    end_now(serve(arguments.port, host=arguments.host, prepare=prepare))  # the server's threads would be waited for

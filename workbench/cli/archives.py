@@ -7,7 +7,7 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened, stoppable
+from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, printable
 from workbench.cli.parser import Verbs, run_verb
 
@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = Verbs(parser)
     search = verbs.add("search", "Find archived documents by word, misspelt word and meaning.", _search)
     search.add_argument("query", metavar="QUERY")
-    search.add_argument("--exact", action="store_true", help="no guesses: the words must stand in the document")
+    search.add_argument(
+        "--exact", action="store_true", help="exact words only: no other spellings, no likeness in meaning"
+    )
     search.add_argument("--citations", action="store_true", help="also show who cites whom")
     search.add_argument("--depth", type=int, default=1, metavar="N", help="levels of citations, 1 to 3")
     search.add_argument("--limit", type=int, default=10, metavar="N")
@@ -35,46 +37,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.archives.search(
+        result = workbench.archives.search(
             arguments.query,
             fuzzy=not arguments.exact,
             citations=arguments.citations,
             depth=arguments.depth,
             limit=arguments.limit,
         )
-        ends = [end for one in found.edges() for end in (one.source_id, one.target_id)]
+        ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
         titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
-    out.show(found, lambda console: _print(console, found, titles))
+    out.show(result, lambda console: _print(console, result, titles))
     return 0
 
 
 def _refresh(arguments: argparse.Namespace, out: Out) -> int:
     del arguments
     with opened() as workbench, stoppable(out) as should_stop, out.progress("Archives") as show:
-        source = workbench.knowledge.source(workbench.archives.refresh(show, should_stop))
+        source = workbench.sources.get(workbench.archives.refresh(show, should_stop))
     sentence = f"{source.title} holds {source.documents_count:,} documents."
     out.show(source, lambda console: console.print(sentence))
     return 0
 
 
-def _print(console: Console, found: ArchiveResult, titles: dict[str, str]) -> None:
+def _print(console: Console, result: ArchiveResult, titles: dict[str, str]) -> None:
     from rich.text import Text
 
-    if not found.results:
+    if not result.results:
         console.print("Nothing in the archives matches.")
-    for typed, meant in found.guesses:
+    for typed, meant in result.guesses:
         console.print(f"'{typed}' was not found; searched for words like '{meant}'.")
-    for hit in found.results:
+    for hit in result.results:
         console.print(Text(f"{hit.score:.3f}  {printable(hit.title)}", style="bold"))
         console.print(Text(f"       {printable(hit.path)}", style="dim"))
         for highlight in hit.highlights:
             for snippet in highlight.snippets if highlight.field == "content" else ():
                 console.print(Text("       ").append_text(_marked(snippet)))
         if hit.citations:
-            for one in hit.citations.citing:
-                console.print(Text(f"       cites {printable(titles.get(one.target_id, one.target_url))}"))
-            for one in hit.citations.cited:
-                console.print(Text(f"       cited by {printable(titles.get(one.source_id, one.source_id))}"))
+            for citation in hit.citations.citing:
+                console.print(Text(f"       cites {printable(titles.get(citation.target_id, citation.target_url))}"))
+            for citation in hit.citations.cited:
+                console.print(Text(f"       cited by {printable(titles.get(citation.source_id, citation.source_id))}"))
 
 
 def _marked(snippet: str) -> Text:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_table, printable
 from workbench.cli.parser import Verbs, run_verb
 from workbench.types import ARTICLE_CATEGORIES
 
 if TYPE_CHECKING:
-    from workbench.services.articles import Article
+    from workbench.services.article_files import Article
 
 run = run_verb
 
@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.articles.list(arguments.category, arguments.limit)
-    return _print(out, found)
+        articles = workbench.articles.list(arguments.category, arguments.limit)
+    return _print(out, articles)
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
@@ -47,13 +47,15 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
         articles = workbench.articles
         find = articles.search_by_meaning if arguments.semantic else articles.search
-        found = find(arguments.query, content=arguments.content)
-    return _print(out, found)
+        matches = find(arguments.query, content=arguments.content)
+    return _print(out, matches)
 
 
-def _print(out: Out, found: list[Article]) -> int:
-    rows = [(one.slug, one.category, one.title, one.last_updated, one.status) for one in found]
+def _print(out: Out, articles: list[Article]) -> int:
+    rows = [
+        (article.slug, article.category, article.title, article.last_updated, article.status) for article in articles
+    ]
     columns = ("Slug", "Category", "Title", "Updated", "Status")
-    value = {"articles": found, "total": len(found)}
+    value = {"articles": articles, "total": len(articles)}
     out.show(value, lambda console: print_table(console, columns, rows, "No article matches."))
     return 0

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_table, printable
 from workbench.cli.passages import marked
 from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, names_of, parameters_by_strategy
+from workbench.comparison_files import Asked, written
 from workbench.display import heading, movement
+from workbench.errors import InvalidInput
 from workbench.marking import excerpt
-from workbench.services.search import across
+from workbench.retrieval.strategies import COMPARED
+from workbench.retrieval.strategy_names import across
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
 
     from workbench.types import Comparison, Passage
 
-COMPARED = "vector,keyword,hybrid,rerank"
 SHOWN = 110  # characters of each passage
 
 
@@ -28,12 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument(
-        "--strategies", default=COMPARED, metavar="A,B,C", help="which ones, as NAME or NAME@INDEX (%(default)s)"
+        "--strategies",
+        default=",".join(COMPARED),
+        metavar="A,B,C",
+        help="strategies between commas, each NAME or NAME@INDEX (%(default)s)",
     )
-    parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages each (%(default)s)")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="passages of each strategy (%(default)s)")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
     where.add_argument("--indexes", default="", metavar="A,B", help="ask every strategy on each of these, side by side")
+    parser.add_argument(
+        "--export",
+        metavar="FILE",
+        help="also write it to a file: .md to read, .json, or .ipynb, a notebook that asks again",
+    )
     add_parameters(parser)
     add_scope(parser)
 
@@ -53,11 +64,23 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
             index=arguments.index,
             parameters=parameters,
         )
-    notes = [note for result in comparison.strategies.values() for note in (*result.scope.notes, *result.degraded)]
-    for note in dict.fromkeys(notes):
+    if arguments.export:
+        asked = Asked(tuple(names), arguments.limit, scope, arguments.index, parameters or {})
+        _export(Path(arguments.export), written(comparison, asked, arguments.export))
+        out.message(f"Written to {arguments.export}.")
+    for note in comparison.notes:
         out.message(note)
     out.show(comparison, lambda console: _print(console, comparison))
     return 0
+
+
+def _export(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be written ({error.strerror}); name a file in a folder that exists."
+        ) from None
 
 
 def _print(console: Console, comparison: Comparison) -> None:
@@ -83,7 +106,7 @@ def _print(console: Console, comparison: Comparison) -> None:
 
 
 def _cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int]]) -> Text:
-    """One passage in one column; against the first column it moved up, down, or was not there."""
+    """Return one passage of one column, with the change of its rank against the first column."""
     from rich.text import Text
 
     first = next(iter(ranks))

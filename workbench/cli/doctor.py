@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
 from workbench.errors import WorkbenchError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """Declare nothing: the command takes no arguments of its own."""
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table, printable
 from workbench.cli.parser import Verbs, assignments, run_verb
 from workbench.errors import InvalidInput, UnreadableDocument
@@ -27,11 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--source", metavar="ID", help="only those of this source (id or title)")
     listing.add_argument("--type", metavar="TYPE", help="only this type, such as pdf")
     listing.add_argument("--contains", metavar="TEXT", help="only titles with this text")
+    listing.add_argument("--named", metavar="WORDS", help="only those with these words in title, path or URL")
     listing.add_argument("--limit", type=int, default=100, metavar="N", help="how many (%(default)s)")
     listing.add_argument("--offset", type=int, default=0, metavar="N")
     show = verbs.add("show", "Show one document with its text.", _show)
     show.add_argument("id", metavar="ID")
-    show.add_argument("--passages", action="store_true", help="show it as the index cut it")
+    show.add_argument("--passages", action="store_true", help="show the passages that an index cut it into")
     show.add_argument("--index", metavar="NAME", help="the index for --passages")
     create = verbs.add("create", "Store one file or one text.", _create)
     create.add_argument("--source", metavar="ID", help="where it belongs (Uploads)")
@@ -54,25 +55,26 @@ def _add_content(parser: argparse.ArgumentParser) -> None:
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        source = workbench.knowledge.source(arguments.source).id if arguments.source else None
+        source = workbench.sources.get(arguments.source).id if arguments.source else None
         conditions = {"source_id": source, "document_type": arguments.type, "contains": arguments.contains}
-        found = workbench.knowledge.documents(limit=arguments.limit, offset=arguments.offset, **conditions)
-        total = workbench.knowledge.count_documents(**conditions)
-    rows = [(d.id, d.title, d.document_type, d.path or d.url, d.passages_count) for d in found]
+        conditions["named"] = arguments.named
+        documents = workbench.documents.list(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = workbench.documents.count(**conditions)
+    rows = [(d.id, d.title, d.document_type, d.path or d.url, d.passages_count) for d in documents]
 
     def human(console: Console) -> None:
         print_table(console, ("Id", "Title", "Type", "Place", "Passages"), rows, "There are no such documents.")
 
-    out.show({"documents": found, "total": total}, human)
-    if len(found) < total:
-        out.message(f"{len(found):,} of {total:,} are shown; --limit and --offset show others.")
+    out.show({"documents": documents, "total": total}, human)
+    if len(documents) < total:
+        out.message(f"{len(documents):,} of {total:,} are shown; --limit and --offset show others.")
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        document = workbench.knowledge.document(arguments.id)
-        passages = workbench.knowledge.passages(document.id, index=arguments.index) if arguments.passages else []
+        document = workbench.documents.get(arguments.id)
+        passages = workbench.documents.passages(document.id, index=arguments.index) if arguments.passages else []
     value = document.to_dict()
     if arguments.passages:
         value["passages"] = [
@@ -123,10 +125,12 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        document = workbench.knowledge.document(arguments.id)
+        document = workbench.documents.get(arguments.id)
         confirm(arguments, out, f"{document.title!r} has {document.passages_count:,} passages.")
-        gone = workbench.knowledge.delete_document(document.id)
-    out.show(gone, lambda console: console.print(f"Deleted {gone.title!r} with {gone.passages:,} passages."))
+        deletion = workbench.documents.delete(document.id)
+    out.show(
+        deletion, lambda console: console.print(f"Deleted {deletion.title!r} with {deletion.passages:,} passages.")
+    )
     return 0
 
 

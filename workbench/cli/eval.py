@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from workbench.cli.opening import opened, stoppable
+from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out
+from workbench.extras import check_extra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Evaluate; 1 when a strategy is significantly worse than the baseline."""
+    check_extra("eval")
     from evals.command import evaluate
 
     with opened() as workbench, out.progress("Evaluate") as show, stoppable(out) as should_stop:
         payload, code = evaluate(workbench, arguments, say=out.message, on_progress=show, should_stop=should_stop)
-    if out.as_json or not sys.stdout.isatty():  # who reads the table in a terminal is spared the JSON
+    if out.as_json or not sys.stdout.isatty():  # a person who reads the table in a terminal is spared the JSON
         Out(as_json=True).show(payload, lambda console: None)
     return code

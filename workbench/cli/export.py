@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.opening import opened
-from workbench.cli.output import Out, size_text
+from workbench.cli.lifetime import opened
+from workbench.cli.output import Out
+from workbench.sizes import size_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

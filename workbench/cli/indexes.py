@@ -6,10 +6,11 @@ import argparse
 from typing import TYPE_CHECKING
 
 from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.opening import opened, stoppable
-from workbench.cli.output import Out, print_fields, print_table, size_text
+from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, assignments, run_verb
 from workbench.errors import InvalidInput
+from workbench.sizes import size_text
 
 if TYPE_CHECKING:
     from workbench.types import Index
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     update = verbs.add("update", "Bring an index up to date, or make it the default.", _update)
     update.add_argument("name", metavar="NAME")
     update.add_argument("--build", action="store_true", help="add what it lacks")
-    update.add_argument("--default", action="store_true", help="let it serve every search that names no index")
+    update.add_argument("--default", action="store_true", help="use it for every search that names no index")
     _add_background(update)
     build = verbs.add("build", "The same as 'update NAME --build'.", _build)
     build.add_argument("name", metavar="NAME")
@@ -52,8 +53,8 @@ def _add_background(parser: argparse.ArgumentParser) -> None:
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.indexes.list()
-        sizes = {index.name: workbench.indexes.bytes_on_disk(index.name) for index in found}
+        indexes = workbench.indexes.list()
+        sizes = {index.name: workbench.indexes.bytes_on_disk(index.name) for index in indexes}
     rows = [
         (
             index.name,
@@ -65,10 +66,10 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
             index.passages_count,
             size_text(sizes[index.name]),
         )
-        for index in found
+        for index in indexes
     ]
     columns = ("Name", "Status", "Chunker", "Options", "Model", "Documents", "Passages", "On disk")
-    value = {"indexes": [index.to_dict() | {"bytes": sizes[index.name]} for index in found], "total": len(found)}
+    value = {"indexes": [index.to_dict() | {"bytes": sizes[index.name]} for index in indexes], "total": len(indexes)}
     out.show(value, lambda console: print_table(console, columns, rows, "There are no indexes."))
     return 0
 
@@ -132,11 +133,11 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
 def _enqueue(out: Out, workbench: Workbench, name: str) -> int:
     """Hand the build to a worker."""
     job = workbench.jobs.enqueue_index_build(name)
-    shown = {"job": job.id, "index": name, "status": job.status, "missing_documents": workbench.indexes.missing(name)}
+    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": workbench.indexes.missing(name)}
     out.message(
         f"A worker builds it: the app's and the MCP server's, or 'workbench worker'. See: workbench jobs show {job.id}"
     )
-    out.show(shown, lambda console: print_fields(console, shown))
+    out.show(value, lambda console: print_fields(console, value))
     return 0
 
 
@@ -148,6 +149,6 @@ def _filled(workbench: Workbench, out: Out, name: str) -> Index:
 def _print(out: Out, workbench: Workbench, index: Index) -> int:
     size = workbench.indexes.bytes_on_disk(index.name)
     value = index.to_dict() | {"bytes": size, "missing_documents": workbench.indexes.missing(index.name)}
-    shown = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
-    out.show(value, lambda console: print_fields(console, shown))
+    row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
+    out.show(value, lambda console: print_fields(console, row))
     return 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened, stoppable
-from workbench.cli.output import Out, print_table, printable
+from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.output import Out, print_fields, print_table, printable
 from workbench.errors import Cancelled, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder or a zip archive of files")
     parser.add_argument("--source", metavar="TITLE|ID", help="where they belong; made when there is none of that title")
     parser.add_argument("--project", metavar="ID", help="the project of a new source")
     parser.add_argument("--folder", metavar="NAME", help="the folder of that project")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="tag the source; may be repeated")
     parser.add_argument(
         "--index", metavar="NAME", help="fill this index, in place of the default and the promoted ones"
+    )
+    parser.add_argument(
+        "--background", action="store_true", help="let a worker read them; 'workbench jobs' shows how far"
     )
 
 
@@ -33,6 +36,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
     if (sentence := absence([expanded(path) for path in arguments.paths])) is not None:
         raise UnreadableDocument(sentence)
+    if arguments.background:
+        return _enqueue(arguments, out)
     with opened() as workbench, out.progress("Ingest") as show, stoppable(out) as should_stop:
         try:
             report = workbench.ingest(
@@ -54,15 +59,48 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     return 0 if read else 1
 
 
+def _enqueue(arguments: argparse.Namespace, out: Out) -> int:
+    """Leave the work to a worker, which must see the files at the same place."""
+    from workbench.ingestion.incoming import own_title
+    from workbench.ingestion.readers import expanded
+    from workbench.services.sources import UPLOADS, PlaceNames
+
+    with opened() as workbench:
+        if arguments.index:
+            workbench.indexes.get(arguments.index)  # of an unknown one the job would tell too late, as of the place
+        place = PlaceNames(project=arguments.project, folder=arguments.folder)
+        title = arguments.source or own_title([expanded(path) for path in arguments.paths]) or UPLOADS
+        source = workbench.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
+        job = workbench.jobs.enqueue_ingest(
+            arguments.paths,
+            source=title,
+            **place,
+            tags=arguments.tag,
+            index=arguments.index,
+            source_id=source.id,
+        )
+    value = {"job": job.id, "title": job.title, "status": job.status}
+    out.message(
+        f"A worker reads it: the app's and the MCP server's, or 'workbench worker'. See: workbench jobs show {job.id}"
+    )
+    out.show(value, lambda console: print_fields(console, value))
+    return 0
+
+
 def _print(console: Console, report: IngestReport) -> None:
     counts = [(report.added, "added"), (report.updated, "updated"), (report.unchanged, "unchanged")]
     counts.append((len(report.failures), "failed"))
     console.print("Documents: " + ", ".join(f"{count:,} {what}" for count, what in counts))
     print_passages = f"Passages stored: {report.passages:,}; embedded anew: {report.embedded:,}; {report.seconds:.1f} s"
     console.print(print_passages)
-    console.print(f"Source: {report.source_id}")
+    if report.source_id:
+        console.print(f"Source: {report.source_id}")
+    for note in report.notes:
+        console.print(printable(note), markup=False, highlight=False)
     if report.left_out_sentence:
         console.print(printable(report.left_out_sentence), markup=False)
+    if report.offer:
+        console.print(report.offer, markup=False, highlight=False)
     if report.failures:
         rows = [(failure.path, failure.error) for failure in report.failures]
         print_table(console, ("Not read", "Why"), rows, "")

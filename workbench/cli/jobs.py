@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, run_verb
 
 if TYPE_CHECKING:
-    from workbench.storage.jobs import Job
+    from datetime import datetime
+
+    from rich.console import Console
+
+    from workbench.storage.job_table import Job
     from workbench.workbench import Workbench
 
 run = run_verb
@@ -22,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
     listing = verbs.add("list", "List jobs, newest first.", _list)
-    listing.add_argument("--kind", metavar="K", help="only crawl, ingest or index_build")
-    listing.add_argument("--status", metavar="S", help="only those in this state")
+    listing.add_argument("--kind", metavar="K", help="only jobs of this kind, such as crawl")
+    listing.add_argument("--status", metavar="S", help="only jobs in this state, such as running")
     listing.add_argument("--limit", type=int, default=50, metavar="N", help="how many (%(default)s)")
     show = verbs.add("show", "Show one job, its log, and what failed.", _show)
     show.add_argument("id", metavar="ID")
     show.add_argument("--log", type=int, default=LOG_LINES, metavar="N", help="lines of its log (%(default)s)")
     for name, purpose, act in (
-        ("cancel", "Stop a job; what it has done stays.", _cancel),
+        ("cancel", "Stop a job; its finished work stays.", _cancel),
         ("resume", "Let a stopped or failed job go on from where it was.", _resume),
         ("retry-failed", "Fetch the failed pages of a crawl again.", _retry_failed),
         ("recrawl", "Crawl the same site again, as a new job.", _recrawl),
@@ -37,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         verb = verbs.add(name, purpose, act)
         verb.add_argument("id", metavar="ID")
         if act is not _cancel:
-            verb.add_argument("--wait", action="store_true", help="work on it here until it has ended")
+            verb.add_argument("--wait", action="store_true", help="run it here until it ends")
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
@@ -82,7 +86,9 @@ def _recrawl(arguments: argparse.Namespace, out: Out) -> int:
 def _going_on(workbench: Workbench, job_id: str, wait: bool, out: Out) -> int:
     if not wait:
         return _print(workbench, workbench.jobs.get(job_id), out)
-    workbench.work()
+    from evals.background import runners
+
+    workbench.work(runners(workbench))
     with out.progress("Job") as show:
         job = workbench.jobs.wait(job_id, on_progress=show)
     _print(workbench, job, out)
@@ -97,9 +103,9 @@ def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> 
         failures = workbench.crawls.failures(job.id)
         value |= {"crawl": workbench.crawls.get(job.id), "failures": failures}
 
-    def human(console: Any) -> None:
-        shown = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
-        print_fields(console, {name: getattr(job, name) for name in shown} | {"since": _moment(job.created_at)})
+    def human(console: Console) -> None:
+        names = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
+        print_fields(console, {name: getattr(job, name) for name in names} | {"since": _moment(job.created_at)})
         if failures:
             rows = [(failure["url"], failure["reason"]) for failure in failures]
             print_table(console, ("Failed", "Why"), rows, "")
@@ -110,5 +116,5 @@ def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> 
     return 0
 
 
-def _moment(moment: Any) -> str:
+def _moment(moment: datetime | None) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S") if moment else ""

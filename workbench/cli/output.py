@@ -1,15 +1,15 @@
-"""What a command prints: one JSON document or something readable on stdout, everything else on stderr."""
+"""The output of a command: one JSON document or readable text on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from workbench.types import Progress, plain
+from workbench.types import OnProgress, Progress, plain, time_left
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ class Out:
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
 
-    def show(self, value: Any, human: Callable[[Console], None]) -> None:
+    def show(self, value: object, human: Callable[[Console], None]) -> None:
         """Print ``value`` as JSON, or let ``human`` print it."""
         if self.as_json:
             print(json.dumps(plain(value), ensure_ascii=False, indent=2), flush=True)
@@ -32,7 +32,7 @@ class Out:
             sys.stdout.flush()
 
     def message(self, text: str) -> None:
-        """Say something beside the result."""
+        """Print a message to stderr, beside the result."""
         print(printable(text), file=sys.stderr, flush=True)
 
     def console(self) -> Console:
@@ -45,28 +45,35 @@ class Out:
         return console
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+    def progress(self, title: str) -> Generator[OnProgress]:
         """Yield a function that shows progress on stderr, where somebody watches it."""
         if not sys.stderr.isatty():
             yield lambda progress: None
             return
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[count]}", markup=False),
             TextColumn("{task.fields[message]}", markup=False),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
         )
         with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(title, total=None, message="")
+            task = bar.add_task(title, total=None, count="", message="", left="")
 
             def show(progress: Progress) -> None:
-                total = progress.total or None
-                bar.update(task, completed=progress.done, total=total, message=printable(progress.message))
+                bar.update(
+                    task,
+                    completed=progress.done + progress.part,
+                    total=progress.total or None,
+                    count=f"{progress.done:,}/{progress.total:,}" if progress.total else f"{progress.done:,}",
+                    message=printable(progress.message),
+                    left=time_left(progress.seconds_left),
+                )
 
             yield show
 
@@ -76,7 +83,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
 
-def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str) -> None:
+def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
     """Print rows under headings; numbers to the right, the first column never broken."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -95,7 +102,7 @@ def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequenc
     console.print(table)
 
 
-def print_fields(console: Console, fields: Mapping[str, Any]) -> None:
+def print_fields(console: Console, fields: Mapping[str, object]) -> None:
     """Print one thing, a field a line."""
     from rich.table import Table
     from rich.text import Text
@@ -108,7 +115,7 @@ def print_fields(console: Console, fields: Mapping[str, Any]) -> None:
     console.print(table)
 
 
-def cell_text(value: Any) -> str:
+def cell_text(value: object) -> str:
     """Return a value as a person reads it in a table."""
     value = plain(value)
     if value is None or value == "" or value == []:
@@ -124,13 +131,3 @@ def cell_text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}={cell_text(item)}" for key, item in value.items()) or "-"
     return printable(str(value))
-
-
-def size_text(count: int) -> str:
-    """Return a number of bytes as a person reads it."""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return ""

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
     from workbench.cli.output import Out
 
-Run = Callable[[argparse.Namespace, "Out"], int]
+VerbFunction = Callable[[argparse.Namespace, "Out"], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises InvalidInput where argparse would print its usage and exit."""
+    """An argument parser that raises InvalidInput where argparse would print its usage and exit."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **(more | {"allow_abbrev": False}))
+    def __init__(self, *, prog: str | None = None, description: str | None = None, help: str | None = None) -> None:
+        del help  # shown by the parser above
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
         """Say what was wrong and where the help is."""
@@ -42,7 +43,7 @@ class Verbs:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb_name")
 
-    def add(self, name: str, purpose: str, run: Run) -> argparse.ArgumentParser:
+    def add(self, name: str, purpose: str, run: VerbFunction) -> argparse.ArgumentParser:
         """Add a verb and return its parser."""
         verb = self._verbs.add_parser(name, help=purpose, description=purpose)
         add_common(verb)
@@ -55,12 +56,22 @@ def run_verb(arguments: argparse.Namespace, out: Out) -> int:
     return arguments.verb(arguments, out)
 
 
-def assignments(given: Sequence[str], option: str) -> dict[str, str]:
+def assignments(texts: Sequence[str], option: str) -> dict[str, str]:
     """Read ``name=value`` texts. Raises InvalidInput naming the option."""
-    found = {}
-    for text in given:
+    pairs = {}
+    for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
             raise InvalidInput(f"{option} {text!r} is not of the form name=value.")
-        found[name.strip()] = value.strip()
-    return found
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def number(text: str) -> int | float | str:
+    """Read a number; a text that is none stays, for the option's own check to refuse in the words of every face."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

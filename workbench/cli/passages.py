@@ -8,30 +8,39 @@ from typing import TYPE_CHECKING
 from workbench.cli.output import printable
 from workbench.cli.why import print_why
 from workbench.display import heading
+from workbench.languages import language_title
 from workbench.marking import excerpt, pieces
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from workbench.retrieval.explain import Explanation
+    from workbench.retrieval.why.explanation import Explanation
     from workbench.types import Passage, SearchResult
 
 SHOWN = 420  # characters of a passage: four lines of an ordinary terminal
 
 
 def print_result(
-    console: Console, result: SearchResult, *, explain: bool = False, why: Sequence[Explanation] = ()
+    console: Console,
+    result: SearchResult,
+    *,
+    explain: bool = False,
+    why: Sequence[Explanation] = (),
+    spoken: bool = False,
 ) -> None:
-    """Print a search's passages, best first, each with its legs and what explains it where that was asked for."""
+    """Print a search's passages, best first, each with its legs and what explains it where that was asked for.
+
+    ``spoken`` says of each passage in which language it is.
+    """
     if not result.results:
         console.print("Nothing was found. Widen the scope, or see 'workbench sources list' for what there is.")
         return
     for passage in result:
-        _print_passage(console, passage, result.query)
+        _print_passage(console, passage, result.query, spoken=spoken)
         if explain:
             _print_legs(console, passage)
-            for explained in [one for one in why if one.passage_id == passage.passage_id]:
+            for explained in [explanation for explanation in why if explanation.passage_id == passage.passage_id]:
                 print_why(console, explained)
         console.print()
     took = result.timings_ms.get("total", 0.0)
@@ -43,13 +52,13 @@ def marked(query: str, text: str) -> Text:
     """Return a text with the query's words marked."""
     from rich.text import Text
 
-    shown = Text()
+    line = Text()
     for piece, matched in pieces(query, printable(text)):
-        shown.append(piece, style="bold yellow" if matched else "")
-    return shown
+        line.append(piece, style="bold yellow" if matched else "")
+    return line
 
 
-def _print_passage(console: Console, passage: Passage, query: str) -> None:
+def _print_passage(console: Console, passage: Passage, query: str, *, spoken: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -58,6 +67,9 @@ def _print_passage(console: Console, passage: Passage, query: str) -> None:
     path = heading(passage)
     if path:
         head.append(f"  {printable(path)}", style="dim")
+    language = language_title(str(passage.metadata.get("language", ""))) if spoken else ""
+    if language:
+        head.append(f"  {language}", style="green")
     console.print(head)
     console.print(Padding(marked(query, excerpt(query, passage.text, SHOWN)), (0, 0, 0, 11)))
     place = passage.url or passage.path or passage.document_id

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import Run, Verbs, run_verb
+from workbench.cli.parser import VerbFunction, Verbs, run_verb
 from workbench.types import Folder, Project
 
 run = run_verb
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create = verbs.add("create", "Make a project.", _create)
     create.add_argument("title", metavar="TITLE")
     create.add_argument("--description", default="", metavar="TEXT")
-    update = verbs.add("update", "Change what is given.", _update)
+    update = verbs.add("update", "Change the fields that are given.", _update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
     update.add_argument("--description", metavar="TEXT")
@@ -31,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs.add("folders", "List a project's folders.", _folders).add_argument("project", metavar="PROJECT")
     making = _folder_verb(verbs, "create-folder", "Make a folder in a project.", _create_folder)
     _add_looks(making)
-    changing = _folder_verb(verbs, "update-folder", "Change what is given of a folder.", _update_folder)
+    changing = _folder_verb(verbs, "update-folder", "Change the fields that are given of a folder.", _update_folder)
     changing.add_argument("--name", dest="new_name", metavar="NAME")
     _add_looks(changing)
     _folder_verb(verbs, "delete-folder", "Delete a folder; its sources stay in the project.", _delete_folder)
 
 
-def _folder_verb(verbs: Verbs, name: str, purpose: str, serve: Run) -> argparse.ArgumentParser:
+def _folder_verb(verbs: Verbs, name: str, purpose: str, serve: VerbFunction) -> argparse.ArgumentParser:
     verb = verbs.add(name, purpose, serve)
     verb.add_argument("project", metavar="PROJECT", help="the project's id or title")
     verb.add_argument("name", metavar="FOLDER", help="the folder's name or id")
@@ -51,17 +51,17 @@ def _add_looks(parser: argparse.ArgumentParser) -> None:
 
 
 def _looks(arguments: argparse.Namespace) -> dict[str, str]:
-    given = {"description": arguments.description, "color": arguments.color, "icon_name": arguments.icon}
-    return {name: value for name, value in given.items() if value is not None}
+    values = {"description": arguments.description, "color": arguments.color, "icon_name": arguments.icon}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.projects.list()
-    rows = [(project.id, project.title, project.description, project.source_count) for project in found]
+        projects = workbench.projects.list()
+    rows = [(project.id, project.title, project.description, project.source_count) for project in projects]
     columns = ("Id", "Title", "Description", "Sources")
     empty = "There are no projects; make one by 'workbench projects create TITLE'."
-    value = {"projects": found, "total": len(found)}
+    value = {"projects": projects, "total": len(projects)}
     out.show(value, lambda console: print_table(console, columns, rows, empty))
     return 0
 
@@ -88,18 +88,18 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
         project = workbench.projects.get(arguments.id)
         confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
-        gone = workbench.projects.delete(project.id)
-    sentence = f"Deleted {gone.title!r} with {gone.sources:,} sources and {gone.documents:,} documents."
-    out.show(gone, lambda console: console.print(sentence))
+        deletion = workbench.projects.delete(project.id)
+    sentence = f"Deleted {deletion.title!r} with {deletion.sources:,} sources and {deletion.documents:,} documents."
+    out.show(deletion, lambda console: console.print(sentence))
     return 0
 
 
 def _folders(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.projects.folders(arguments.project)
-    rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in found]
+        folders = workbench.projects.folders(arguments.project)
+    rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
     columns = ("Id", "Name", "Description", "Sources")
-    value = {"folders": found, "total": len(found)}
+    value = {"folders": folders, "total": len(folders)}
     out.show(value, lambda console: print_table(console, columns, rows, "This project has no folders."))
     return 0
 
@@ -129,7 +129,7 @@ def _delete_folder(arguments: argparse.Namespace, out: Out) -> int:
 def _print(out: Out, thing: Project | Folder, folders: list[Folder] | None = None) -> int:
     value = thing.to_dict()
     if folders is not None:
-        value["folders"] = folders
+        value["folders"] = [folder.to_dict() for folder in folders]
     shown = thing.to_dict() | ({"folders": [folder.name for folder in folders]} if folders is not None else {})
     out.show(value, lambda console: print_fields(console, shown))
     return 0

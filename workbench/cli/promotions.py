@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_table
 from workbench.cli.parser import Verbs
 from workbench.cli.strategy_options import add_parameters, parameters_of
@@ -23,7 +23,7 @@ def add_promotions(verbs: Verbs) -> None:
     promote = verbs.add("promote", "Let a strategy serve a scope from now on.", _promote)
     promote.add_argument("name", metavar="NAME", help="a strategy, or STRATEGY@INDEX")
     promote.add_argument("--index", metavar="INDEX", help="with this index in place of the default one")
-    promote.add_argument("--note", default="", metavar="TEXT", help="why, for whoever looks later")
+    promote.add_argument("--note", default="", metavar="TEXT", help="the reason, for people who look later")
     add_parameters(promote)
     _add_place(promote)
     _add_place(verbs.add("undo", "Take a scope's newest promotion back.", _undo))
@@ -31,7 +31,7 @@ def add_promotions(verbs: Verbs) -> None:
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", metavar="ID", help="for a project (everywhere where nothing is named)")
+    parser.add_argument("--project", metavar="ID", help="for a project; without a place, for every search")
     parser.add_argument("--folder", metavar="NAME", help="for a folder of that project")
     parser.add_argument("--source", metavar="ID", help="for one source")
 
@@ -63,8 +63,8 @@ def _undo(arguments: argparse.Namespace, out: Out) -> int:
 def _history(arguments: argparse.Namespace, out: Out) -> int:
     place = _place(arguments)
     with opened() as workbench:
-        found = workbench.promotions.history(None if place == Scope() else place)
-    out.show({"promotions": found}, lambda console: _table(console, found))
+        promotions = workbench.promotions.history(None if place == Scope() else place)
+    out.show({"promotions": promotions}, lambda console: _table(console, promotions))
     return 0
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened
+from workbench.cli.first_run import load_sample_once
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
 from workbench.cli.passages import print_result
 from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
 from workbench.cli.why import print_why
+from workbench.retrieval.ask import Ask
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,29 +25,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages, 1 to 200 (%(default)s)")
     parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
     parser.add_argument("--explain", action="store_true", help="show how each passage came by its score")
-    parser.add_argument("--expect", metavar="DOCUMENT", help="say where this document (its id) is, or fell out")
+    parser.add_argument(
+        "--expect", metavar="DOCUMENT", help="say at which rank this document (its id) is, or why it is not found"
+    )
+    parser.add_argument(
+        "--sample", action="store_true", help="load the sample corpus first, where there is no source yet"
+    )
     add_parameters(parser)
     add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Search and print what was found; finding nothing is no failure."""
-    asked = {
-        "strategy": arguments.strategy,
-        "limit": arguments.limit,
-        "scope": scope_of(arguments),
-        "index": arguments.index,
-        "parameters": parameters_of(arguments.strategy, arguments.set),
-    }
+    ask = Ask(
+        arguments.strategy,
+        arguments.limit,
+        scope_of(arguments),
+        arguments.index,
+        parameters_of(arguments.strategy, arguments.set) or {},
+    )
     explained, expected = [], None
     with opened() as workbench:
+        if arguments.sample:
+            load_sample_once(workbench, out)
         if arguments.explain:
-            result, explained = workbench.explaining.explain_hits(arguments.query, **asked)
+            result, explained = workbench.explaining.explain_hits(arguments.query, ask)
         else:
-            result = workbench.search(arguments.query, **asked)
+            result = workbench.search_service.search(arguments.query, ask)
         if arguments.expect:
-            expected = workbench.explain(arguments.query, document_id=arguments.expect, **asked)
-    for note in (*result.scope.notes, *result.degraded):
+            expected = workbench.explaining.explain(arguments.query, ask, document_id=arguments.expect)
+        spoken = len(workbench.indexes.languages(result.index)) > 1
+    for note in result.notes:
         out.message(note)
     for typed, meant in result.corrections.items():
         out.message(f"No document has the word '{typed}'; searched for {' and '.join(meant)} too.")
@@ -53,7 +63,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     value |= {"expected": expected} if expected else {}
 
     def human(console: Console) -> None:
-        print_result(console, result, explain=arguments.explain, why=explained)
+        print_result(console, result, explain=arguments.explain, why=explained, spoken=spoken)
         if expected is not None:
             console.print(f"\n{expected.document_title}: {expected.fate}. {expected.reason}")
             print_why(console, expected)

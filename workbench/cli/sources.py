@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.opening import opened
+from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, run_verb
 from workbench.types import DATASET, SOURCE_TYPES, Source
@@ -17,7 +17,7 @@ TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    listing = verbs.add("list", "List sources with what they hold.", _list)
+    listing = verbs.add("list", "List sources with their numbers of documents and passages.", _list)
     listing.add_argument("--scope", choices=("global", "project"))
     listing.add_argument("--project", metavar="ID", help="a project's id or title")
     listing.add_argument("--type", choices=SOURCE_TYPES)
@@ -28,11 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument("title", metavar="TITLE")
     create.add_argument("--type", choices=TYPES, default="upload")
     _add_fields(create)
-    update = verbs.add("update", "Change what is given.", _update)
+    update = verbs.add("update", "Change the fields that are given.", _update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
-    update.add_argument("--no-tags", action="store_true", help="take all tags off")
-    update.add_argument("--language", metavar="NAME", help="how its words are stemmed, such as english")
+    update.add_argument("--no-tags", action="store_true", help="remove all its tags")
+    update.add_argument(
+        "--language",
+        metavar="NAME",
+        help="what its words are stemmed in, such as english; auto: each text tells its own",
+    )
     _add_fields(update)
     delete = verbs.add("delete", "Delete a source with its documents and passages.", _delete)
     delete.add_argument("id", metavar="ID")
@@ -50,26 +54,26 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
         project = workbench.projects.get(arguments.project).id if arguments.project else None
         conditions = {"scope": arguments.scope, "project_id": project, "source_type": arguments.type}
-        found = workbench.knowledge.sources(limit=arguments.limit, offset=arguments.offset, **conditions)
-        total = workbench.knowledge.count_sources(**conditions)
+        sources = workbench.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = workbench.sources.count(**conditions)
     rows = [
         (s.id, s.title, s.source_type, s.folder_name or s.scope, ", ".join(s.tags), s.documents_count, s.passages_count)
-        for s in found
+        for s in sources
     ]
     columns = ("Id", "Title", "Type", "Place", "Tags", "Documents", "Passages")
     empty = "There are no sources; bring documents in by 'workbench ingest PATH'."
-    out.show({"sources": found, "total": total}, lambda console: print_table(console, columns, rows, empty))
+    out.show({"sources": sources, "total": total}, lambda console: print_table(console, columns, rows, empty))
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        return _print(out, workbench.knowledge.source(arguments.id))
+        return _print(out, workbench.sources.get(arguments.id))
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        source = workbench.knowledge.create_source(
+        source = workbench.sources.create(
             arguments.title,
             source_type=arguments.type,
             url=arguments.url,
@@ -82,7 +86,7 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        source = workbench.knowledge.update_source(
+        source = workbench.sources.update(
             arguments.id,
             title=arguments.title,
             url=arguments.url,
@@ -96,11 +100,11 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        source = workbench.knowledge.source(arguments.id)
+        source = workbench.sources.get(arguments.id)
         confirm(arguments, out, f"{source.title!r} has {source.documents_count:,} documents.")
-        gone = workbench.knowledge.delete_source(source.id)
-    sentence = f"Deleted {gone.title!r} with {gone.documents:,} documents and {gone.passages:,} passages."
-    out.show(gone, lambda console: console.print(sentence))
+        deletion = workbench.sources.delete(source.id)
+    sentence = f"Deleted {deletion.title!r} with {deletion.documents:,} documents and {deletion.passages:,} passages."
+    out.show(deletion, lambda console: console.print(sentence))
     return 0
 
 

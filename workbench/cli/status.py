@@ -1,30 +1,75 @@
-"""``workbench status``: what there is."""
+"""``workbench status``: counts, indexes, sizes and versions, and the work that goes on; ``--watch`` looks again."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NoReturn
 
-from workbench.cli.opening import opened
-from workbench.cli.output import Out, print_fields, print_table, size_text
+from workbench.cli.lifetime import opened
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.errors import InvalidInput
+from workbench.sizes import size_text
+from workbench.types import time_left
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from workbench.storage.workload import Workload
+    from workbench.workbench import Workbench
+
+PAUSE = 2.0  # seconds between two looks
+SHORTEST_PAUSE = 0.5
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none."""
+    """Declare how often to look again."""
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        type=float,
+        const=PAUSE,
+        metavar="SECONDS",
+        help=f"look again every so many seconds ({PAUSE:g}) until Ctrl-C; with --json, a document a look",
+    )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Print counts, indexes, sizes and versions."""
+    """Print counts, indexes, sizes and versions, once or until Ctrl-C."""
+    if arguments.watch is not None and not arguments.watch >= SHORTEST_PAUSE:
+        raise InvalidInput(f"--watch looks every {SHORTEST_PAUSE:g} seconds at most, not every {arguments.watch:g}.")
     with opened() as workbench:
-        status = workbench.status()
-    out.show(status, lambda console: _print(console, status))
+        if arguments.watch is None:
+            out.show(workbench.status(), lambda console: _print(console, workbench))
+        else:
+            with suppress(KeyboardInterrupt):
+                _watch(workbench, arguments.watch, out)
     return 0
 
 
-def _print(console: Console, status: dict[str, Any]) -> None:
+def _watch(workbench: Workbench, pause: float, out: Out) -> NoReturn:
+    """Show the state again and again, in one place of the terminal where there is one."""
+    from rich.live import Live
+    from rich.text import Text
+
+    def look() -> Text:
+        with console.capture() as captured:
+            _print(console, workbench)
+        return Text.from_ansi(captured.get())
+
+    console = out.console()
+    while out.as_json or not console.is_terminal:
+        out.show(workbench.status(), lambda console: _print(console, workbench))
+        time.sleep(pause)
+    with Live(look(), console=console, auto_refresh=False, vertical_overflow="visible") as live:
+        while True:
+            time.sleep(pause)
+            live.update(look(), refresh=True)
+
+
+def _print(console: Console, workbench: Workbench) -> None:
+    status, replica = workbench.status(), workbench.health.replica()
     database = status["database"]
     kind = "embedded" if database["embedded"] else "by URL"
     print_fields(
@@ -33,6 +78,7 @@ def _print(console: Console, status: dict[str, Any]) -> None:
             "version": status["version"],
             "home": status["home"],
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
+            **({"replica": replica.sentence} if replica else {}),
             "on disk": f"{size_text(database['bytes'])}; {size_text(status['disk_free_bytes'])} free",
             **status["corpus"],
             "python": status["python"],
@@ -52,3 +98,25 @@ def _print(console: Console, status: dict[str, Any]) -> None:
         for index in status["indexes"]
     ]
     print_table(console, columns, rows, "There are no indexes.")
+    _print_work(console, workbench.health.work())
+
+
+def _print_work(console: Console, work: Workload) -> None:
+    console.print(work.sentence)
+    if work.jobs:
+        columns = ("Job", "Kind", "Status", "Done", "Of", "Parts", "Hands", "Left", "What")
+        rows = [
+            (
+                job.id,
+                job.kind,
+                job.status,
+                job.done,
+                job.total,
+                f"{job.parts_done} of {job.parts}" if job.parts else "",
+                job.hands,
+                time_left(job.seconds_left),
+                job.title,
+            )
+            for job in work.jobs
+        ]
+        print_table(console, columns, rows, "")

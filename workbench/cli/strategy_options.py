@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from workbench.cli.parser import assignments
 from workbench.errors import InvalidInput, choices
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
+from workbench.types import ParameterValue
 
 
 def add_strategy(parser: argparse.ArgumentParser) -> None:
@@ -31,17 +31,17 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parameters_of(strategy: str | None, given: Sequence[str]) -> dict[str, Any]:
+def parameters_of(strategy: str | None, texts: Sequence[str]) -> dict[str, ParameterValue]:
     """Return the given parameters of one strategy, in their types, as they are where no strategy is named.
 
     Raises:
         InvalidInput: an unknown strategy, or a parameter it does not have; the message names the valid ones.
     """
-    named = assignments(given, "--set")
-    if strategy is None:  # what is promoted is known once the database is open, and checks them then
-        return dict(named)
-    checked = check_parameters(strategy_of(strategy), named)
-    return {name: checked[name] for name in named}
+    values = assignments(texts, "--set")
+    if strategy is None:  # a promoted one is known once the database is open, and checks them then
+        return dict(values)
+    checked = check_parameters(strategy_of(strategy), values)
+    return {name: checked[name] for name in values}
 
 
 def names_of(text: str) -> list[str]:
@@ -59,16 +59,18 @@ def strategy_of(name: str) -> str:
     return name.partition("@")[0]
 
 
-def parameters_by_strategy(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, Any]]:
+def parameters_by_strategy(names: Sequence[str], texts: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
     """Return parameters by strategy: ``hybrid.fusion=rrf`` for one, ``fusion=rrf`` for each that has it.
 
     Raises:
         InvalidInput: a strategy that is not compared, a parameter that none has, or a value out of its range.
     """
-    found: dict[str, dict[str, Any]] = {name: {} for name in names}
-    for key, value in assignments(given, "--set").items():
+    by_strategy: dict[str, dict[str, ParameterValue]] = {name: {} for name in names}
+    for key, value in assignments(texts, "--set").items():
         strategy, dot, parameter = key.rpartition(".")
-        of_strategy = [strategy] if strategy in found else [name for name in names if strategy_of(name) == strategy]
+        of_strategy = (
+            [strategy] if strategy in by_strategy else [name for name in names if strategy_of(name) == strategy]
+        )
         if dot and not of_strategy:
             raise InvalidInput(f"--set {key!r} names a strategy that is not compared; use one of {choices(names)}.")
         owners = of_strategy if dot else [name for name in names if _has(name, parameter)]
@@ -76,8 +78,8 @@ def parameters_by_strategy(names: Sequence[str], given: Sequence[str]) -> dict[s
             valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[strategy_of(name)].parameters)
             raise InvalidInput(f"None of the strategies has a parameter {parameter!r}; they have {choices(valid, 20)}.")
         for owner in owners:
-            found[owner][parameter] = check_parameters(strategy_of(owner), {parameter: value})[parameter]
-    return found
+            by_strategy[owner][parameter] = check_parameters(strategy_of(owner), {parameter: value})[parameter]
+    return by_strategy
 
 
 def _has(strategy: str, parameter: str) -> bool:

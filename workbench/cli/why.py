@@ -9,7 +9,7 @@ from workbench.cli.output import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.retrieval.explain import Explanation
+    from workbench.retrieval.why.explanation import Explanation
 
 INDENT = (0, 0, 0, 11)
 
@@ -27,7 +27,9 @@ def print_why(console: Console, why: Explanation) -> None:
 
 def _lines(why: Explanation) -> list[tuple[str, str]]:
     legs = [
-        f"{name} {leg.score:.3f}" + (f" (number {leg.rank} in scope)" if leg.rank else "")
+        f"{name} {leg.score:.3f}"
+        + (f" (number {leg.rank} in scope)" if leg.rank else "")
+        + (f" (its vote counts {leg.vote:.0%} for this question)" if leg.vote < 1 else "")
         for name, leg in why.legs.items()
     ]
     terms = [f"{term.term} x{term.frequency} {term.share:.0%}" for term in why.terms]
@@ -37,9 +39,23 @@ def _lines(why: Explanation) -> list[tuple[str, str]]:
     ranks = [f"{name} {rank if rank is not None else '-'}" for name, rank in why.elsewhere.items()]
     lines = [
         ("stands", ", ".join(legs)),
+        ("prefers", " · ".join(name.text for name in why.preferring)),
         ("words", ", ".join(terms) or "none of the question's"),
         ("lacks", ", ".join(why.missing_terms)),
         ("alike", ", ".join(likes)),
         ("elsewhere", ", ".join(ranks)),
+        ("way", _way(why)),
     ]
     return [(label, text) for label, text in lines if text]
+
+
+def _way(why: Explanation) -> str:
+    """Return the steps of a passage that fell out, up to the one where it did; "" for one that is shown."""
+    lost = next((place for place, step in enumerate(why.course) if not step.kept), None)
+    if lost is None:
+        return ""
+    steps = [
+        step.title + (f" (number {step.rank} of {step.count})" if step.rank is not None else f" ({step.count})")
+        for step in why.course[: lost + 1]
+    ]
+    return " > ".join(steps) + ": fell out"

@@ -1,4 +1,4 @@
-"""``workbench workspace``: embed conversations on disk, search them, see what is embedded."""
+"""``workbench workspace``: embed conversations on disk, search them, list those that are embedded."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.opening import opened, stoppable
+from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import Run, Verbs, run_verb
+from workbench.cli.parser import VerbFunction, Verbs, run_verb
 from workbench.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ run = run_verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    embed = _verb(verbs, "embed", "Embed what is new or changed: the whole workspace, or one path in it.", _embed)
+    embed = _verb(verbs, "embed", "Embed new and changed conversations of a workspace or of one path in it.", _embed)
     embed.add_argument("path", nargs="?", metavar="PATH", help="a conversation, a file in it, or a folder above some")
     search = _verb(verbs, "search", "Find conversations.", _search)
     search.add_argument("query", metavar="QUERY")
@@ -30,10 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     similar = _verb(verbs, "similar", "Find the conversations that are like one.", _similar)
     similar.add_argument("path", metavar="PATH")
     similar.add_argument("--limit", type=int, default=10, metavar="N")
-    _verb(verbs, "status", "Show what is embedded.", _status)
+    _verb(verbs, "status", "Show which conversations are embedded.", _status)
 
 
-def _verb(verbs: Verbs, name: str, purpose: str, serve: Run) -> argparse.ArgumentParser:
+def _verb(verbs: Verbs, name: str, purpose: str, serve: VerbFunction) -> argparse.ArgumentParser:
     verb = verbs.add(name, purpose, serve)
     verb.add_argument("--workspace", default=".", metavar="FOLDER", help="default: the working directory")
     return verb
@@ -62,38 +62,38 @@ def _embed(arguments: argparse.Namespace, out: Out) -> int:
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.workspaces.search(
+        hits = workbench.workspaces.search(
             _folder(arguments),
             arguments.query,
             limit=arguments.limit,
             conversation_type=arguments.type,
             date_range=arguments.date,
         )
-    return _print(out, found)
+    return _print(out, hits)
 
 
 def _similar(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        found = workbench.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
-    return _print(out, found)
+        hits = workbench.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
+    return _print(out, hits)
 
 
 def _status(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
         status = workbench.workspaces.status(_folder(arguments))
-    shown = {
+    row = {
         "conversations": status.num_documents,
         "passages": status.total_chunks,
         "database": status.db_path,
         "last": [f"{path} ({at[:16]})" for path, at in status.recent[:3]],
     }
-    out.show(status, lambda console: print_fields(console, shown))
+    out.show(status, lambda console: print_fields(console, row))
     return 0
 
 
-def _print(out: Out, found: list[ConversationHit]) -> int:
-    rows = [(one.conversation, one.score, one.title, one.date or "") for one in found]
+def _print(out: Out, hits: list[ConversationHit]) -> int:
+    rows = [(hit.conversation, hit.score, hit.title, hit.date or "") for hit in hits]
     empty = "Nothing was found; 'workbench workspace embed' brings conversations in."
-    value = {"results": found, "total": len(found)}
+    value = {"results": hits, "total": len(hits)}
     out.show(value, lambda console: print_table(console, ("Conversation", "Score", "Title", "Date"), rows, empty))
     return 0

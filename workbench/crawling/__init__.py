@@ -1,0 +1,1 @@
+"""Websites: fetched politely and guarded, read, and stored as documents."""

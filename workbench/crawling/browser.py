@@ -5,37 +5,56 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from workbench.crawling.chromium import Chromium
+from workbench.crawling.crawl4ai_import import (
+    AsyncCrawlResponse,
+    AsyncPlaywrightCrawlerStrategy,
+    BrowserConfig,
+    CrawlerRunConfig,
+    ProxyConfig,
+)
 from workbench.crawling.egress import Guard
-from workbench.crawling.fetched import USER_AGENT, Fetched, FetchFailed
-from workbench.crawling.framework import AsyncPlaywrightCrawlerStrategy, BrowserConfig, CrawlerRunConfig
 from workbench.crawling.proxy import GuardingProxy
+from workbench.crawling.replies import USER_AGENT, FetchFailed, Reply
 from workbench.crawling.urls import canonical
 from workbench.errors import CrawlRefused
+from workbench.sizes import MB
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 SETTLE = 3_000  # milliseconds a page may go on fetching after it has loaded
-# What the page hides by style is marked, so that the reader of its HTML leaves it out.
+# Elements that the page hides by style are marked, so that the reader of its HTML leaves them out.
 MARK_HIDDEN = """() => { for (const e of document.querySelectorAll('body *')) {
   const s = getComputedStyle(e);
   if (s.display === 'none' || s.visibility === 'hidden' || s.fontSize === '0px') e.setAttribute('hidden', '');
 } }"""
 
 
-class Browser:
-    """A browser for one crawl: our own Chromium behind the guarding proxy, or a given one by its CDP address.
+# WebRTC sends packets past any proxy; a page that is read needs none.
+WITHOUT_WEBRTC = "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[n];"
+UNGUARDED = (
+    "The browser that WORKBENCH_CRAWL_BROWSER_URL names does not send its requests through the workbench's guarding "
+    "proxy, so it is not used; run it on the workbench's machine, leave the setting empty, or crawl without a browser."
+)
 
-    A given browser resolves names by itself, maybe on another machine: requests are checked before they leave it,
-    but what its own network may reach is for whoever runs it to confine.
+
+class Browser:
+    """A browser for one crawl: our own Chromium, or a given one by its CDP address.
+
+    Either works in a context of its own whose every request goes through the guarding proxy, loopback included; it is
+    used only after a first request of that context came in at the proxy. A given browser therefore has to run where
+    it reaches this process's loopback.
     """
 
     def __init__(self, guard: Guard, *, timeout: float, max_bytes: int, cdp_url: str = "") -> None:
-        self._guard, self._timeout, self._max_bytes, self._given = guard, timeout, max_bytes, cdp_url
-        self.proxy = GuardingProxy(guard)
+        """Take ``timeout`` in seconds for a page, ``max_bytes`` of its HTML, and ``cdp_url``, empty for our browser."""
+        self._guard, self._timeout, self._max_bytes, self._cdp_url = guard, timeout, max_bytes, cdp_url
+        self._proxy = GuardingProxy(guard)
         self._chromium: Chromium | None = None
-        self._strategy: Any = None
+        self._strategy: AsyncPlaywrightCrawlerStrategy | None = None
         self._starting = asyncio.Lock()
 
     @property
@@ -43,7 +62,7 @@ class Browser:
         """True once it has started."""
         return self._strategy is not None
 
-    async def fetch(self, url: str) -> Fetched:
+    async def fetch(self, url: str) -> Reply:
         """Render a page and return its HTML as it stands after its scripts ran.
 
         Raises:
@@ -51,88 +70,102 @@ class Browser:
             FetchFailed: the page did not load in time, or is too large.
         """
         self._guard.check(url)
-        await self._start()
+        strategy = await self._started()
         began = time.perf_counter()
+        answer = await self._visited(strategy, url)
+        final = str(answer.redirected_url or url).split("#")[0]
+        if {url, final} & self._proxy.refused:
+            raise CrawlRefused(f"It leads to {final}, which may not be fetched.")
+        seconds = time.perf_counter() - began
+        if canonical(final) != url:  # it sent the browser on: the frontier decides about where to
+            return Reply(url, 302, {"location": final}, b"", seconds, rendered=True)
+        body = answer.html.encode("utf-8", "replace")
+        if len(body) > self._max_bytes:
+            raise FetchFailed(f"It is larger than {self._max_bytes / MB:g} MB.", retry=False)
+        headers = {str(key).lower(): str(value) for key, value in (answer.response_headers or {}).items()}
+        headers |= {"content-type": "text/html; charset=utf-8"}
+        return Reply(url, answer.status_code or 200, headers, body, seconds, rendered=True)
+
+    async def close(self) -> None:
+        """End our own browser, leave a given one; the proxy ends with either."""
+        if self._strategy is not None:
+            await self._strategy.close()
+        if self._chromium is not None:
+            await self._chromium.close()
+        await self._proxy.close()
+
+    async def _started(self) -> AsyncPlaywrightCrawlerStrategy:
+        async with self._starting:
+            if self._strategy is None:
+                await self._proxy.start()
+                strategy = await self._connected(self._cdp_url or await self._own_chromium())
+                try:
+                    await self._prove(strategy)
+                except BaseException:
+                    await strategy.close()
+                    raise
+                self._strategy = strategy
+            return self._strategy
+
+    async def _own_chromium(self) -> str:
+        if self._chromium is None:
+            self._chromium = Chromium(self._proxy.url)
+            await self._chromium.start()
+        return self._chromium.cdp_url
+
+    async def _connected(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
+        config = BrowserConfig(
+            browser_mode="cdp",
+            cdp_url=cdp_url,
+            create_isolated_context=True,
+            cdp_cleanup_on_close=True,
+            cdp_close_delay=0,
+            user_agent=USER_AGENT,
+            ignore_https_errors=False,
+            init_scripts=[WITHOUT_WEBRTC],
+            verbose=False,
+        )
+        strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods have no types
+        strategy.set_hook("before_return_html", _settle)
+        try:
+            await strategy.__aenter__()
+        except Exception as error:  # crawl4ai raises nothing more exact
+            reason = " ".join(str(error).split())[:160]
+            raise CrawlRefused(
+                f"The browser at {cdp_url} does not answer ({reason}); see WORKBENCH_CRAWL_BROWSER_URL, or crawl with "
+                "browser 'never'."
+            ) from error
+        return strategy
+
+    async def _prove(self, strategy: AsyncPlaywrightCrawlerStrategy) -> None:
+        """Let the context ask for an address that only the proxy answers. Raises CrawlRefused."""
+        with contextlib.suppress(FetchFailed):
+            await self._visited(strategy, self._proxy.proof_url)
+        if not self._proxy.is_proven:
+            raise CrawlRefused(UNGUARDED)
+
+    async def _visited(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
         config = CrawlerRunConfig(
-            page_timeout=int(self._timeout * 1000), wait_until="load", verbose=False, delay_before_return_html=0.0
+            page_timeout=int(self._timeout * 1000),
+            wait_until="load",
+            verbose=False,
+            delay_before_return_html=0.0,
+            proxy_config=ProxyConfig(server=self._proxy.url),  # of the context: it reaches nothing past the proxy
         )
         try:
-            answer = await asyncio.wait_for(self._strategy.crawl(url, config=config), self._timeout + 10)
+            return await asyncio.wait_for(strategy.crawl(url, config=config), self._timeout + 10)
         except TimeoutError as error:
             raise FetchFailed(f"The browser did not load it within {self._timeout:g} s.", retry=True) from error
         except (RuntimeError, ConnectionError, OSError) as error:
             reason = " ".join(str(error).split())[:160]
             raise FetchFailed(f"The browser could not load it ({reason}).", retry=True) from error
-        final = str(answer.redirected_url or url).split("#")[0]
-        if {url, final} & set(self.proxy.refused):
-            raise CrawlRefused(f"It leads to {final}, which may not be fetched.")
-        seconds = time.perf_counter() - began
-        if canonical(final) != url:  # it sent the browser on: the frontier decides about where to
-            return Fetched(url, 302, {"location": final}, b"", seconds, rendered=True)
-        body = answer.html.encode("utf-8", "replace")
-        if len(body) > self._max_bytes:
-            raise FetchFailed(f"It is larger than {self._max_bytes / 1e6:g} MB.", retry=False)
-        headers = {str(key).lower(): str(value) for key, value in (answer.response_headers or {}).items()}
-        headers |= {"content-type": "text/html; charset=utf-8"}
-        return Fetched(url, answer.status_code or 200, headers, body, seconds, rendered=True)
-
-    async def close(self) -> None:
-        """End the browser."""
-        if self._strategy is not None:
-            await self._strategy.close()
-        if self._chromium is not None:
-            await self._chromium.close()
-        await self.proxy.close()
-
-    async def _start(self) -> None:
-        async with self._starting:
-            if self._strategy is not None:
-                return
-            await self.proxy.start()
-            cdp_url = self._given
-            if not cdp_url:
-                self._chromium = Chromium(self.proxy.url)
-                await self._chromium.start()
-                cdp_url = self._chromium.cdp_url
-            config = BrowserConfig(
-                browser_mode="cdp",
-                cdp_url=cdp_url,
-                create_isolated_context=True,
-                cdp_cleanup_on_close=True,
-                cdp_close_delay=0,
-                user_agent=USER_AGENT,
-                ignore_https_errors=False,
-                verbose=False,
-            )
-            strategy = AsyncPlaywrightCrawlerStrategy(browser_config=config)
-            strategy.set_hook("on_page_context_created", self._guard_requests)
-            strategy.set_hook("before_return_html", _settle)
-            await strategy.__aenter__()
-            self._strategy = strategy
-
-    async def _guard_requests(self, page: Any, context: Any = None, **_: Any) -> Any:
-        """Check requests before they leave a browser that is not behind our proxy."""
-        if self._given:
-
-            async def check(route: Any) -> None:
-                parts = urlsplit(route.request.url)
-                try:
-                    self._guard.check(route.request.url)
-                    await asyncio.to_thread(self._guard.addresses, parts.hostname or "", parts.port)
-                except (CrawlRefused, OSError):
-                    await route.abort()
-                else:
-                    await route.continue_()
-
-            await page.route("**/*", check)
-        return page
 
 
-async def _settle(page: Any, *_: Any, **__: Any) -> Any:
+async def _settle(page: Page, *_: object, **__: object) -> Page:
     """Let a page finish its own requests, within bounds, and mark what it hides."""
     from playwright.async_api import Error
 
-    with contextlib.suppress(Error):  # it goes on talking; what is there now is taken
+    with contextlib.suppress(Error):  # it goes on talking; the page is taken as it is now
         await page.wait_for_load_state("networkidle", timeout=SETTLE)
     await page.evaluate(MARK_HIDDEN)
     return page

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workbench.errors import CrawlRefused
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chromium-headless-shell")
 STARTS_WITHIN = 30.0  # seconds
 FLAGS = (
     "--headless", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-default-browser-check", "--mute-audio",
@@ -40,14 +40,14 @@ shutil.rmtree(profile, ignore_errors=True)
 
 def find_chromium() -> str | None:
     """Return the path of a Chromium on this machine, or None."""
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Chromium:
     """One running Chromium; ``cdp_url`` is where crawl4ai reaches it."""
 
     def __init__(self, proxy_url: str) -> None:
-        """``proxy_url`` is the proxy that every request goes through, loopback included."""
+        """Take ``proxy_url``, the proxy that every request goes through, loopback included."""
         self._proxy_url = proxy_url
         self._keeper: subprocess.Popen[bytes] | None = None
         self.cdp_url = ""

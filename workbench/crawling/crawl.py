@@ -6,18 +6,19 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from workbench.crawling.duplicates import Candidate, repeats
+from workbench.crawling.bounds import bounds_from, bounds_of
+from workbench.crawling.count_words import KEPT_OUT, standing
+from workbench.crawling.duplicates import PageToCompare, repeats
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.furniture import SAMPLE, furniture_of
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.scope import CrawlScope, scope_of
 from workbench.crawling.site import Site
 from workbench.crawling.storing import Storing
 from workbench.crawling.urls import host_of
 from workbench.crawling.visiting import TryAgain, line_of, visit
 from workbench.errors import Cancelled
-from workbench.storage.crawls import Answer, Crawls, NewPage, Remembered
-from workbench.types import Progress
+from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
+from workbench.types import OnProgress, Progress, ShouldStop
 
 LOOK = 0.25  # seconds between looks at what can be stored
 TICK = 0.1  # seconds between looks at what else could be done
@@ -25,11 +26,11 @@ HELD = 60_000  # bytes of text above which a page may be a collection of others:
 BATCH = 16  # pages stored together
 LONGEST_START = 10  # redirects from the start page that are followed, wherever they lead
 REPEATABLE = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages whose text counts
-Link = tuple[str, str, str | None]  # address, how it was found, the sitemap's date
+PageLink = tuple[str, str, str | None]  # address, how it was found, the sitemap's date
 
 
 class Crawl:
-    """Fetches side by side, takes links up in order, and stores behind; one instance a run of a job."""
+    """A crawl that fetches side by side, takes links up in order, and stores behind; one instance a run of a job."""
 
     def __init__(
         self,
@@ -37,21 +38,21 @@ class Crawl:
         crawls: Crawls,
         site: Site,
         storing: Storing,
-        memory: dict[str, Remembered],
+        memory: dict[str, PageMemory],
         *,
         remove: Callable[[str, bool], None],
-        should_stop: Callable[[], bool],
-        on_progress: Callable[[Progress], None],
+        should_stop: ShouldStop,
+        on_progress: OnProgress,
         log: Callable[[str, str], None],
     ) -> None:
-        """``remove(document id, keep)`` deletes a document, or marks it as gone where it is to be kept."""
+        """Take ``remove(document id, keep)``, which deletes a document, or marks it as gone where it is to be kept."""
         self._job_id, self._crawls, self._site, self._storing = job_id, crawls, site, storing
         self._memory, self._remove = memory, remove
         self._should_stop, self._on_progress, self._log = should_stop, on_progress, log
         self._plan = crawls.plan(job_id)
         self.options = CrawlOptions.read(self._plan.options)
         self.frontier = Frontier(self.options, (Entry(**row) for row in crawls.frontier(job_id)))
-        self._scope = CrawlScope(**self._plan.scope) if self._plan.scope else None
+        self._bounds = bounds_from(self._plan.scope) if self._plan.scope else None
         self._furniture = None if self._plan.furniture is None else frozenset(self._plan.furniture)
         self._hashes: dict[str, str] = {}
         self._keys: dict[str, str] = {}
@@ -135,22 +136,22 @@ class Crawl:
         finally:
             entry.in_flight = False
 
-    def _take(self, entry: Entry, answer: Answer) -> None:
+    def _take(self, entry: Entry, answer: PageReply) -> None:
         entry.state, entry.outcome, entry.attempts = answer.state, answer.outcome, answer.attempts
         entry.content_hash, entry.document_key = answer.content_hash, answer.document_key
         entry.document_id, entry.size, entry.has_body = answer.document_id, answer.size, answer.body is not None
         entry.media_type, entry.links, entry.metadata = answer.media_type, answer.links, answer.metadata
 
-    def _gone(self, entry: Entry, answer: Answer) -> Answer:
-        """A page that answers 404 or 410: removed or marked where there was one, a broken link where there was none."""
-        known = self._memory.get(entry.url)
-        document = self._crawls.document(self._plan.source_id, (known and known.document_key) or entry.url)
+    def _gone(self, entry: Entry, answer: PageReply) -> PageReply:
+        """Settle a page that answers 404 or 410: its document goes or is marked; without one the link was broken."""
+        memory = self._memory.get(entry.url)
+        document = self._crawls.document(self._plan.source_id, (memory and memory.document_key) or entry.url)
         if document is None:
-            return Answer("done", "failed", answer.reason, answer.attempts, answer.status_code)
+            return PageReply("done", "failed", answer.reason, answer.attempts, answer.status_code)
         keep = self.options.gone == "keep"
         self._remove(document, keep)
         reason = f"{answer.reason} " + ("Its document stays, marked as gone." if keep else "Its document was removed.")
-        return Answer("done", "removed", reason, answer.attempts, answer.status_code)
+        return PageReply("done", "removed", reason, answer.attempts, answer.status_code)
 
     def _forget(self, url: str) -> None:
         document = self._crawls.document(self._plan.source_id, url)
@@ -164,15 +165,15 @@ class Crawl:
         if entry.state == "fetched":
             await self._settle_if_same(entry)
         redirected = entry.outcome == "redirected"
-        if self._scope is None and redirected and entry.position < LONGEST_START:
+        if self._bounds is None and redirected and entry.position < LONGEST_START:
             await self._site.robots(entry.links[0])
             pages = self.frontier.admit_target(entry.links[0], entry, self._site.refusal)
         else:
-            links: list[Link] = [(url, "link", None) for url in entry.links]
-            if self._scope is None:
-                self._scope = scope_of(entry.url, self.options.within)
+            links: list[PageLink] = [(url, "link", None) for url in entry.links]
+            if self._bounds is None:
+                self._bounds = bounds_of(entry.url, self.options.within)
                 listed = await self._listed(entry.url)
-                seeded = (self._scope.to_dict(), listed)
+                seeded = (self._bounds.to_dict(), listed)
                 links += listed
             pages = await self._admit(links, entry.depth + (not redirected), entry.url)
         await asyncio.to_thread(self._crawls.expanded, self._job_id, entry.position, pages, seeded=seeded)
@@ -180,21 +181,21 @@ class Crawl:
         if redirected:
             self.frontier.discount_redirect()
 
-    async def _admit(self, links: Sequence[Link], depth: int, parent: str | None) -> list[NewPage]:
-        """Take addresses up, after reading the robots.txt of each host that is in scope."""
-        assert self._scope is not None
-        inside = [link for link in links if self._scope.contains(link[0]) and link[0] not in self.frontier]
+    async def _admit(self, links: Sequence[PageLink], depth: int, parent: str | None) -> list[NewPage]:
+        """Take addresses up, after reading the robots.txt of each host that is within bounds."""
+        assert self._bounds is not None
+        inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
         for url in {host_of(link[0]): link[0] for link in inside}.values():
             await self._site.robots(url)
-        return self.frontier.admit(inside, depth=depth, parent=parent, scope=self._scope, robots=self._site.refusal)
+        return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, robots=self._site.refusal)
 
-    async def _listed(self, url: str) -> list[Link]:
+    async def _listed(self, url: str) -> list[PageLink]:
         if not (self.options.recursive and self.options.sitemaps):
             return []
         listed = await self._site.listed(url)
         if listed:
             self._log(f"The site lists {len(listed)} addresses itself (sitemap, llms.txt).", "info")
-        return [(found.url, found.via, found.lastmod) for found in listed]
+        return [(entry.url, entry.via, entry.lastmod) for entry in listed]
 
     async def _settle_if_same(self, entry: Entry) -> None:
         """Settle a page whose address or text was met before, and one that is known to be unchanged."""
@@ -203,8 +204,8 @@ class Crawl:
             await self._settle_duplicate(entry, f"the same text as {same}")
             return
         self._note_text(entry)
-        known = self._memory.get(entry.url)
-        if not entry.has_body and known is not None and known.indexed:
+        memory = self._memory.get(entry.url)
+        if not entry.has_body and memory is not None and memory.indexed:
             await asyncio.to_thread(self._crawls.unchanged, self._job_id, entry.position)
             entry.state, entry.outcome = "done", "unchanged"
 
@@ -221,10 +222,12 @@ class Crawl:
         entry.state, entry.outcome, entry.has_body = "done", "duplicate", False
 
     async def _remember_the_rest(self) -> bool:
-        """Visit what an earlier crawl stored and nothing leads to any more: it may be gone."""
-        if not self.options.recursive or self._scope is None:
+        """Visit the pages that an earlier crawl stored and that no link leads to any more: they may be gone."""
+        if not self.options.recursive or self._bounds is None:
             return False
-        rest: list[Link] = [(url, "memory", None) for url, known in sorted(self._memory.items()) if known.document_id]
+        rest: list[PageLink] = [
+            (url, "memory", None) for url, memory in sorted(self._memory.items()) if memory.document_id
+        ]
         pages = await self._admit(rest, 0, None)
         await asyncio.to_thread(self._crawls.admit, self._job_id, pages)
         return any(page.outcome is None for page in pages)
@@ -232,7 +235,7 @@ class Crawl:
     # --- storing ----------------------------------------------------------------------------------------------------
 
     def _storable(self, final: bool = False) -> list[int]:
-        """The pages that can be stored now, in order; large ones wait for the end."""
+        """Return the pages that can be stored now, in order; large ones wait for the end."""
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
         if self._furniture is None and not final:
             return [e.position for e in ready] if len(ready) >= SAMPLE else []
@@ -241,10 +244,8 @@ class Crawl:
     async def _store(self, final: bool) -> None:
         positions = self._storable(final)
         if self._furniture is None:
-            sample = [
-                row["body"] for row in await asyncio.to_thread(self._crawls.bodies, self._job_id, positions[:SAMPLE])
-            ]
-            texts = [bytes(body).decode("utf-8", "replace") for body in sample if body]
+            sample = await asyncio.to_thread(self._crawls.bodies, self._job_id, positions[:SAMPLE])
+            texts = [bytes(page.body).decode("utf-8", "replace") for page in sample if page.body]
             self._furniture = await asyncio.to_thread(furniture_of, texts)
             await asyncio.to_thread(self._crawls.set_furniture, self._job_id, self._furniture)
             positions = self._storable(final)
@@ -258,15 +259,15 @@ class Crawl:
 
     async def _settle_repeats(self) -> None:
         """Find pages that only repeat others, now that all are there."""
-        told = [e for e in self.frontier.entries if e.state != "queued" and e.content_hash]
+        readable = [e for e in self.frontier.entries if e.state != "queued" and e.content_hash]
         # Pages that ask not to be indexed come last: they may repeat others, and others never count as repeating them.
-        entries = [e for e in told if e.outcome in REPEATABLE] + [e for e in told if e.outcome == "forbidden"]
+        entries = [e for e in readable if e.outcome in REPEATABLE] + [e for e in readable if e.outcome == "forbidden"]
         blocks = await asyncio.to_thread(self._crawls.blocks, self._job_id, [e.position for e in entries])
-        found = await asyncio.to_thread(repeats, [Candidate(url, hashes) for url, hashes in blocks])
+        reasons = await asyncio.to_thread(repeats, [PageToCompare(url, hashes) for url, hashes in blocks])
         for entry in entries:
-            if entry.url in found:
-                await self._settle_duplicate(entry, found[entry.url])
-                self._log(f"{entry.url}: left out, it {found[entry.url]}.", "info")
+            if entry.url in reasons:
+                await self._settle_duplicate(entry, reasons[entry.url])
+                self._log(f"{entry.url}: left out, it {reasons[entry.url]}.", "info")
 
     async def _refetch_unknown(self) -> bool:
         """Fetch pages anew that a 304 stood for, but whose text is nowhere; returns whether there are any."""
@@ -285,9 +286,10 @@ class Crawl:
 
     def _tell(self) -> None:
         entries = self.frontier.entries
-        done = sum(entry.state == "done" and entry.outcome not in ("forbidden", "left_out") for entry in entries)
+        done = sum(entry.state == "done" and entry.outcome not in KEPT_OUT for entry in entries)
         queued = sum(entry.state == "queued" for entry in entries)
         waiting = sum(entry.state == "fetched" for entry in entries)
         failed = sum(entry.outcome == "failed" for entry in entries)
-        message = f"{done} pages done, {waiting} to be stored, {queued} to be fetched, {failed} failed"
-        self._on_progress(Progress(done, done + queued + waiting, message))
+        total = done + queued + waiting
+        message = standing(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
+        self._on_progress(Progress(done, total, message))

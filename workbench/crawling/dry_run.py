@@ -1,25 +1,70 @@
-"""What a crawl would do, without storing anything: a few pages are fetched, the rest is what they lead to."""
+"""A crawl on trial, without storing anything: a few pages are fetched, the rest is what they lead to."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TypedDict
 
-from workbench.crawling.fetched import FetchFailed
+from workbench.crawling.bounds import CrawlBounds, bounds_of
+from workbench.crawling.estimate import HostLoad, estimate
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.scope import CrawlScope, scope_of
+from workbench.crawling.replies import FetchFailed
 from workbench.crawling.site import Site
 from workbench.crawling.urls import host_of
 from workbench.crawling.visiting import TryAgain, visit
 from workbench.errors import CrawlRefused
-from workbench.storage.crawls import Answer
+from workbench.storage.crawls import NewPage, PageReply
+from workbench.types import JsonObject
 
 LOOKED_AT = 12  # pages fetched at most: enough for samples and an estimate
 SAMPLE_CHARACTERS = 2_000
 SHOWN = 500  # addresses of each list
 
 
-async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> dict[str, Any]:
+class WantedPage(TypedDict):
+    """A page that would be fetched."""
+
+    url: str
+    via: str
+    depth: int
+
+
+class RefusedAddress(TypedDict):
+    """An address that would not be fetched, or could not be."""
+
+    url: str
+    reason: str | None
+
+
+class TextSample(TypedDict):
+    """The text of a page, its beginning; ``characters`` is how long the whole is."""
+
+    url: str
+    title: str | None
+    text: str
+    characters: int
+    links: int
+    metadata: dict[str, object]
+    rendered: bool
+
+
+class DryRun(TypedDict):
+    """The report on a crawl that was not made; ``scope`` are its bounds, ``estimate`` is ``Estimate.to_dict``."""
+
+    url: str
+    scope: JsonObject | None
+    pages_known: int
+    complete: bool
+    would_fetch: list[WantedPage]
+    would_not_fetch: list[RefusedAddress]
+    failed: list[RefusedAddress]
+    samples: list[TextSample]
+    estimate: JsonObject
+
+
+async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> DryRun:
     """Walk the first pages and report.
 
     Raises:
@@ -27,33 +72,46 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     """
     frontier = Frontier(options, [Entry(0, url, 0, "start")])
     reasons: dict[str, str] = {}
-    seen: list[tuple[Entry, Answer]] = []
-    scope: CrawlScope | None = None
+    visited: list[tuple[Entry, PageReply]] = []
+    bounds: CrawlBounds | None = None
     for entry in _first(frontier):
         answer = await _visited(site, entry, options)
         entry.state, entry.outcome, entry.expanded = answer.state, answer.outcome, True
-        seen.append((entry, answer))
-        if entry.outcome == "redirected" and scope is None:
+        visited.append((entry, answer))
+        if entry.outcome == "redirected" and bounds is None:
             await site.robots(answer.links[0])
             reasons |= _refused(frontier.admit_target(answer.links[0], entry, site.refusal))
             continue
-        if scope is None and answer.outcome == "failed":
+        if bounds is None and answer.outcome == "failed":
             raise CrawlRefused(f"The start page cannot be fetched. {answer.reason}")
-        if scope is None and answer.outcome == "forbidden" and not answer.links:
+        if bounds is None and answer.outcome == "forbidden" and not answer.links:
             raise CrawlRefused(f"The start page may not be fetched. {answer.reason}")
         links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
-        if scope is None:
-            scope = scope_of(entry.url, options.within)
+        if bounds is None:
+            bounds = bounds_of(entry.url, options.within)
             if options.recursive and options.sitemaps:
-                links += [(found.url, found.via, found.lastmod) for found in await site.listed(entry.url)]
-        for address in {host_of(link[0]): link[0] for link in links if scope.contains(link[0])}.values():
+                links += [(listed.url, listed.via, listed.lastmod) for listed in await site.listed(entry.url)]
+        for address in {host_of(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)
-        found = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, scope=scope, robots=site.refusal)
-        reasons |= _refused(found)
-    return _report(url, frontier, seen, reasons, scope, options, samples, (await site.robots(url)).crawl_delay)
+        admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, robots=site.refusal)
+        reasons |= _refused(admitted)
+    loads = await _loads(site, frontier, visited)
+    return _report(url, frontier, visited, reasons, bounds, options, samples, loads)
 
 
-def _first(frontier: Frontier) -> Any:
+async def _loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
+    """Return what each host would be asked for: its pages, and what the look asked for beside them."""
+    pages = [entry.url for entry in frontier.entries if entry.outcome not in ("forbidden", "left_out", "redirected")]
+    looks = Counter(host_of(entry.url) for entry, _ in visited if entry.outcome != "redirected")
+    loads: list[HostLoad] = []
+    for host, count in Counter(map(host_of, pages)).items():
+        turnstile = await site.turnstile(next(url for url in pages if host_of(url) == host))
+        beside = max(0, turnstile.turns - looks[host])
+        loads.append(HostLoad(count + beside, turnstile.interval, turnstile.concurrency))
+    return loads
+
+
+def _first(frontier: Frontier) -> Iterator[Entry]:
     for _ in range(LOOKED_AT):
         entry = next(frontier.waiting(0.0), None)
         if entry is None:
@@ -61,53 +119,46 @@ def _first(frontier: Frontier) -> Any:
         yield entry
 
 
-async def _visited(site: Site, entry: Entry, options: CrawlOptions) -> Answer:
+async def _visited(site: Site, entry: Entry, options: CrawlOptions) -> PageReply:
     try:
         return await visit(site, entry, None, options)
     except (TryAgain, FetchFailed) as error:
-        return Answer("done", "failed", error.reason)
+        return PageReply("done", "failed", error.reason)
 
 
-def _refused(pages: Any) -> dict[str, str]:
+def _refused(pages: Sequence[NewPage]) -> dict[str, str]:
     return {page.url: page.reason or "" for page in pages if page.outcome is not None}
 
 
 def _report(
     url: str,
     frontier: Frontier,
-    seen: list[tuple[Entry, Answer]],
+    visited: list[tuple[Entry, PageReply]],
     reasons: dict[str, str],
-    scope: CrawlScope | None,
+    bounds: CrawlBounds | None,
     options: CrawlOptions,
     samples: int,
-    crawl_delay: float,
-) -> dict[str, Any]:
+    loads: Sequence[HostLoad],
+) -> DryRun:
     wanted = [entry for entry in frontier.entries if entry.outcome not in ("forbidden", "left_out", "redirected")]
-    pages = [(entry, answer) for entry, answer in seen if answer.state == "fetched"]
+    pages = [(entry, answer) for entry, answer in visited if answer.state == "fetched"]
     seconds = sum(answer.seconds for _, answer in pages) / len(pages) if pages else 0.0
     size = sum(answer.size for _, answer in pages) / len(pages) if pages else 0.0
     complete = not any(entry.state == "queued" for entry in frontier.entries)
-    pace = max(crawl_delay, seconds / max(1, options.concurrency))
     return {
         "url": url,
-        "scope": scope.to_dict() if scope else None,
+        "scope": bounds.to_dict() if bounds else None,
         "pages_known": len(wanted),
         "complete": complete,
         "would_fetch": [{"url": entry.url, "via": entry.via, "depth": entry.depth} for entry in wanted[:SHOWN]],
         "would_not_fetch": [{"url": address, "reason": reason} for address, reason in list(reasons.items())[:SHOWN]],
-        "failed": [{"url": e.url, "reason": a.reason} for e, a in seen if a.outcome == "failed"],
+        "failed": [{"url": e.url, "reason": a.reason} for e, a in visited if a.outcome == "failed"],
         "samples": [_sample(entry, answer) for entry, answer in pages[:samples]],
-        "estimate": {
-            "pages": len(wanted),
-            "at_least": not complete,
-            "seconds": round(len(wanted) * pace, 1),
-            "text_bytes": round(len(wanted) * size),
-            "passages": round(len(wanted) * size / 800),  # a passage holds about 800 bytes of text
-        },
+        "estimate": estimate(loads, options.concurrency, len(wanted), seconds, size, complete).to_dict(),
     }
 
 
-def _sample(entry: Entry, answer: Answer) -> dict[str, Any]:
+def _sample(entry: Entry, answer: PageReply) -> TextSample:
     text = (answer.body or b"").decode("utf-8", "replace") if not answer.metadata.get("file_name") else ""
     return {
         "url": entry.url,

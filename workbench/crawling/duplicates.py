@@ -1,4 +1,4 @@
-"""What is there twice: the same text at another address, nearly the same, or one page that holds many others again."""
+"""Duplicates: the same text at another address, nearly the same, or one page that holds many others again."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ COMMON = 0.5  # share of all pages above which a paragraph belongs to the site, 
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PageToCompare:
     """A page as this module sees it: its address, and the hashes of its paragraphs."""
 
     url: str
     blocks: tuple[int, ...]
 
 
-def repeats(pages: Sequence[Candidate]) -> dict[str, str]:
+def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
     """Return {address: reason} of the pages that only repeat others; ``pages`` in the order they were met.
 
     Of two pages that are nearly the same the later one goes. A collection (a print page that holds a whole book)
     goes when at least three other pages together cover nearly all of it.
     """
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     holders: dict[int, list[int]] = defaultdict(list)
     for place, page in enumerate(pages):
         for block in page.blocks:
             holders[block].append(place)
     everywhere = {block for block, places in holders.items() if len(places) > max(3, COMMON * len(pages))}
-    pages = [Candidate(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
+    pages = [PageToCompare(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
     for place, page in enumerate(pages):
         if len(page.blocks) >= FEWEST_BLOCKS:
             shared = _shared(place, page, holders)
-            reason = _collection(page, shared, pages, found) or _near(place, page, shared, pages, found)
+            reason = _collection(page, shared, pages, reasons) or _near(place, page, shared, pages, reasons)
             if reason:
-                found[page.url] = reason
-    return found
+                reasons[page.url] = reason
+    return reasons
 
 
-def _shared(place: int, page: Candidate, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+def _shared(place: int, page: PageToCompare, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
     """Return {other page's place: the paragraphs it has in common with this one}."""
     shared: dict[int, list[int]] = defaultdict(list)
     for block in page.blocks:
@@ -56,9 +56,9 @@ def _shared(place: int, page: Candidate, holders: Mapping[int, Sequence[int]]) -
 
 def _near(
     place: int,
-    page: Candidate,
+    page: PageToCompare,
     shared: Mapping[int, Sequence[int]],
-    pages: Sequence[Candidate],
+    pages: Sequence[PageToCompare],
     gone: Mapping[str, str],
 ) -> str:
     for other in sorted(shared):
@@ -70,16 +70,16 @@ def _near(
 
 
 def _collection(
-    page: Candidate, shared: Mapping[int, Sequence[int]], pages: Sequence[Candidate], gone: Mapping[str, str]
+    page: PageToCompare, shared: Mapping[int, Sequence[int]], pages: Sequence[PageToCompare], gone: Mapping[str, str]
 ) -> str:
-    held = [
+    contained = [
         other
         for other, common in shared.items()
         if pages[other].url not in gone
         and len(pages[other].blocks) < len(page.blocks) / 2
         and len(common) >= HELD * len(pages[other].blocks)
     ]
-    covered = {block for other in held for block in shared[other]}
-    if len(held) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):
-        return f"holds {len(held)} other pages again"
+    covered = {block for other in contained for block in shared[other]}
+    if len(contained) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):
+        return f"holds {len(contained)} other pages again"
     return ""

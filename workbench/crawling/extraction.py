@@ -1,35 +1,30 @@
-"""From an answer to a page: its main text as Markdown, what it says about itself, and where it leads."""
+"""The page in an answer: its main text as Markdown, its language and dates, and its links."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
-from workbench.crawling.fetched import Fetched
+from workbench.crawling.markdown_links import markdown_links
+from workbench.crawling.pieces import words_of
+from workbench.crawling.replies import Reply
 from workbench.crawling.urls import canonical, looks_like_page
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.decoding import decode
+from workbench.ingestion.readers.formats import BY_MEDIA_TYPE, HTML, READERS, is_prose, reader_for
 from workbench.ingestion.readers.html import draft_from_tree, parsed
 from workbench.ingestion.readers.markdown import split_front_matter
-from workbench.ingestion.readers.table import reader_for
+from workbench.types import JsonValue
 
-HTML = frozenset(("text/html", "application/xhtml+xml", "application/xml+xhtml"))
-SUFFIXES = {
-    "application/pdf": ".pdf", "text/markdown": ".md", "text/x-markdown": ".md", "text/plain": ".txt",
-    "text/csv": ".csv", "application/json": ".json", "application/epub+zip": ".epub",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
-}  # fmt: skip
-PLAIN = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))
-MARKDOWN_LINK = re.compile(
-    r"(?<!!)\[[^\]]*\]\(\s*<?([^\s)>]+)|^\s{0,3}\[[^\]]+\]:\s*<?([^\s>]+)|<(https?://[^>\s]+)>", re.M
-)
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+UNTOLD = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))  # the address says more
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 DATES = (
     (".//meta[@property='article:modified_time']", "content", "modified"),
@@ -47,7 +42,7 @@ MOST_LINKS = 5_000  # of one page
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page holds; ``name`` decides which reader reads ``body`` (".md" for text made from HTML).
+    """The contents of a page; ``name`` decides which reader reads ``body`` (".md" for text made from HTML).
 
     ``links`` are canonical addresses in the order of the page, each once. ``needs_script`` when there is next to
     no text but there are scripts. ``index`` and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
@@ -57,7 +52,7 @@ class Page:
     body: bytes
     title: str = ""
     links: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     canonical_url: str | None = None
     is_html: bool = True
     needs_script: bool = False
@@ -67,30 +62,32 @@ class Page:
     @property
     def content_hash(self) -> str:
         """The hash of the text, by which the same page is recognised at another address."""
-        text = b" ".join(self.body.split()) if self.name.endswith(".md") else self.body
-        return hashlib.sha256(text).hexdigest()
+        digest = hashlib.sha256()
+        for piece in words_of(self.body) if self.name.endswith(".md") else (self.body,):
+            digest.update(piece)
+        return digest.hexdigest()
 
 
-def extract(fetched: Fetched) -> Page:
+def extract(fetched: Reply) -> Page:
     """Turn an answer into a page. Raises UnreadableDocument for a kind that no reader reads."""
     media_type, head = fetched.media_type, fetched.body[:1024].lstrip()[:15].lower()
-    if media_type in HTML or (media_type in PLAIN and head.startswith((b"<!doctype html", b"<html"))):
+    if media_type in HTML.media_types or (media_type in UNTOLD and head.startswith((b"<!doctype html", b"<html"))):
         return _guarded(fetched)
     name = _name_of(fetched)
     if reader_for(name) is None:
         raise UnreadableDocument(f"It is of a kind that is not read ({media_type or 'no content type'}).")
-    if not name.lower().endswith((".md", ".markdown", ".txt")):
+    if not is_prose(name):
         index, follow = _wishes(fetched.headers.get("x-robots-tag", ""))
         return Page(name, fetched.body, is_html=False, index=index, follow=follow)
     text = decode(fetched.body, name, fetched.charset)
     metadata, body = split_front_matter(text)
-    links = _unique(fetched.url, [next(filter(None, found)) for found in MARKDOWN_LINK.findall(body)])
+    links = _unique(fetched.url, markdown_links(body))
     index, follow = _wishes(fetched.headers.get("x-robots-tag", ""))
     return Page(name, text.encode(), str(metadata.get("title") or ""), links, is_html=False, index=index, follow=follow)
 
 
-def _guarded(fetched: Fetched) -> Page:
-    """Read HTML; whatever the parser throws at a broken page is this page's failure, not the crawl's."""
+def _guarded(fetched: Reply) -> Page:
+    """Read HTML; an error of the parser at a broken page is this page's failure, not the crawl's."""
     try:
         return _from_html(fetched)
     except UnreadableDocument:
@@ -99,7 +96,7 @@ def _guarded(fetched: Fetched) -> Page:
         raise UnreadableDocument(f"It cannot be read as HTML ({type(error).__name__}).") from error
 
 
-def _from_html(fetched: Fetched) -> Page:
+def _from_html(fetched: Reply) -> Page:
     match = CHARSET.search(fetched.body[:4096])
     declared = fetched.charset or (match.group(1).decode("ascii", "ignore") if match else None)
     body = fetched.body
@@ -117,7 +114,7 @@ def _from_html(fetched: Fetched) -> Page:
     scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
     metadata = _about(root)
     draft = draft_from_tree(root, base)
-    given = draft.metadata.get("canonical_url")
+    canonical_url = draft.metadata.get("canonical_url")
     text = draft.text.strip()
     return Page(
         name="page.md",
@@ -125,27 +122,27 @@ def _from_html(fetched: Fetched) -> Page:
         title=" ".join(draft.title.split()),
         links=links,
         metadata={key: value for key, value in draft.metadata.items() if key != "canonical_url"} | metadata,
-        canonical_url=canonical(given, base) if given else None,
+        canonical_url=canonical(str(canonical_url), base) if canonical_url else None,
         needs_script=scripts and len(text) < (THIN if empty_root else EMPTY),
         index=index,
         follow=follow,
     )
 
 
-def _about(root: Any) -> dict[str, Any]:
-    """Language and dates, where the page names them."""
-    found: dict[str, Any] = {}
+def _about(root: HtmlElement) -> dict[str, JsonValue]:
+    """Return language and dates, where the page names them."""
+    properties: dict[str, JsonValue] = {}
     language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
     if language:
-        found["language"] = language.strip()
+        properties["language"] = language.strip()
     for path, attribute, name in DATES:
         element = root.find(path)
-        if element is not None and element.get(attribute) and name not in found:
-            found[name] = element.get(attribute).strip()
-    return found
+        if element is not None and element.get(attribute) and name not in properties:
+            properties[name] = element.get(attribute).strip()
+    return properties
 
 
-def _waits_for_script(root: Any) -> bool:
+def _waits_for_script(root: HtmlElement) -> bool:
     """Tell whether a page has an empty element that a script is to fill, or asks for JavaScript."""
     for element in root.iter("div", "main", "app-root", "noscript"):
         text = "".join(element.itertext()).strip()
@@ -157,18 +154,18 @@ def _waits_for_script(root: Any) -> bool:
     return False
 
 
-def _meta(root: Any, name: str) -> str:
+def _meta(root: HtmlElement, name: str) -> str:
     return ",".join(tag.get("content", "") for tag in root.iterfind(".//meta") if tag.get("name", "").lower() == name)
 
 
-def _refresh(root: Any) -> list[str]:
-    """Addresses that the page sends its reader on to."""
-    found = []
+def _refresh(root: HtmlElement) -> list[str]:
+    """Return the addresses that the page sends its reader on to."""
+    targets: list[str] = []
     for tag in root.iterfind(".//meta"):
         if tag.get("http-equiv", "").lower() == "refresh":
             _, _, target = tag.get("content", "").partition("=")
-            found.append(target.strip(" '\""))
-    return [target for target in found if target]
+            targets.append(target.strip(" '\""))
+    return [target for target in targets if target]
 
 
 def _wishes(text: str) -> tuple[bool, bool]:
@@ -176,25 +173,23 @@ def _wishes(text: str) -> tuple[bool, bool]:
     return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
 
 
-def _unique(base: str, hrefs: list[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
+def _unique(base: str, hrefs: Iterable[str]) -> tuple[str, ...]:
+    links: dict[str, None] = {}
     for href in hrefs:
         if href.startswith("#"):
             continue
         link = canonical(href, base)
         if link is not None and looks_like_page(link):
-            found.setdefault(link)
-            if len(found) >= MOST_LINKS:
+            links.setdefault(link)
+            if len(links) >= MOST_LINKS:
                 break
-    return tuple(found)
+    return tuple(links)
 
 
-def _name_of(fetched: Fetched) -> str:
-    """A file name whose suffix says how to read the answer: the content type's, else the address's."""
+def _name_of(fetched: Reply) -> str:
+    """Return a file name whose suffix says how to read the answer: the content type's, else the address's."""
     path = PurePosixPath(unquote(urlsplit(fetched.url).path))
-    suffix = SUFFIXES.get(fetched.media_type)
-    if fetched.media_type in PLAIN and path.suffix.lower() in (".md", ".markdown", ".pdf", ".txt", ".rst", ".csv"):
-        suffix = path.suffix
-    if suffix is None:
-        return path.name or "page"
-    return (path.stem or "page") + suffix
+    by_type, by_suffix = BY_MEDIA_TYPE.get(fetched.media_type), READERS.get(path.suffix.lower())
+    if fetched.media_type in UNTOLD and by_suffix is not None and by_suffix.media_types and by_suffix is not HTML:
+        return path.name
+    return path.name or "page" if by_type is None else (path.stem or "page") + by_type.suffixes[0]

@@ -1,4 +1,4 @@
-"""Which pages a crawl has met, in which order, and which come next. No network and no database in here.
+"""The frontier: the pages a crawl has met, in order, and those that come next; without network and database.
 
 The order is that of one careful reader who walks breadth first, although many pages are fetched at once: a page's
 links are taken up only after those of every page before it. So a crawl comes out the same however it was
@@ -11,11 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
+from workbench.crawling.bounds import CrawlBounds
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.scope import CrawlScope
 from workbench.storage.crawls import NewPage
 
 MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders have no end
@@ -44,7 +43,7 @@ class Entry:
     size: int = 0
     has_body: bool = False
     media_type: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     links: Sequence[str] = ()
     not_before: float = 0.0  # on the monotonic clock of this process
     in_flight: bool = False
@@ -76,7 +75,7 @@ class Frontier:
 
     @property
     def admitted(self) -> int:
-        """How many addresses are to be fetched or have been."""
+        """The number of addresses that are to be fetched or have been."""
         return self._admitted
 
     def waiting(self, now: float) -> Iterator[Entry]:
@@ -124,16 +123,16 @@ class Frontier:
         *,
         depth: int,
         parent: str | None,
-        scope: CrawlScope,
+        bounds: CrawlBounds,
         robots: Callable[[str], str | None],
     ) -> list[NewPage]:
-        """Take new addresses (address, via, lastmod) up, in order; what may not be fetched is kept with the reason.
+        """Take new addresses (address, via, lastmod) up, in order; forbidden ones are kept with the reason.
 
-        Addresses outside the scope are not kept: the web is large.
+        Addresses outside the bounds are not kept: the web is large.
         """
-        found = []
+        pages: list[NewPage] = []
         for url, via, lastmod in urls:
-            if url in self._by_url or not scope.contains(url):
+            if url in self._by_url or not bounds.contains(url):
                 continue
             outcome, reason = self._judged(url, depth, robots)
             if outcome is not None:
@@ -141,11 +140,11 @@ class Frontier:
                     self.unnoted += 1
                     continue
                 self._noted += 1
-            found.append(self._add(url, depth, parent, via, lastmod, outcome, reason))
-        return found
+            pages.append(self._add(url, depth, parent, via, lastmod, outcome, reason))
+        return pages
 
     def admit_target(self, url: str, entry: Entry, robots: Callable[[str], str | None]) -> list[NewPage]:
-        """Take up where the start page redirects to, wherever that is."""
+        """Take up the address that the start page redirects to, wherever it lies."""
         if url in self._by_url:
             return []
         reason = robots(url)

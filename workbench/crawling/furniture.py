@@ -1,4 +1,4 @@
-"""What repeats on most pages of a site and is not marked as navigation: menus, banners, footers in plain elements.
+"""Texts that most pages of a site repeat and do not mark as navigation: menus, banners, footers in plain elements.
 
 A line that most of the first pages share is furniture. It is taken away only from the beginning and from the end of
 a page, where such things stand; a repeated line amid the text ("See also") stays.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from workbench.crawling.blocks import FENCE, hash64, plain_words
+from workbench.crawling.block_hashes import FENCE, hash64, plain_words
 
 SAMPLE = 20  # pages that are looked at before the first is stored
 FEWEST = 4  # pages without which nothing can be said to repeat
@@ -20,10 +20,10 @@ def furniture_of(texts: Sequence[str]) -> frozenset[int]:
     """Return the hashes of the lines that most of these pages have."""
     if len(texts) < FEWEST:
         return frozenset()
-    seen: Counter[int] = Counter()
+    pages_with: Counter[int] = Counter()
     for text in texts:
-        seen.update({hash64(words) for line in text.split("\n") if (words := plain_words(line))})
-    return frozenset(line for line, count in seen.items() if count >= SHARE * len(texts))
+        pages_with.update({hash64(words) for line in text.split("\n") if line and (words := plain_words(line))})
+    return frozenset(line for line, count in pages_with.items() if count >= SHARE * len(texts))
 
 
 def without_furniture(text: str, furniture: frozenset[int]) -> str:

@@ -10,17 +10,18 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import aiohttp
+from aiohttp import AddrInfoType
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from workbench.crawling.crawl4ai_import import AsyncCrawlResponse, AsyncHTTPCrawlerStrategy
 from workbench.crawling.egress import Guard
-from workbench.crawling.fetched import USER_AGENT, Fetched, FetchFailed
-from workbench.crawling.framework import AsyncCrawlResponse, AsyncHTTPCrawlerStrategy
+from workbench.crawling.replies import USER_AGENT, FetchFailed, Reply
 from workbench.errors import CrawlRefused
+from workbench.sizes import KB, MB
 
-CHUNK = 64 * 1024
+CHUNK = 64 * KB  # bytes read at once
 CONNECT_WITHIN = 10.0  # seconds
 HEADERS = {
     "User-Agent": USER_AGENT,
@@ -28,11 +29,11 @@ HEADERS = {
     "Accept-Language": "en;q=0.9,*;q=0.5",
     "Accept-Encoding": "gzip, deflate",
 }
-SocketFactory = Callable[[Any], socket.socket]
+SocketFactory = Callable[[AddrInfoType], socket.socket]
 
 
 class GuardedResolver(AbstractResolver):
-    """Gives aiohttp exactly the addresses the guard approved, at the moment of connecting."""
+    """A resolver that gives aiohttp exactly the addresses the guard approved, at the moment of connecting."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -41,7 +42,7 @@ class GuardedResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         """Return the approved addresses. Raises CrawlRefused or OSError."""
-        found = await asyncio.to_thread(self._guard.addresses, host, port)
+        addresses = await asyncio.to_thread(self._guard.addresses, host, port)
         return [
             ResolveResult(
                 hostname=host,
@@ -51,11 +52,11 @@ class GuardedResolver(AbstractResolver):
                 proto=0,
                 flags=socket.AI_NUMERICHOST,
             )
-            for address in found
+            for address in addresses
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
@@ -64,7 +65,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
     def __init__(
         self, guard: Guard, *, timeout: float, max_bytes: int, socket_factory: SocketFactory | None = None
     ) -> None:
-        """``timeout`` in seconds for the whole answer; ``socket_factory`` makes the sockets (aiohttp's meaning)."""
+        """Take ``timeout`` in seconds for a whole answer; ``socket_factory`` makes the sockets (aiohttp's meaning)."""
         super().__init__()
         self._guard, self._timeout, self._max_bytes = guard, timeout, max_bytes
         self._socket_factory = socket_factory
@@ -82,7 +83,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
                 connector=connector, headers=HEADERS, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True
             )
 
-    async def crawl(self, url: str, config: Any = None, **kwargs: Any) -> AsyncCrawlResponse:
+    async def crawl(self, url: str, config: object = None, **kwargs: object) -> AsyncCrawlResponse:
         """Implement crawl4ai's interface: the answer's text, decoded as its header says."""
         fetched = await self.fetch(url)
         text = fetched.body.decode(fetched.charset or "utf-8", errors="replace")
@@ -90,7 +91,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             html=text, response_headers=dict(fetched.headers), status_code=fetched.status, redirected_url=url
         )
 
-    async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Fetched:
+    async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Reply:
         """Make one request.
 
         Raises:
@@ -106,7 +107,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             async with self._session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as answer:
                 body = await self._read(answer)
                 seconds = time.perf_counter() - began
-                return Fetched(url, answer.status, {k.lower(): v for k, v in answer.headers.items()}, body, seconds)
+                return Reply(url, answer.status, {k.lower(): v for k, v in answer.headers.items()}, body, seconds)
         except FetchFailed:
             raise
         except TimeoutError as error:
@@ -122,7 +123,8 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             return b""
         if (answer.content_length or 0) > self._max_bytes:
             raise FetchFailed(self._too_large(answer.content_length or 0), retry=False, status=answer.status)
-        pieces, size = [], 0
+        pieces: list[bytes] = []
+        size = 0
         async for piece in answer.content.iter_chunked(CHUNK):
             pieces.append(piece)
             size += len(piece)
@@ -131,7 +133,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
         return b"".join(pieces)
 
     def _too_large(self, size: int) -> str:
-        return f"It is larger than {self._max_bytes / 1e6:g} MB ({size / 1e6:.1f} MB or more)."
+        return f"It is larger than {self._max_bytes / MB:g} MB ({size / MB:.1f} MB or more)."
 
 
 def _refusal_in(error: BaseException | None) -> CrawlRefused | None:

@@ -1,22 +1,28 @@
-"""What one crawl may do; every field has a default that suits a documentation site."""
+"""Options of one crawl; every field has a default that suits a documentation site."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal, cast
 
 from workbench.errors import InvalidInput, choices
+from workbench.sizes import KB, MB
 from workbench.types import Value
 
 MOST_PAGES = 100_000
-WITHIN = ("path", "host", "domain")
-BROWSER = ("auto", "always", "never")
-GONE = ("remove", "keep")
-RANGES: dict[str, tuple[float, float]] = {
-    "max_pages": (1, MOST_PAGES), "max_depth": (0, 1000), "timeout": (0.1, 600), "max_bytes": (1_000, 200_000_000),
-    "retries": (0, 10), "backoff": (0, 60), "longest_wait": (0, 3600), "concurrency": (1, 32),
+MOST_PATTERNS, LONGEST_PATTERN = 200, 500  # patterns of one option; characters of one
+WORDS: dict[str, tuple[str, ...]] = {
+    "within": ("path", "host", "domain"), "browser": ("auto", "always", "never"), "gone": ("remove", "keep"),
+}  # fmt: skip
+SWITCHES = ("recursive", "sitemaps")
+COUNTS: dict[str, tuple[int, int]] = {
+    "max_pages": (1, MOST_PAGES), "max_depth": (0, 1000), "max_bytes": (KB, 200 * MB), "retries": (0, 10),
+    "concurrency": (1, 32),
+}  # fmt: skip
+MEASURES: dict[str, tuple[float, float]] = {
+    "rate": (0.01, 1000), "timeout": (0.1, 600), "backoff": (0, 60), "longest_wait": (0, 3600),
 }  # fmt: skip
 
 
@@ -26,11 +32,11 @@ class CrawlOptions(Value):
 
     ``within``: "path" (the start page's folder), "host", or "domain" (its subdomains, too). ``include`` and
     ``exclude`` are substrings of the address, or globs where they hold ``*``, ``?`` or ``[``; exclude wins.
-    ``browser``: "auto" renders what comes back empty without JavaScript. ``gone``: what becomes of a document whose
-    page answers 404 or 410. ``rate``: requests a second and host (0: what is polite; unlimited for allowed local
-    hosts). ``timeout`` in seconds for a whole page, ``max_bytes`` of its body after decompression.
-    ``backoff``: seconds before the first retry, doubled for each further one; ``longest_wait``: the longest
-    Retry-After that is waited for.
+    ``browser``: "auto" renders pages that come empty without JavaScript. ``gone``: what becomes of a document whose
+    page answers 404 or 410. ``rate``: requests a second and host (0 is the polite rate, unlimited for allowed local
+    hosts); a delay that robots.txt asks for holds beside it. ``concurrency``: requests at once over all hosts.
+    ``timeout`` in seconds for a whole page, ``max_bytes`` of its body after decompression. ``backoff``: seconds before
+    the first retry, doubled for each further one; ``longest_wait``: the longest Retry-After in seconds that is obeyed.
     """
 
     recursive: bool = True
@@ -45,33 +51,24 @@ class CrawlOptions(Value):
     rate: float = 0.0
     concurrency: int = 8
     timeout: float = 30.0
-    max_bytes: int = 20_000_000
+    max_bytes: int = 20 * MB
     retries: int = 3
     backoff: float = 1.0
     longest_wait: float = 120.0
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> CrawlOptions:
+    def read(cls, given: Mapping[str, object]) -> CrawlOptions:
         """Return options from plain values, checked.
 
         Raises:
             InvalidInput: an unknown name, or a value out of its range.
         """
-        known = {item.name for item in fields(cls)}
+        names = {item.name for item in fields(cls)}
         for name in given:
-            if name not in known:
-                raise InvalidInput(f"A crawl has no option {name!r}; its options are {choices(sorted(known), 20)}.")
-        values = {name: value for name, value in given.items() if value is not None}
-        for name in ("include", "exclude"):
-            values[name] = _patterns(name, values.get(name, ()))
-        for name, valid in (("within", WITHIN), ("browser", BROWSER), ("gone", GONE)):
-            if values.get(name, valid[0]) not in valid:
-                raise InvalidInput(f"{name} cannot be {values[name]!r}; use one of {choices(valid)}.")
-        for name, (low, high) in RANGES.items():
-            value = values.get(name, low)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-                raise InvalidInput(f"{name} cannot be {value!r}; use a number from {low:g} to {high:g}.")
-        return cls(**values)
+            if name not in names:
+                raise InvalidInput(f"A crawl has no option {name!r}; its options are {choices(sorted(names), 20)}.")
+        checked = {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
+        return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - each field has the check of its type
 
     def refuses(self, url: str) -> str | None:
         """Say which pattern keeps an address out, or None."""
@@ -90,7 +87,57 @@ def matches(pattern: str, url: str) -> bool:
     return pattern in url
 
 
-def _patterns(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(item, str) for item in value):
-        raise InvalidInput(f"{name} is a list of patterns, such as ['/archive/', '*/tag/*'].")
-    return tuple(item for item in value if item.strip())
+def _pattern_list(name: str, value: object) -> tuple[str, ...]:
+    patterns = list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else [None]
+    texts = [pattern for pattern in patterns if isinstance(pattern, str)]
+    if len(texts) < len(patterns):
+        raise InvalidInput(f"{name} is a list of patterns, such as ['/archive/', '*/tag/*']; it cannot be {value!r}.")
+    if len(texts) > MOST_PATTERNS or any(len(text) > LONGEST_PATTERN for text in texts):
+        raise InvalidInput(
+            f"{name} holds at most {MOST_PATTERNS} patterns of at most {LONGEST_PATTERN} characters each; use fewer."
+        )
+    return tuple(text for text in texts if text.strip())
+
+
+def _word(name: str, value: object) -> str:
+    if not isinstance(value, str) or value not in WORDS[name]:
+        raise InvalidInput(f"{name} cannot be {value!r}; use one of {choices(WORDS[name])}.")
+    return value
+
+
+def _switch(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} cannot be {value!r}; use true or false.")
+    return value
+
+
+def _count(name: str, value: object) -> int:
+    low, high = COUNTS[name]
+    number = _number(value)
+    if number is None or not low <= number <= high or number != int(number):
+        raise InvalidInput(f"{name} cannot be {value!r}; use a whole number from {low:,} to {high:,}.")
+    return int(number)
+
+
+def _measure(name: str, value: object) -> float:
+    low, high = MEASURES[name]
+    number = _number(value)
+    if name == "rate" and number == 0:
+        return 0.0
+    if number is None or not low <= number <= high:
+        polite = ", or 0 for a polite rate" if name == "rate" else ""
+        raise InvalidInput(f"{name} cannot be {value!r}; use a number from {low:g} to {high:g}{polite}.")
+    return float(number)
+
+
+def _number(value: object) -> int | float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+CHECKS: dict[str, Callable[[str, object], tuple[str, ...] | str | bool | int | float]] = {
+    **dict.fromkeys(("include", "exclude"), _pattern_list),
+    **dict.fromkeys(WORDS, _word),
+    **dict.fromkeys(SWITCHES, _switch),
+    **dict.fromkeys(COUNTS, _count),
+    **dict.fromkeys(MEASURES, _measure),
+}

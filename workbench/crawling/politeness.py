@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -14,26 +14,28 @@ POLITE_CONCURRENCY = 2
 
 
 class Turnstile:
-    """Lets requests to one host through, ``concurrency`` at once and ``interval`` seconds apart."""
+    """A turnstile that lets ``concurrency`` requests to one host through at once, ``interval`` seconds apart."""
 
     def __init__(self, concurrency: int, interval: float) -> None:
+        self.concurrency, self.interval = concurrency, interval
+        self.turns = 0  # requests let through so far
         self._room = asyncio.Semaphore(concurrency)
-        self._interval = interval
         self._next = self._paused_until = 0.0
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def turn(self) -> AsyncGenerator[None]:
         """Wait for a turn and hold it while inside."""
         async with self._room:
             while (wait := max(self._next, self._paused_until) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
-            self._next = time.monotonic() + self._interval
+            self._next = time.monotonic() + self.interval
+            self.turns += 1
             yield
 
     def slow_down(self, interval: float) -> None:
         """Let one request through at a time, ``interval`` seconds apart at least: the host's robots.txt asks for it."""
-        if interval > self._interval:
-            self._interval = interval
+        if interval > self.interval:
+            self.interval, self.concurrency = interval, 1
             self._room = asyncio.Semaphore(1)
 
     def pause(self, seconds: float) -> None:
@@ -45,7 +47,7 @@ class Manners:
     """One turnstile a host, made when the host is first met."""
 
     def __init__(self, concurrency: int, rate: float, is_ours: Callable[[str], bool]) -> None:
-        """``rate`` in requests a second (0: what is polite); hosts that are ours need no politeness."""
+        """Take ``rate`` in requests a second (0: a polite one); hosts that are ours need no politeness."""
         self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
         self._hosts: dict[str, Turnstile] = {}
 

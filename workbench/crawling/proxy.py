@@ -1,41 +1,52 @@
 """A small forward proxy on loopback through which our browser must go, so that the guard sees its every request.
 
-Redirects, scripts, images, frames, sockets: whatever a page makes the browser ask for comes through here, is
-resolved here, once, and connects to the address that was approved.
+Every request of a page (redirects, scripts, images, frames, sockets) comes through here, is resolved here, once, and
+connects to the address that was approved.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from urllib.parse import urlsplit
 
 from workbench.crawling.egress import Guard
 from workbench.errors import CrawlRefused
+from workbench.sizes import KB
 
-LONGEST_HEAD = 64 * 1024  # bytes of a request's head
-CHUNK = 64 * 1024
+LONGEST_HEAD = 64 * KB  # bytes of a request's head
+CHUNK = 64 * KB  # bytes read at once
 CONNECT_WITHIN = 10.0  # seconds
 HOP_BY_HOP = ("proxy-connection:", "connection:", "proxy-authorization:", "keep-alive:")
 
 
 class GuardingProxy:
-    """Speaks HTTP proxy (absolute addresses and CONNECT); one request a connection for plain HTTP."""
+    """An HTTP proxy (absolute addresses and CONNECT); one request a connection for plain HTTP."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
-        self.refused: list[str] = []  # what the browser asked for and did not get
+        self._nonce = secrets.token_urlsafe(16)
+        self.refused: set[str] = set()  # addresses that the browser asked for and did not get
+        self.is_proven = False  # a browser asked for ``proof_url`` through this proxy
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address it listens on."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
+    @property
+    def proof_url(self) -> str:
+        """An address on loopback that only a browser behind this proxy gets an answer for."""
+        return f"{self.url}/{self._nonce}"
+
     async def start(self) -> None:
         """Listen on a free loopback port."""
+        if self._server is not None:
+            return
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
 
     async def close(self) -> None:
@@ -62,11 +73,15 @@ class GuardingProxy:
         line, *headers = head.split("\r\n")
         method, _, rest = line.partition(" ")
         target = rest.rpartition(" ")[0]
+        if target == self.proof_url:
+            self.is_proven = True
+            await _answer(writer, "200 OK", "guarded")
+            return
         url = f"https://{target}" if method == "CONNECT" else target
         try:
             far_reader, far_writer = await self._connect(url)
         except CrawlRefused as error:
-            self.refused.append(url)
+            self.refused.add(url)
             await _answer(writer, "403 Forbidden", str(error))
             return
         except (OSError, TimeoutError) as error:
@@ -99,8 +114,8 @@ class GuardingProxy:
 def _as_origin_request(method: str, target: str, headers: list[str]) -> bytes:
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    kept = [header for header in headers if header and not header.lower().startswith(HOP_BY_HOP)]
-    return "\r\n".join([f"{method} {path} HTTP/1.1", *kept, "Connection: close", "", ""]).encode("latin-1")
+    passed = [header for header in headers if header and not header.lower().startswith(HOP_BY_HOP)]
+    return "\r\n".join([f"{method} {path} HTTP/1.1", *passed, "Connection: close", "", ""]).encode("latin-1")
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

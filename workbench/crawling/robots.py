@@ -1,49 +1,68 @@
-"""robots.txt as RFC 9309 reads it: the most specific agent's group, the longest matching rule, allow wins ties."""
+"""robots.txt as Protego reads it (RFC 9309), with the rule that forbids an address, which people are told."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
-from urllib.parse import quote, unquote
+from functools import cached_property
+
+from protego import Protego
 
 from workbench.crawling.urls import path_of
 
-LONGEST = 512_000  # bytes that are read; the RFC asks for at least 500 KiB
+LONGEST = 512_000  # characters that are read; the RFC asks for at least 500 KiB
 LONGEST_DELAY = 60.0  # seconds; a site that asks for more gets this: slower than any crawl can use
+MOST_NAMED = 1_000  # rules of one file that are told apart; with more of them the address alone is told
+DISALLOW = re.compile(r"^([ \t]*disallow[ \t]*:[ \t]*)([^\s#][^\n#]*)", re.IGNORECASE | re.MULTILINE)
+HOST = "http://robots.invalid"  # rules are about paths: the host does not matter
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One allow or disallow line."""
-
-    allow: bool
-    path: str
-
-
-Group = tuple[list[str], list[Rule], list[float]]  # agents, rules, delays
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Robots:
-    """What one host's robots.txt says to us; ``crawl_delay`` in seconds between two requests."""
+    """The rules of one host's robots.txt for a user agent's product token; an empty text forbids nothing."""
 
-    rules: tuple[Rule, ...] = ()
-    crawl_delay: float = 0.0
-    sitemaps: tuple[str, ...] = ()
+    text: str = ""
+    agent: str = ""
     trouble: str = ""  # why the file could not be read, where that forbids everything
+
+    @property
+    def crawl_delay(self) -> float:
+        """Seconds between two requests that the host asks for, by Crawl-delay or Request-rate; 0 where by neither."""
+        rate = self._protego.request_rate(self.agent)
+        delays = [self._protego.crawl_delay(self.agent) or 0.0, rate.seconds / rate.requests if rate else 0.0]
+        return min(LONGEST_DELAY, max(delays))
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps it names, as they stand there."""
+        return tuple(self._protego.sitemaps)
 
     def refuses(self, url: str) -> str | None:
         """Say which rule forbids an address, or None."""
         if self.trouble:
             return self.trouble
-        path = _normal(path_of(url))
-        best = max(
-            (rule for rule in self.rules if _pattern(rule.path).match(path)),
-            key=lambda rule: (len(rule.path), rule.allow),
-            default=None,
-        )
-        return None if best is None or best.allow else f"robots.txt forbids {best.path}"
+        if self._protego.can_fetch(url, self.agent):
+            return None
+        matching = [rule for rule, alone in self._rules if not alone.can_fetch(url, self.agent)]
+        return f"robots.txt forbids {max(matching, key=len, default=path_of(url))}"
+
+    @cached_property
+    def _protego(self) -> Protego:
+        return Protego.parse(self.text)
+
+    @cached_property
+    def _rules(self) -> list[tuple[str, Protego]]:
+        """The rules that are for this agent, each as a file of its own.
+
+        Protego tells whether an address is forbidden and not by which rule. So each rule's path is replaced by a
+        number, and the numbers that are forbidden are the rules of the groups that apply.
+        """
+        rules = [match.group(2).strip() for match in DISALLOW.finditer(self.text)][:MOST_NAMED]
+        numbers = iter(range(len(rules) + 1))
+        numbered = DISALLOW.sub(lambda match: f"{match.group(1)}/{next(numbers, '')}$", self.text, count=len(rules))
+        groups = Protego.parse(re.sub(r"(?im)^\s*allow\s*:.*$", "", numbered))
+        ours = [rule for n, rule in enumerate(rules) if not groups.can_fetch(f"{HOST}/{n}", self.agent)]
+        return [(rule, Protego.parse(f"User-agent: *\nDisallow: {rule}")) for rule in ours]
 
 
 def unreadable(reason: str) -> Robots:
@@ -53,51 +72,4 @@ def unreadable(reason: str) -> Robots:
 
 def parse(text: str, agent: str) -> Robots:
     """Read a robots.txt for a user agent's product token. Lines that make no sense are skipped."""
-    groups: list[Group] = []
-    sitemaps: list[str] = []
-    in_agents = False
-    for line in text[:LONGEST].lstrip("\ufeff").splitlines():
-        name, colon, value = line.split("#", 1)[0].partition(":")
-        name, value = name.strip().lower(), value.strip()
-        if not colon:
-            continue
-        if name == "sitemap":
-            sitemaps.append(value)
-        elif name == "user-agent":
-            if not in_agents:
-                groups.append(([], [], []))
-            groups[-1][0].append(value.lower())
-            in_agents = True
-        elif groups and name in ("allow", "disallow"):
-            in_agents = False
-            if value:
-                groups[-1][1].append(Rule(name == "allow", _normal(value)))
-        elif groups and name == "crawl-delay":
-            in_agents = False
-            groups[-1][2].extend(_seconds(value))
-    chosen = _groups_for(groups, agent.lower())
-    delays = [delay for _, _, found in chosen for delay in found]
-    return Robots(tuple(rule for _, rules, _ in chosen for rule in rules), max(delays, default=0.0), tuple(sitemaps))
-
-
-def _groups_for(groups: list[Group], agent: str) -> list[Group]:
-    ours = [group for group in groups if any(name != "*" and name and agent.startswith(name) for name in group[0])]
-    return ours or [group for group in groups if "*" in group[0]]
-
-
-def _seconds(value: str) -> list[float]:
-    try:
-        return [min(LONGEST_DELAY, max(0.0, float(value)))]
-    except ValueError:
-        return []
-
-
-def _normal(path: str) -> str:
-    return quote(unquote(path), safe="/*$?&=:;,+@!'()~%")
-
-
-@cache
-def _pattern(path: str) -> re.Pattern[str]:
-    end = path.endswith("$")
-    pieces = (re.escape(piece) for piece in path.removesuffix("$").split("*"))
-    return re.compile(".*".join(pieces) + (r"\Z" if end else ""), re.DOTALL)
+    return Robots(text[:LONGEST].lstrip("\ufeff"), agent)

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from workbench.crawling.egress import Guard
 from workbench.crawling.extraction import Page, extract
-from workbench.crawling.fetched import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, Fetched, FetchFailed
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.politeness import Manners, retry_after
+from workbench.crawling.politeness import Manners, Turnstile, retry_after
+from workbench.crawling.replies import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, FetchFailed, Reply
 from workbench.crawling.robots import Robots, parse, unreadable
-from workbench.crawling.sitemaps import MOST_SITEMAPS, Listed, read_llms, read_sitemap
+from workbench.crawling.sitemaps import MOST_SITEMAPS, ListedAddress, read_llms, read_sitemap
 from workbench.crawling.urls import canonical, host_of
 from workbench.errors import CrawlRefused
+
+if TYPE_CHECKING:
+    from workbench.crawling.browser import Browser
+    from workbench.crawling.http import SocketFactory
 
 MOST_HOPS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
 
 
 class Site:
-    """Fetches pages of the hosts a crawl meets; one for the whole crawl, closed at its end."""
+    """The way to the hosts that a crawl meets; one for the whole crawl, closed at its end."""
 
     def __init__(
-        self, guard: Guard, options: CrawlOptions, *, browser_url: str = "", socket_factory: Any = None
+        self, guard: Guard, options: CrawlOptions, *, browser_url: str = "", socket_factory: SocketFactory | None = None
     ) -> None:
-        """``browser_url`` is the CDP address of a given browser; empty means a Chromium of our own, when needed."""
+        """Take ``browser_url``, the CDP address of a given browser; empty means a Chromium of our own, when needed."""
         from workbench.crawling.http import GuardedHTTPStrategy
 
         self._guard, self._options, self._browser_url = guard, options, browser_url
@@ -35,7 +39,7 @@ class Site:
         )
         self._manners = Manners(options.concurrency, options.rate, lambda host: guard.allows_by_name(*_host_port(host)))
         self._robots: dict[str, Robots] = {}
-        self._browser: Any = None
+        self._browser: Browser | None = None
         self.browser_trouble = ""  # why pages that need a browser did not get one
 
     async def close(self) -> None:
@@ -44,7 +48,7 @@ class Site:
         if self._browser is not None:
             await self._browser.close()
 
-    async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Fetched, Page | None]:
+    async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Reply, Page | None]:
         """Fetch a page and read it; the page is None where the answer is a 304 or another status than success.
 
         Raises:
@@ -76,6 +80,10 @@ class Site:
             self._robots[place] = await self._read_robots(place)
         return self._robots[place]
 
+    async def turnstile(self, url: str) -> Turnstile:
+        """Return the turnstile of an address's host, as slow as its robots.txt asks for."""
+        return self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
+
     def refusal(self, url: str) -> str | None:
         """Say why an address may not be fetched, by its host's robots.txt as far as it is known, and by the guard."""
         parts = urlsplit(url)
@@ -86,40 +94,40 @@ class Site:
         robots = self._robots.get(f"{parts.scheme}://{parts.netloc}")
         return robots.refuses(url) if robots is not None else None
 
-    async def listed(self, url: str) -> list[Listed]:
+    async def listed(self, url: str) -> list[ListedAddress]:
         """Return the addresses the site lists itself: its sitemaps', then its llms.txt's, then llms-full.txt."""
         root = urljoin(url, "/")
         robots = await self.robots(url)
         sitemaps = [sitemap for entry in robots.sitemaps if (sitemap := canonical(entry, root))]
-        found: dict[str, Listed] = {}
+        pages: dict[str, ListedAddress] = {}
         for page in await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")]):
-            found.setdefault(page.url, page)
+            pages.setdefault(page.url, page)
         for folder in dict.fromkeys((root, urljoin(url, "."))):
             text = await self._small(urljoin(folder, "llms.txt"))
             if text is not None and "<html" not in text[:500].decode("utf-8", "replace").lower():
                 for page in read_llms(text.decode("utf-8", "replace"), folder):
-                    found.setdefault(page.url, page)
+                    pages.setdefault(page.url, page)
                 full = urljoin(folder, "llms-full.txt")
-                found.setdefault(full, Listed(full, "llms"))
-        return list(found.values())
+                pages.setdefault(full, ListedAddress(full, "llms"))
+        return list(pages.values())
 
-    async def _sitemaps(self, waiting: list[str]) -> list[Listed]:
-        found: list[Listed] = []
-        seen: set[str] = set()
-        while waiting and len(seen) < MOST_SITEMAPS:
+    async def _sitemaps(self, waiting: list[str]) -> list[ListedAddress]:
+        entries: list[ListedAddress] = []
+        read: set[str] = set()
+        while waiting and len(read) < MOST_SITEMAPS:
             url = waiting.pop(0)
-            if url in seen:
+            if url in read:
                 continue
-            seen.add(url)
+            read.add(url)
             data = await self._small(url)
             if data:
                 pages, further = await asyncio.to_thread(read_sitemap, data, url)
-                found += pages
+                entries += pages
                 waiting += further
-        return found
+        return entries
 
-    async def _plain(self, url: str, validators: Mapping[str, str]) -> Fetched:
-        turnstile = self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
+    async def _plain(self, url: str, validators: Mapping[str, str]) -> Reply:
+        turnstile = await self.turnstile(url)
         async with turnstile.turn():
             fetched = await self._http.fetch(url, validators)
         if fetched.status in WORTH_RETRYING:
@@ -132,7 +140,7 @@ class Site:
             raise FetchFailed(f"It answered {fetched.status}.", retry=True, retry_after=wait, status=fetched.status)
         return fetched
 
-    async def _rendered(self, url: str) -> Fetched:
+    async def _rendered(self, url: str) -> Reply:
         if self._browser is None:
             from workbench.crawling.browser import Browser
 
@@ -140,11 +148,11 @@ class Site:
             self._browser = Browser(
                 self._guard, timeout=options.timeout, max_bytes=options.max_bytes, cdp_url=self._browser_url
             )
-        turnstile = self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
+        turnstile = await self.turnstile(url)
         async with turnstile.turn():
             return await self._browser.fetch(url)
 
-    async def _rendered_if_possible(self, url: str) -> Fetched | None:
+    async def _rendered_if_possible(self, url: str) -> Reply | None:
         """Render a page; where there is no browser, say so once and take the page as it came."""
         if self.browser_trouble:
             return None
@@ -180,7 +188,7 @@ class Site:
             return None
         return fetched.body if fetched is not None and fetched.status == 200 else None
 
-    async def _followed(self, url: str, robots: Robots) -> Fetched | None:
+    async def _followed(self, url: str, robots: Robots) -> Reply | None:
         """Fetch through redirects and a few retries; None where they lead nowhere."""
         for hop in range(MOST_HOPS + 1):
             turnstile = self._manners.of(host_of(url), robots.crawl_delay)
@@ -194,7 +202,7 @@ class Site:
             url = target
         return None
 
-    async def _again(self, url: str) -> Fetched:
+    async def _again(self, url: str) -> Reply:
         for attempt in range(self._options.retries + 1):
             try:
                 fetched = await self._http.fetch(url)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import re
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
-from workbench.crawling.extraction import MARKDOWN_LINK
+from workbench.crawling.markdown_links import markdown_links
+from workbench.crawling.pieces import pieces
 from workbench.crawling.urls import canonical
+from workbench.ingestion.readers.package import XmlElement
+from workbench.sizes import MB
 
 MOST_SITEMAPS = 50  # files of one index that are read
-MOST_ADDRESSES = 50_000  # what one sitemap may hold, says its protocol
-LARGEST = 50_000_000  # bytes of a sitemap after decompression, says its protocol
+MOST_ADDRESSES = 50_000  # addresses of one sitemap, by its protocol
+LARGEST = 50 * MB  # bytes of a sitemap after decompression, by its protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedAddress:
     """An address that a site lists; ``lastmod`` as it stands there."""
 
     url: str
@@ -25,10 +28,11 @@ class Listed:
     lastmod: str | None = None
 
 
-def read_sitemap(data: bytes, base: str) -> tuple[list[Listed], list[str]]:
+def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]]:
     """Return (pages, further sitemaps) of a sitemap or sitemap index; a plain list of addresses is one, too."""
-    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+    from lxml import etree as lxml_etree  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
+    etree = cast("Any", lxml_etree)  # lxml ships no types
     data = _unzipped(data)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
@@ -36,24 +40,25 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[Listed], list[str]]:
     except etree.XMLSyntaxError:
         root = None
     if root is None:
-        lines = data.decode("utf-8", "replace").split()
-        found = [canonical(line, base) for line in lines[:MOST_ADDRESSES] if re.match(r"https?://", line)]
-        return [Listed(url, "sitemap") for url in found if url], []
-    pages: list[Listed] = []
+        text = data.decode("utf-8", "replace")
+        words = (word for piece in pieces(text) for word in piece.split() if word.startswith(("http://", "https://")))
+        addresses = (canonical(word, base) for word in islice(words, MOST_ADDRESSES))
+        return [ListedAddress(url, "sitemap") for url in addresses if url], []
+    pages: list[ListedAddress] = []
     further: list[str] = []
     for entry in root.iter("{*}url", "{*}sitemap"):
         url = canonical(_text(entry, "loc"), base)
         if url and entry.tag.endswith("}sitemap" if "}" in entry.tag else "sitemap"):
             further.append(url)
         elif url and len(pages) < MOST_ADDRESSES:
-            pages.append(Listed(url, "sitemap", _text(entry, "lastmod") or None))
+            pages.append(ListedAddress(url, "sitemap", _text(entry, "lastmod") or None))
     return pages, further
 
 
-def read_llms(text: str, base: str) -> list[Listed]:
+def read_llms(text: str, base: str) -> list[ListedAddress]:
     """Return the addresses an llms.txt links to."""
-    targets = [next(filter(None, found)) for found in MARKDOWN_LINK.findall(text)]
-    return [Listed(url, "llms") for target in targets if (url := canonical(target, base))]
+    addresses = (canonical(target, base) for target in markdown_links(text))
+    return [ListedAddress(url, "llms") for url in islice(filter(None, addresses), MOST_ADDRESSES)]
 
 
 def _unzipped(data: bytes) -> bytes:
@@ -65,5 +70,5 @@ def _unzipped(data: bytes) -> bytes:
         return b""
 
 
-def _text(entry: Any, name: str) -> str:
+def _text(entry: XmlElement, name: str) -> str:
     return (entry.findtext(f"{{*}}{name}") or "").strip()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
 
-LONGEST = 2_000  # characters; what is longer is a trap or a form's state, not a page
+LONGEST = 2_000  # characters; a longer one is a trap or a form's state, not a page
+LONGEST_WRITTEN = 4 * LONGEST  # before dot segments and escapes are gone; data: addresses hold whole pictures
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING = re.compile(
     r"^(utm_\w+|gclid|dclid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id|wickedid"
@@ -28,6 +29,8 @@ def canonical(url: str, base: str | None = None) -> str | None:
     Scheme and host in lower case (IDNA), no default port, no fragment, no dot segments, no tracking or session
     parameters, escapes only where they are needed. The order of parameters is kept: some sites mind it.
     """
+    if len(url) > LONGEST_WRITTEN:
+        return None
     try:
         joined = urljoin(base, url.strip()) if base else url.strip()
         parts = urlsplit(joined)
@@ -41,8 +44,8 @@ def canonical(url: str, base: str | None = None) -> str | None:
         return None
     netloc = host if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{host}:{port}"
     path = _without_dots(_escaped(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
-    found = urlunsplit((parts.scheme, netloc, path, _query(parts.query), ""))
-    return found if len(found) <= LONGEST else None
+    address = urlunsplit((parts.scheme, netloc, path, _query(parts.query), ""))
+    return address if len(address) <= LONGEST else None
 
 
 def host_of(url: str) -> str:
@@ -74,8 +77,8 @@ def _host(host: str) -> str | None:
 
 
 def _query(query: str) -> str:
-    kept = [piece for piece in query.split("&") if piece and not TRACKING.match(_name(piece))]
-    return _escaped("&".join(kept), "/!$'()*+,;=:@?&")
+    pieces = [piece for piece in query.split("&") if piece and not TRACKING.match(_name(piece))]
+    return _escaped("&".join(pieces), "/!$'()*+,;=:@?&")
 
 
 def _name(piece: str) -> str:
@@ -86,21 +89,21 @@ def _name(piece: str) -> str:
 def _escaped(text: str, safe: str) -> str:
     """Escape what needs it, unescape what does not, and write escapes in capitals."""
 
-    def one(match: re.Match[str]) -> str:
+    def escape(match: re.Match[str]) -> str:
         char = unquote_to_bytes(match.group()).decode("latin-1")
         return char if char in UNRESERVED else match.group().upper()
 
-    return quote(ESCAPE.sub(one, text), safe=safe + "%")
+    return quote(ESCAPE.sub(escape, text), safe=safe + "%")
 
 
 def _without_dots(path: str) -> str:
-    kept: list[str] = []
+    names: list[str] = []
     segments = path.split("/")
     for segment in segments[1:]:
         if segment == "..":
-            kept = kept[:-1]
+            names = names[:-1]
         elif segment != ".":
-            kept.append(segment)
-    if segments[-1] in (".", "..") and (not kept or kept[-1]):
-        kept.append("")
-    return "/" + "/".join(kept)
+            names.append(segment)
+    if segments[-1] in (".", "..") and (not names or names[-1]):
+        names.append("")
+    return "/" + "/".join(names)

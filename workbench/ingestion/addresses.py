@@ -12,11 +12,12 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 LONGEST_KEY = 200  # characters; a longer one is kept as a hash, because a database index bounds its keys
-_ENDINGS = (".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".ipynb", ".pdf", ".docx")
+ENDINGS = (  # of pages, which a link may leave out; every one is a suffix that a reader reads
+    ".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".ipynb", ".pdf", ".docx",
+)  # fmt: skip
 _INDEX_NAMES = frozenset(("index", "_index", "readme", "default"))
 _URL_FIELDS = ("url", "source_url", "original_url", "canonical_url", "canonical", "permalink", "link", "source")
 _ALIAS_FIELDS = ("aliases", "alias", "redirect_from")
@@ -24,7 +25,9 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 _SCHEME = re.compile(r"\A[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
-def addresses_of(title: str, path: str | None, url: str | None, metadata: Mapping[str, Any]) -> list[tuple[str, int]]:
+def addresses_of(
+    title: str, path: str | None, url: str | None, metadata: Mapping[str, object]
+) -> list[tuple[str, int]]:
     """Return (key, depth) of every address of a document, each key once; depth counts the folders above it."""
     keys: list[str | None] = [title_key(title)]
     depth = 0
@@ -69,7 +72,7 @@ def keys_of_target(kind: str, target: str, path: str | None, url: str | None) ->
     elif path:
         folder = posixpath.dirname(own)
         keys += [_key("file", _clean(f"{folder}/{bare}")), page_key(f"{folder}/{bare}")]
-        if not bare.lower().endswith(_ENDINGS) and not _is_index(own):
+        if not bare.lower().endswith(ENDINGS) and not _is_index(own):
             keys.append(page_key(f"{_page(own)}/{bare}"))
     return list(dict.fromkeys(key for key in keys if key)), absolute
 
@@ -121,7 +124,7 @@ def _roots(own: str) -> Iterable[str]:
 
 
 def _clean(path: str) -> str:
-    """Return a path with plain slashes and without dots; what climbs above the root stays at the root."""
+    """Return a path with plain slashes and without dots; one that climbs above the root stays at the root."""
     parts: list[str] = []
     for part in path.replace("\\", "/").split("/"):
         if part == "..":
@@ -142,14 +145,14 @@ def _is_index(clean: str) -> bool:
 
 def _without_ending(path: str) -> str:
     stem, ending = posixpath.splitext(path)
-    return stem if ending.lower() in _ENDINGS else path
+    return stem if ending.lower() in ENDINGS else path
 
 
 def _fold(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def _listed(metadata: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+def _listed(metadata: Mapping[str, object], names: Iterable[str]) -> list[str]:
     values: list[str] = []
     for name in names:
         value = metadata.get(name)

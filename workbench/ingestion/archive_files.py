@@ -23,8 +23,8 @@ def archive_items(folder: Path) -> list[Incoming]:
 
     The folder is resolved already; links that lead out of it are left out.
     """
-    found = files_under([folder]).items
-    return [_described(item, folder) for item in found if lies_inside(folder / item.key, folder)]
+    items = files_under([folder]).items
+    return [_described(item, folder) for item in items if lies_inside(folder / item.key, folder)]
 
 
 def _described(item: Incoming, folder: Path) -> Incoming:

@@ -1,4 +1,4 @@
-"""The context put before a passage for embedding and keyword search: the title and the headings above it."""
+"""The context put before a passage for embedding and keyword search: its document, the headings and what names it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 HEADER_CHARACTERS = 160  # about 40 tokens of English: of MiniLM's 254 the default passage of 200 and its header fit
 SEPARATOR = " > "
+SAYS = " — "
+LEAST_SAID = 24  # characters; a shorter piece of a description says nothing
 BLANKS = re.compile(r"\s+")
 
 
@@ -34,17 +36,21 @@ def context_header(title: str, heading_path: Sequence[str], budget: int = HEADER
     return f"{first}{SEPARATOR}{last}"[:budget].strip()
 
 
-def embedded_text(header: str, text: str) -> str:
-    """Return what the encoder and the keyword index see: the header, a blank line, the passage."""
-    return f"{header}\n\n{text}" if header else text
+def with_sayings(header: str, sayings: str, budget: int = HEADER_CHARACTERS) -> str:
+    """Put a document's description after the header, both in ``budget`` characters, where it is worth a few words."""
+    room = budget - len(header) - len(SAYS)
+    if not sayings or room < LEAST_SAID:
+        return header
+    ending = _cut(sayings, room).strip()
+    return f"{header}{SAYS}{ending}" if header else ending
 
 
 def _without_repeats(parts: Sequence[str]) -> list[str]:
-    kept: list[str] = []
+    distinct: list[str] = []
     for part in (BLANKS.sub(" ", part).strip() for part in parts):
-        if part and (not kept or part.casefold() not in (kept[-1].casefold(), kept[0].casefold())):
-            kept.append(part)
-    return kept
+        if part and (not distinct or part.casefold() not in (distinct[-1].casefold(), distinct[0].casefold())):
+            distinct.append(part)
+    return distinct
 
 
 def _cut(text: str, budget: int) -> str:

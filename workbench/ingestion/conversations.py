@@ -13,10 +13,11 @@ from workbench.errors import UnreadableDocument
 from workbench.ingestion.enclosure import lies_inside
 from workbench.ingestion.incoming import Incoming
 from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
+from workbench.sizes import size_text
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _NUMBERED = re.compile(r"\d{1,6}-.+", re.DOTALL)
-_TEXTS = (".md", ".markdown", ".txt")
+SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation that is one file; some of the readers' prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +32,20 @@ class Conversation:
     @property
     def name(self) -> str:
         """Its path without a file's ending: ``TYPE/YYYY-MM-DD/NNN-slug``."""
-        return self.key.removesuffix(self.path.suffix) if self.path.suffix in _TEXTS else self.key
+        return self.key.removesuffix(self.path.suffix) if self.path.suffix in SUFFIXES else self.key
 
 
 def conversations_in(workspace: Path) -> list[Conversation]:
     """Return every conversation of a workspace, by path; hidden folders and what leads out of it stay out."""
-    found = []
+    conversations = []
     for kind in _children(workspace, workspace):
         for day in _children(kind, workspace) if kind.is_dir() else ():
             if _day(day.name) is not None and day.is_dir():
                 children = _children(day, workspace)
-                found += [conversation for child in children if (conversation := conversation_at(child, workspace))]
-    return found
+                conversations += [
+                    conversation for child in children if (conversation := conversation_at(child, workspace))
+                ]
+    return conversations
 
 
 def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
@@ -57,7 +60,7 @@ def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
         conversation = conversation_at(parent, workspace)
         if conversation is not None:
             return [conversation]
-    below = [one for one in conversations_in(workspace) if one.path.is_relative_to(path)]
+    below = [conversation for conversation in conversations_in(workspace) if conversation.path.is_relative_to(path)]
     if below or path == workspace:
         return below
     files = [path] if path.is_file() else list(discover([path]))
@@ -71,14 +74,14 @@ def conversation_at(path: Path, workspace: Path) -> Conversation | None:
     if len(parts) != 3 or not _NUMBERED.match(parts[2]):
         return None
     day = _day(parts[1])
-    if day is None or (path.is_file() and path.suffix.lower() not in _TEXTS):
+    if day is None or (path.is_file() and path.suffix.lower() not in SUFFIXES):
         return None
     return Conversation("/".join(parts), path, parts[0], day)
 
 
 def incoming(conversation: Conversation, workspace: Path) -> Incoming:
     """Return a conversation as one thing to ingest: one file as it is, several under their names."""
-    stem = conversation.path.stem if conversation.path.suffix in _TEXTS else conversation.path.name
+    stem = conversation.path.stem if conversation.path.suffix in SUFFIXES else conversation.path.name
     metadata = {"conversation": conversation.name, "conversation_type": conversation.type}
     if conversation.day:
         metadata["date"] = conversation.day.isoformat()
@@ -119,7 +122,7 @@ def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
 def _bytes_of(file: Path) -> bytes:
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise UnreadableDocument(f"'{file.name}' has more than {MAX_BYTES // 2**20} MB and is not read.")
+            raise UnreadableDocument(f"'{file.name}' has more than {size_text(MAX_BYTES)} and is not read.")
         return file.read_bytes()
     except OSError as error:
         raise UnreadableDocument(f"'{file.name}' cannot be opened ({error.strerror}).") from error

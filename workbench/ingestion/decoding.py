@@ -1,10 +1,11 @@
-"""Turn the bytes of a text file into text, whatever encoding they were written in."""
+"""The text in the bytes of a file, whatever encoding it was written in."""
 
 from __future__ import annotations
 
 import codecs
 
 from workbench.errors import UnreadableDocument
+from workbench.sizes import KB
 
 BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -13,7 +14,7 @@ BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16'
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE = 65_536
+SAMPLE = 64 * KB  # bytes that are looked at
 TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 
@@ -47,7 +48,7 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _utf16_without_mark(sample: bytes) -> bool:
-    """Text in UTF-16 without a mark has its NULs at every second place only."""
+    """Tell whether bytes are UTF-16 without a mark: those have their NULs at every second place only."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     return len(sample) >= 8 and max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01
 

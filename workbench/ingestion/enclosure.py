@@ -1,4 +1,4 @@
-"""Staying inside a folder: what an agent may search must not come, by a link, from somewhere else."""
+"""Staying inside a folder: an agent may search nothing that a link brings in from elsewhere."""
 
 from __future__ import annotations
 

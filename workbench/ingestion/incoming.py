@@ -1,23 +1,31 @@
-"""What comes in: files, uploads and texts, each with a key that makes it the same document again."""
+"""Items that come in: files, uploads and texts, each with a key that makes it the same document again."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, read_bytes
+from workbench.ingestion.readers.formats import format_titles, original_type
+from workbench.ingestion.readers.separate_reading import ParserProcess
+from workbench.ingestion.scans.extra import reads_scans
+from workbench.ingestion.scans.scanned_pages import OnPage
+from workbench.ingestion.zip_files import below, is_zip, zip_members
+from workbench.sizes import KB, size_text
 from workbench.types import IngestFailure
 
 # Raise it when readers change what they make of the same bytes: everything, or every PDF, is then read again.
-READING = "1"
-PDF_READING = "2"
+READING = "2"
+PDF_READING = "5"
+LARGE = 250 * KB  # bytes: larger items come after all smaller ones, which are written without waiting for them
+TEXT_SHARE = 3  # PDFs of filings have a third of their bytes in text
+SCAN_READING = "scans 3"  # beside the PDF's where the extra reads scans: installed later, it reads every PDF again
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +42,20 @@ class Incoming:
     path: str | None = None
     url: str | None = None
     title: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
     keep_file: bool = False
     document_type: str | None = None
     size: int = 0  # bytes, where they are known before loading
 
+    @property
+    def room(self) -> int:
+        """The bytes of text that it is taken for while it waits: of a file whose original is kept, little is text."""
+        return self.size // TEXT_SHARE if self.keep_file else self.size
+
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What lies under paths: files to read, what was asked for and cannot be read, and how many others of which kind.
+class PathContents:
+    """The contents of paths: files to read, what was asked for and cannot be read, and how many others of which kind.
 
     ``left_out`` counts the files below folders whose kind is not read, by suffix in lower case ("" for none).
     """
@@ -54,13 +67,21 @@ class Found:
 
 def content_hash(data: bytes) -> str:
     """Return the hash that tells whether a document changed."""
-    reading = PDF_READING if data.startswith(b"%PDF-") else READING
+    reading = READING
+    if data.startswith(b"%PDF-"):
+        reading = PDF_READING + (SCAN_READING if reads_scans() else "")
     return hashlib.sha256(reading.encode() + data).hexdigest()
 
 
-def read(item: Incoming, data: bytes) -> RawDocument:
-    """Turn bytes into a document, the caller's title and metadata winning. Raises UnreadableDocument."""
-    raw = read_bytes(data, item.name)
+def read(
+    item: Incoming, data: bytes, on_page: OnPage | None = None, parser: ParserProcess | None = None
+) -> RawDocument:
+    """Turn bytes into a document, the caller's title and metadata winning; the others as for ``read_bytes``.
+
+    Raises:
+        UnreadableDocument: the bytes cannot be turned into text.
+    """
+    raw = read_bytes(data, item.name, on_page=on_page, parser=parser)
     return replace(
         raw,
         title=item.title or raw.title,
@@ -69,33 +90,70 @@ def read(item: Incoming, data: bytes) -> RawDocument:
     )
 
 
-def files_under(paths: Iterable[Path | str]) -> Found:
-    """Return the readable files under paths, keyed by their path, and what was named or looked into and cannot be read.
+def files_under(paths: Iterable[Path | str]) -> PathContents:
+    """Return the readable files under paths, keyed by path, and the failures of those that cannot be read.
 
     Files below a folder are keyed relative to it, so that a corpus keeps its identity when its folder moves; files of
-    several paths that would share a key are keyed relative to what these paths have in common.
+    several paths that would share a key are keyed relative to what these paths have in common. A zip archive that is
+    named itself is read as a folder.
     """
-    from workbench.ingestion.readers import discover, supported_suffixes
+    from workbench.ingestion.readers import discover
 
-    found: dict[Path, str] = {}
+    keys: dict[Path, str] = {}
     failures: list[IngestFailure] = []
     real: set[Path] = set()
     unread: set[Path] = set()
+    packed: list[Incoming] = []
+    kinds: Counter[str] = Counter()
     for root in (Path(path) for path in paths if str(path)):
+        if is_zip(root.name) and root.is_file():
+            inside = _files_of_zip(root)
+            packed += inside.items
+            failures += inside.failures
+            kinds.update(inside.left_out)
+            continue
         discovery = discover([root])
         missed = [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.missed]
         if not discovery.files and not missed:
-            supported = ", ".join(supported_suffixes())
-            missed.append(IngestFailure(str(root), f"It holds no file of a kind that is read; these are {supported}."))
+            kinds_read = ", ".join(format_titles())
+            missed.append(
+                IngestFailure(str(root), f"It holds no file of a kind that is read; these are: {kinds_read}.")
+            )
         failures += [replace(failure, path=readable(failure.path)) for failure in missed]
         unread |= {skip.path.resolve() for skip in discovery.skipped if skip.unread_kind}
         for path in discovery.files:
             if path.resolve() not in real:
                 real.add(path.resolve())
-                found[path] = readable(path.relative_to(root).as_posix() if path != root else path.name)
-    items = [_file(path, key) for path, key in _told_apart(found).items()]
-    kinds = Counter(readable(path.suffix.lower()) for path in unread)
-    return Found(items, failures, dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))))
+                keys[path] = readable(path.relative_to(root).as_posix() if path != root else path.name)
+    items = [*(_file(path, key) for path, key in _told_apart(keys).items()), *packed]
+    kinds.update(readable(path.suffix.lower()) for path in unread)
+    return PathContents(items, failures, dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))))
+
+
+def own_title(places: Sequence[Path | str]) -> str | None:
+    """Return the title of a source that is made for one folder or zip archive; None for a file or several paths."""
+    path = Path(places[0])
+    if len(places) > 1:
+        return None
+    if path.is_dir():
+        return path.resolve().name
+    return path.stem if is_zip(path.name) else None
+
+
+def _files_of_zip(path: Path) -> PathContents:
+    """Return the files of a zip archive that was named itself, keyed below its name."""
+    try:
+        members, others = zip_members(path)
+    except UnreadableDocument as error:
+        return PathContents([], [IngestFailure(readable(str(path)), str(error))], {})
+    if not members:
+        empty = IngestFailure(readable(str(path)), "It holds no file of a kind that is read.")
+        return PathContents([], [empty], {})
+    items = [
+        Incoming(key, Path(key).name, member.load, path=key, keep_file=keeps_original(key), size=member.size)
+        for key, member in ((readable(below(path.name, member.name)), member) for member in members)
+    ]
+    return PathContents(items, [], dict(Counter(Path(name).suffix.lower() for name in others)))
 
 
 def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
@@ -112,7 +170,9 @@ def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
 
 def _file(path: Path, key: str) -> Incoming:
     name = readable(path.name)
-    return Incoming(key=key, name=name, load=_reader_of(path), path=key, keep_file=is_pdf(name), size=_size_of(path))
+    return Incoming(
+        key=key, name=name, load=_reader_of(path), path=key, keep_file=keeps_original(name), size=_size_of(path)
+    )
 
 
 def readable(path: str) -> str:
@@ -120,26 +180,44 @@ def readable(path: str) -> str:
     return "".join(chr(ord(char) - 0xDC00) if "\udc80" <= char <= "\udcff" else char for char in path)
 
 
-def upload(name: str, data: bytes, **fields: Any) -> Incoming:
+def upload(name: str, data: bytes) -> Incoming:
     """Return an uploaded file as something to ingest."""
     clean = Path(name).name or "upload"
-    return Incoming(key=clean, name=clean, load=lambda: data, path=clean, keep_file=is_pdf(clean), **fields)
+    return Incoming(
+        key=clean, name=clean, load=lambda: data, path=clean, keep_file=keeps_original(clean), size=len(data)
+    )
 
 
-def text_item(key: str, text: str, *, title: str, **fields: Any) -> Incoming:
+def text_item(
+    key: str, text: str, *, title: str, url: str | None = None, metadata: Mapping[str, object] | None = None
+) -> Incoming:
     """Return a text (Markdown) as something to ingest."""
-    return Incoming(key=key, name=f"{title or 'text'}.md", load=lambda: text.encode(), title=title, **fields)
+    name = f"{title or 'text'}.md"
+    return Incoming(key, name, lambda: text.encode(), title=title, url=url, metadata=metadata or {}, size=len(text))
 
 
-def is_pdf(name: str) -> bool:
-    """Tell by its name whether a file is a PDF, whose original is kept."""
-    return name.lower().endswith(".pdf")
+def small_first(items: Sequence[Incoming]) -> list[tuple[int, Incoming]]:
+    """Return (place, item), those over 250 kB after all others and by size; items of one key keep their order."""
+    largest: dict[str, int] = {}
+    for item in items:
+        largest[item.key] = max(item.size, largest.get(item.key, 0))
+
+    def weight(placed: tuple[int, Incoming]) -> int:
+        size = largest[placed[1].key]
+        return size if size > LARGE else 0
+
+    return sorted(enumerate(items), key=weight)
+
+
+def keeps_original(name: str) -> bool:
+    """Tell by its name whether a file's original is kept beside its text, as a PDF's is."""
+    return original_type(name) is not None
 
 
 def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # whoever loads it says what is wrong with it
+    except OSError:  # its loader says what is wrong with it
         return 0
 
 
@@ -148,7 +226,7 @@ def _reader_of(path: Path) -> Callable[[], bytes]:
         try:
             size = path.stat().st_size
             if size > MAX_BYTES:
-                raise UnreadableDocument(f"It is {size / 2**20:.0f} MB; at most {MAX_BYTES // 2**20} MB are read.")
+                raise UnreadableDocument(f"It is {size_text(size)}; at most {size_text(MAX_BYTES)} are read.")
             return path.read_bytes()
         except OSError as error:
             raise UnreadableDocument(

@@ -1,4 +1,4 @@
-"""Find what a text points at: Markdown links, references, HTML links, wiki links, bare URLs and bare paths.
+"""The links of a text: Markdown links, references, HTML links, wiki links, bare URLs and bare paths.
 
 Works on the text as it is stored (Markdown, or plain text), by bounded patterns: broken or huge input costs time in
 proportion to its length and never raises.
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 
 MOST_LINKS = 5_000  # a document; a page with more is a dump, and its first links say what it is
 LONGEST_CONTEXT = 300  # characters
+PART = 200_000  # characters of a text that are looked at at once, and more where code or a comment goes on
 
 # How sure it is that a citation is meant. A bare path may be an example; a title in words may be a coincidence.
 CONFIDENCE = {"link": 1.0, "reference": 1.0, "html": 1.0, "url": 1.0, "wiki": 1.0, "path": 0.9, "mention": 0.6}
 
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_WHOLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # what is not cut in two
 _CODE_SHORTCODE = re.compile(
     r"\{\{[<%]\s{0,3}(highlight|code-toggle)\b[^{}\n]{0,300}(?<!/)[>%]\}\}.{0,5000}?\{\{[<%]\s{0,3}/\s{0,3}\1\s{0,3}[%>]\}\}",
     re.DOTALL,
@@ -61,26 +65,79 @@ class Link:
     end: int
 
 
+@dataclass
+class _References:
+    """The targets that a text defines under a label: where each definition is, and which of them are used."""
+
+    definitions: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
+    used: set[str] = field(default_factory=set[str])
+
+
+class _Part:
+    """A stretch of a text that begins at ``start``, and the same without code."""
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start = text[start:end], start
+        self.without_fences = self.text
+        for pattern in (_FENCE, _COMMENT, _CODE_SHORTCODE, _TOML_TABLE):
+            self.without_fences = _blank(pattern, self.without_fences)
+        self.masked = _CODE_SPAN.sub(lambda match: "\x01" * len(match.group()), self.without_fences)
+
+
 def extract_links(text: str) -> list[Link]:
     """Return the links of a text in reading order, at most 5,000; images, mail and in-page links are left out."""
-    without_fences = text
-    for pattern in (_FENCE, _COMMENT, _CODE_SHORTCODE, _TOML_TABLE):
-        without_fences = _blank(pattern, without_fences)
-    masked = _CODE_SPAN.sub(lambda match: "\x01" * len(match.group()), without_fences)
-    found: list[Link] = []
-    taken: list[tuple[int, int]] = []
-    for finder in (_inline, _references, _html, _wiki):
-        for link, span in finder(text, masked):
-            taken.append(span)
-            if link is not None:
-                found.append(link)
-        if len(found) > MOST_LINKS:
+    bounds = list(_parts(text))
+    whole = [_Part(text, *bounds[0])] if len(bounds) == 1 else None
+    references = _References()
+    for part in whole or (_Part(text, start, end) for start, end in bounds):
+        _note_definitions(part, references.definitions)
+    links: list[Link] = []
+    for part in whole or (_Part(text, start, end) for start, end in bounds):
+        links += _links_of(part, references)
+        if len(links) > MOST_LINKS:
             break
-    free = _without(masked, taken)
-    found += _bare(_URL, "url", free, text)
-    free_with_code = _without(_URL.sub(lambda match: " " * len(match.group()), without_fences), taken)
-    found += _bare(_PATH, "path", free_with_code, text)
-    return sorted(found, key=lambda link: (link.start, link.end))[:MOST_LINKS]
+    for label in references.definitions.keys() - references.used:
+        target, start, end = references.definitions[label]
+        if (link := _link("reference", target, label, start, end)) is not None:
+            links.append(link)
+    return sorted(links, key=lambda link: (link.start, link.end))[:MOST_LINKS]
+
+
+def _parts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield a text in stretches that end with a blank line outside of code and comments; of each, copies are made."""
+    start = closed = 0
+    for opening, closing in chain((match.span() for match in _WHOLE.finditer(text)), [(len(text), len(text))]):
+        while (blank := text.find("\n\n", max(start + PART, closed), opening)) >= 0:
+            yield start, blank + 2
+            start = blank + 2
+        closed = closing
+    yield start, len(text)
+
+
+def _links_of(part: _Part, references: _References) -> list[Link]:
+    links: list[Link] = []
+    spans: list[tuple[int, int]] = []
+    finders = (_inline, partial(_references, references), _html, _wiki)
+    for finder in finders:
+        for link, span in finder(part.text, part.masked):
+            spans.append(span)
+            if link is not None:
+                links.append(link)
+        if len(links) > MOST_LINKS:
+            break
+    links += _bare(_URL, "url", _without(part.masked, spans), part.text)
+    free_with_code = _without(_URL.sub(lambda match: " " * len(match.group()), part.without_fences), spans)
+    links += _bare(_PATH, "path", free_with_code, part.text)
+    return [replace(link, start=part.start + link.start, end=part.start + link.end) for link in links]
+
+
+def _note_definitions(part: _Part, definitions: dict[str, tuple[str, int, int]]) -> None:
+    for match in _DEFINITION.finditer(part.masked):
+        label = part.text[slice(*match.span(1))]
+        if not label.startswith("^"):
+            target = part.text[slice(*match.span(2))].strip("<>")
+            span = (part.start + match.start(), part.start + match.end())
+            definitions.setdefault(_label_key(label), (target, *span))
 
 
 def context_of(text: str, link: Link) -> str:
@@ -123,27 +180,20 @@ def _label_start(masked: str, close: int) -> int:
     return -1
 
 
-def _references(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
-    definitions: dict[str, tuple[str, int, int]] = {}
-    for match in _DEFINITION.finditer(masked):
-        label = text[slice(*match.span(1))]
-        if not label.startswith("^"):
-            definitions.setdefault(_label_key(label), (text[slice(*match.span(2))].strip("<>"), *match.span()))
-            yield None, match.span()
-    if not definitions:
+def _references(references: _References, text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
+    if not references.definitions:
         return
-    used = set()
+    for match in _DEFINITION.finditer(masked):
+        if not text[slice(*match.span(1))].startswith("^"):
+            yield None, match.span()
     for pattern in (_FULL_REFERENCE, _SHORTCUT):
         for match in pattern.finditer(masked):
             label = text[slice(*match.span(1))]
             name = text[slice(*match.span(2))] if match.re.groups > 1 and match.group(2) else label
-            if _label_key(name) in definitions:
-                used.add(_label_key(name))
-                target = definitions[_label_key(name)][0]
+            if _label_key(name) in references.definitions:
+                references.used.add(_label_key(name))
+                target = references.definitions[_label_key(name)][0]
                 yield _link("reference", target, label, *match.span()), match.span()
-    for key in definitions.keys() - used:
-        target, start, end = definitions[key]
-        yield _link("reference", target, key, start, end), (start, end)
 
 
 def _html(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
@@ -158,7 +208,7 @@ def _wiki(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]
 
 
 def _bare(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Link]:
-    found = []
+    links = []
     for match in pattern.finditer(free):
         written = match.group().rstrip(".,;:!?*_~'")
         while written.endswith(")") and written.count(")") > written.count("("):
@@ -167,10 +217,10 @@ def _bare(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Lin
             continue  # the name of a kind of file, not of one
         link = _link(kind, written, written, match.start(), match.start() + len(written))
         if link is not None:
-            found.append(link)
-        if len(found) >= MOST_LINKS:
+            links.append(link)
+        if len(links) >= MOST_LINKS:
             break
-    return found
+    return links
 
 
 def _link(kind: str, target: str, label: str, start: int, end: int) -> Link | None:
@@ -190,7 +240,7 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """Blank out spans, so that what lies inside a link is not found again."""
+    """Blank out spans, so that nothing inside a link is found again."""
     pieces, at = [], 0
     for start, end in sorted(spans):
         if end > at:

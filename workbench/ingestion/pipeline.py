@@ -1,72 +1,78 @@
-"""The way in: read, cut, embed, store; whole documents only, in one transaction each time.
+"""The way in: documents are read, cut, embedded and stored, whole, in one transaction each time.
 
 Reading and cutting run ahead in one thread and writing behind in another, so that the embedding model, which takes
-nearly all the time, never waits. What is unchanged (by content hash) costs a hash and nothing else.
+nearly all the time, never waits. An unchanged document (by content hash) costs a hash and nothing else. The bytes that
+run ahead are bounded: a document larger than that is read once all before it is on its way into the database.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.ahead import run_ahead
-from workbench.ingestion.cutting import cut
-from workbench.ingestion.embedding import EmbeddedPassages, embed
-from workbench.ingestion.incoming import Incoming, content_hash, read
-from workbench.ingestion.tally import ItemNews, OnItems, Tally
-from workbench.ingestion.writing import WriteBehind
-from workbench.models.encoder import Encoder
-from workbench.storage.database import Database
+from workbench.ingestion.ahead import Room, run_ahead
+from workbench.ingestion.batches import (
+    ItemBatch,
+    PartEnd,
+    PreparedItem,
+    SettledItem,
+    batches_of_items,
+    batches_of_parts,
+    change_of,
+)
+from workbench.ingestion.document_date import date_of
+from workbench.ingestion.embedding import EmbeddedPassages
+from workbench.ingestion.forecast import try_model
+from workbench.ingestion.incoming import LARGE, Incoming, content_hash, read, small_first
+from workbench.ingestion.page_notes import page_notes
+from workbench.ingestion.readers.formats import original_type
+from workbench.ingestion.readers.separate_reading import ParserProcess
+from workbench.ingestion.scans.scanned_pages import OnPage
+from workbench.ingestion.shared_items import SharedItems, report_of, result_of
+from workbench.ingestion.tally import DocumentChange, ItemNews, OnItems, Tally
+from workbench.ingestion.write_behind import WriteBehind
+from workbench.ingestion.writing import IndexWriter
+from workbench.sizes import MB
+from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
-from workbench.storage.indexes import Indexes
-from workbench.storage.rows import NewPassage
-from workbench.storage.statements import statement
-from workbench.storage.vector_store import PassageStore
-from workbench.types import IngestFailure, IngestReport, Progress
+from workbench.types import IngestFailure, IngestReport, OnProgress, ShouldStop
 
-BATCH = 128  # passages embedded and written together: several seconds of the model, one short transaction
-OnProgress = Callable[[Progress], None]
-AfterWrite = Callable[[Any, str, NewDocument], None]  # (connection, document id, document), in the same transaction
+UNTOLD = "application/octet-stream"  # the media type of an original whose reader names none
+AHEAD = 4 * MB  # bytes of text that may be read and cut, and not yet on their way into the database
+PARTS_AHEAD = 2  # parts in hand that are not on their way into the database: one at the model, one before it
+AfterWrite = Callable[[Connection, str, NewDocument], None]  # (connection, document id, document), in the transaction
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """One item after reading: a document with its passages, or unchanged, or a failure."""
+class _Preparing:
+    """The means of reading and cutting that all items of an ingest have in common."""
 
-    place: int  # among the items
-    item: Incoming
-    document: NewDocument | None = None
-    passages: tuple[NewPassage, ...] = ()
-    known_id: str | None = None
-    error: str | None = None
+    source_id: str
+    known_documents: dict[str, KnownDocument]
+    tally: Tally
+    stop_if_asked: Callable[[], None]
+    parser: ParserProcess
 
 
 class Pipeline:
-    """Brings documents into one index."""
+    """The pipeline that brings documents into one index."""
 
     def __init__(
         self,
         database: Database,
         documents: Documents,
-        indexes: Indexes,
-        store: PassageStore,
-        encoder: Encoder,
-        reuse: Sequence[PassageStore] = (),
+        writer: IndexWriter,
         after_write: AfterWrite | None = None,
         on_items: OnItems | None = None,
+        pace: float | None = None,
     ) -> None:
-        """``reuse`` are further indexes of the same model whose vectors may be used again."""
-        self._database, self._documents, self._indexes = database, documents, indexes
-        self._store, self._encoder = store, encoder
+        self._pace = pace
+        self._database, self._documents, self._writer = database, documents, writer
         self._after_write, self._on_items = after_write, on_items
-        self._reuse = [store, *reuse]
 
     def ingest(
         self,
@@ -75,46 +81,137 @@ class Pipeline:
         *,
         failures: Iterable[IngestFailure] = (),
         on_progress: OnProgress | None = None,
-        should_stop: Callable[[], bool] | None = None,
+        should_stop: ShouldStop | None = None,
+        shared: SharedItems | None = None,
     ) -> IngestReport:
-        """Bring items into a source; what is unchanged is left alone, what cannot be read is listed.
+        """Bring items into a source; unchanged ones are left alone, unreadable ones are listed.
+
+        With ``shared`` it takes parts of them, each a transaction of its own, and reports on the parts of everybody.
 
         Raises:
             Cancelled: ``should_stop`` said so; every document written before stays, whole.
+            PartLost: a part went into other hands.
         """
-        began = time.perf_counter()
-        tally = Tally(len(items), on_progress, list(failures), self._on_items)
-        known = self._documents.known(source_id, self._store.index.name)
-        prepared = run_ahead(
-            self._prepare(source_id, place, item, known, should_stop) for place, item in enumerate(items)
-        )
-        with WriteBehind(self._database) as writing, closing(prepared):
-            for batch in _batches(prepared, tally):
-                _stop_if_asked(should_stop)
+        began, found_failures = time.perf_counter(), list(failures)
+        tally = Tally([item.size for item in items], on_progress, list(found_failures), self._on_items, self._pace)
+        known_documents = self._documents.by_key(source_id, self._writer.index.name)
+        ask = partial(_stop_if_asked, should_stop)
+        room = Room(AHEAD if shared is None else PARTS_AHEAD)
+        parser = ParserProcess(ask)
+        preparing = _Preparing(source_id, known_documents, tally, ask, parser)
+        prepared = self._prepared(items, room, preparing) if shared is None else (
+            self._prepared_parts(items, shared, room, preparing)
+        )  # fmt: skip
+        ahead = run_ahead(prepared, ask=ask)
+        with parser, WriteBehind(self._database) as writing, closing(ahead), closing(room):
+            for batch in batches_of_items(ahead, tally, room.give_back) if shared is None else (
+                batches_of_parts(ahead, tally)
+            ):  # fmt: skip
+                ask()
+                if batch.is_pause:
+                    self._try_model(tally)
+                    if shared is not None:
+                        writing.wait(ask)  # raises what went wrong with the part that others wait for
+                    continue
                 embedded = self._embed(batch, tally, should_stop)
-                writing.wait(lambda: _stop_if_asked(should_stop))
-                count = sum(len(one.passages) for one in batch)
-                writing.submit(partial(self._write, batch, embedded), partial(tally.wrote, passages=count))
-            writing.wait(lambda: _stop_if_asked(should_stop))
-        return tally.report(source_id, time.perf_counter() - began)
+                writing.wait(ask)
+                writing.submit(partial(self._write, batch, embedded, tally, shared), partial(_wrote, batch, tally))
+                room_taken, size = batch.room, sum(prepared.item.room for prepared in batch.items)
+                del batch, embedded  # the next document is not read before memory has let go of a large one
+                if size > AHEAD:
+                    writing.wait(ask)
+                room.give_back(room_taken)
+            writing.wait(ask)
+        seconds = time.perf_counter() - began
+        if shared is None:
+            return tally.report(source_id, seconds)
+        return report_of([result for _, result in shared.parts.results()], source_id, found_failures, seconds)
+
+    def _prepared(
+        self, items: Sequence[Incoming], room: Room, preparing: _Preparing
+    ) -> Iterator[PreparedItem | SettledItem | None]:
+        """Yield the items, prepared, the small ones first.
+
+        None goes before a large item is cut, and before one that has to wait for room: those before it may go in.
+        """
+        for place, item in small_first(items):
+            if not room.fits(item.room):
+                yield None
+            if not room.take(item.room):
+                return
+            yield from self._prepare(place, item, preparing)
+
+    def _prepared_parts(
+        self, items: Sequence[Incoming], shared: SharedItems, room: Room, preparing: _Preparing
+    ) -> Iterator[PreparedItem | SettledItem | PartEnd | None]:
+        """Yield the items of one part after the other, each part with its end; None where others' parts are waited for.
+
+        A part is taken while the one before it goes through the model, and no sooner: the others are for others.
+        """
+        taking = shared.parts.all_taken()
+        while room.take(1):
+            try:
+                part = next(taking)
+            except StopIteration:
+                return
+            if part is None:
+                room.give_back(1)
+                yield None
+                continue
+            places, taken = shared.of_part(part), 1
+            if sum(items[place].room for place in places) > AHEAD:  # it goes alone
+                if not room.take(PARTS_AHEAD - 1):
+                    return
+                taken = PARTS_AHEAD
+            for place in places:
+                yield from self._prepare(place, items[place], preparing)
+            yield PartEnd(part, taken)
 
     def _prepare(
+        self, place: int, item: Incoming, preparing: _Preparing
+    ) -> Iterator[PreparedItem | SettledItem | None]:
+        """Yield one item, read and cut; None before a large one is cut."""
+        tally, stop_if_asked = preparing.tally, preparing.stop_if_asked
+
+        def ask(_: int) -> None:
+            stop_if_asked()
+            tally.reading(item.name)
+
+        def on_page(page: int, pages: int) -> None:
+            stop_if_asked()
+            tally.reading(f"{item.name} (page {page:,} of {pages:,})")
+
+        before = preparing.known_documents.get(item.key)
+        try:
+            document = self._read(preparing.source_id, item, before, on_page, preparing.parser)
+        except UnreadableDocument as error:
+            yield SettledItem(place, item, error=str(error))
+            return
+        if isinstance(document, KnownDocument):
+            yield SettledItem(place, item, known_id=document.id)
+            return
+        notes = page_notes(item.path or item.name, document.metadata)
+        tally.note(notes)
+        if item.size > LARGE:
+            yield None
+        refills = before is not None and before.content_hash == document.content_hash
+        yield PreparedItem(place, item, document, self._writer.cut(document, ask), refills, notes)
+
+    def _read(
         self,
         source_id: str,
-        place: int,
         item: Incoming,
-        known: dict[str, KnownDocument],
-        should_stop: Callable[[], bool] | None,
-    ) -> Prepared:
-        try:
-            data = item.load()
-            digest, before = content_hash(data), known.get(item.key)
-            if before is not None and before.content_hash == before.indexed_hash == digest:
-                return Prepared(place, item, known_id=before.id)
-            raw = read(item, data)
-        except UnreadableDocument as error:
-            return Prepared(place, item, error=str(error))
-        document = NewDocument(
+        before: KnownDocument | None,
+        on_page: OnPage,
+        parser: ParserProcess,
+    ) -> NewDocument | KnownDocument:
+        """Read an item; returns the stored document where that is the same. Raises UnreadableDocument."""
+        data = item.load()
+        digest = content_hash(data)
+        if before is not None and before.content_hash == before.indexed_hash == digest:
+            return before
+        raw = read(item, data, on_page, parser)
+        return NewDocument(
             source_id=source_id,
             key=item.key,
             title=raw.title,
@@ -126,108 +223,72 @@ class Pipeline:
             language=raw.language,
             metadata=raw.metadata,
             pages=raw.pages,
-            document_date=_date_of(raw.metadata),
-            file=(item.name, "application/pdf", data) if item.keep_file else None,
+            scans=raw.scans,
+            document_date=date_of(raw.metadata),
+            file=(item.name, original_type(item.name) or UNTOLD, data) if item.keep_file else None,
         )
-        passages = cut(
-            self._store.index,
-            self._encoder,
-            document_id="",  # known once the document is written
-            source_id=source_id,
-            title=document.title,
-            text=document.text,
-            document_type=document.document_type,
-            language=document.language,
-            pages=document.pages,
-            on_batch=lambda _: _stop_if_asked(should_stop),
-        )
-        return Prepared(place, item, document, tuple(passages))
 
-    def _embed(
-        self, batch: Sequence[Prepared], tally: Tally, should_stop: Callable[[], bool] | None
-    ) -> EmbeddedPassages:
+    def _try_model(self, tally: Tally) -> None:
+        """Learn how long a passage takes while the first ones are being cut, where that costs nobody anything."""
+        if self._writer.embeds_here and not tally.has_rate:
+            tally.model_took(*try_model(self._writer.encoder))
+
+    def _embed(self, batch: ItemBatch, tally: Tally, should_stop: ShouldStop | None) -> EmbeddedPassages:
         def on_batch(count: int) -> None:
-            tally.embedding(count)
+            if count:
+                tally.embedding(count)
             _stop_if_asked(should_stop)
 
-        passages = [passage for prepared in batch for passage in prepared.passages]
-        tally.begins([prepared.place for prepared in batch], len(passages))
-        return embed(passages, self._encoder, self._reuse, on_batch)
+        if batch.items:
+            places = [prepared.place for prepared in batch.items]
+            tally.begins(places, [len(prepared.cut.passages) for prepared in batch.items])
+        began = time.perf_counter()
+        cut = [prepared.cut for prepared in batch.items]
+        embedded = self._writer.embed(cut, on_batch, partial(tally.embedding, anew=False))
+        tally.model_took(embedded.computed, time.perf_counter() - began)
+        return embedded
 
-    def _write(self, batch: Sequence[Prepared], embedded: EmbeddedPassages, connection: Any) -> list[tuple[str, bool]]:
-        """Write whole documents: their rows, their passages and the note of what the index now holds.
+    def _write(
+        self,
+        batch: ItemBatch,
+        embedded: EmbeddedPassages,
+        tally: Tally,
+        shared: SharedItems | None,
+        connection: Connection,
+    ) -> tuple[list[tuple[str, DocumentChange]], float]:
+        """Write whole documents and tell of them, with the note that their part is done, in one transaction.
 
-        Returns (id, whether it is new) of each.
+        Returns (id, outcome) of each, and the seconds it took.
         """
-        written: list[tuple[str, bool]] = []
-        passages: list[NewPassage] = []
-        self._indexes.take_turn(connection, self._store.index.name)
-        for prepared in batch:
-            assert prepared.document is not None
-            document_id, added = self._documents.write(connection, prepared.document)
-            written.append((document_id, added))
-            passages += [replace(passage, document_id=document_id) for passage in prepared.passages]
-        replaced = [document_id for document_id, added in written if not added]
-        if replaced:
-            removing = statement("delete_passages_of_documents", self._store.index.name)
-            connection.execute(removing, {"document_ids": replaced})
-        self._store.insert(connection, passages, embedded.vectors, embedded.token_bits)
-        for prepared, (document_id, _) in zip(batch, written, strict=True):
-            assert prepared.document is not None
-            self._indexes.holding(
-                connection,
-                self._store.index.name,
-                document_id,
-                prepared.document.content_hash,
-                len(prepared.passages),
-            )
-            if self._after_write is not None:
-                self._after_write(connection, document_id, prepared.document)
+        began = time.perf_counter()
+        documents = self._write_documents(batch.items, embedded, tally, connection) if batch.items else []
+        if shared is not None and batch.part is not None:
+            shared.parts.done(connection, batch.part, result_of(batch, documents, embedded.computed))
+        return documents, time.perf_counter() - began
+
+    def _write_documents(
+        self, items: Sequence[PreparedItem], embedded: EmbeddedPassages, tally: Tally, connection: Connection
+    ) -> list[tuple[str, DocumentChange]]:
+        cut = [prepared.cut for prepared in items]
+        written = self._writer.write(connection, cut, embedded, partial(tally.storing, items[0].place))
+        if self._after_write is not None:
+            for prepared, stored in zip(items, written, strict=True):
+                self._after_write(connection, stored.id, prepared.document)
+        outcomes: list[DocumentChange] = [change_of(each, stored) for each, stored in zip(items, written, strict=True)]
         if self._on_items is not None:
-            outcomes = zip(batch, written, strict=True)
-            self._on_items([_brought_in(prepared, added) for prepared, (_, added) in outcomes], connection)
-        return written
+            news = zip(items, outcomes, strict=True)
+            self._on_items(
+                [ItemNews(each.place, outcome, len(each.cut.passages)) for each, outcome in news], connection
+            )
+        return [(stored.id, outcome) for stored, outcome in zip(written, outcomes, strict=True)]
 
 
-def _brought_in(prepared: Prepared, added: bool) -> ItemNews:
-    return ItemNews(prepared.place, "added" if added else "changed", len(prepared.passages))
+def _wrote(batch: ItemBatch, tally: Tally, written: tuple[list[tuple[str, DocumentChange]], float]) -> None:
+    documents, seconds = written
+    if batch.items:
+        tally.wrote(batch.items[0].place, documents, batch.passages, seconds)
 
 
-def _batches(prepared: Iterable[Prepared], tally: Tally) -> Iterator[list[Prepared]]:
-    """Group documents until a batch is full; what needs no embedding is settled on the way.
-
-    One key stands once in a batch: of two files of one name the later takes the place of the earlier, whole.
-    """
-    batch: dict[str, Prepared] = {}
-    size = 0
-    for item in prepared:
-        if item.document is None:
-            tally.settled(item.place, item.item.path or item.item.key, item.known_id, item.error)
-            continue
-        if item.item.key in batch:
-            yield list(batch.values())
-            batch, size = {}, 0
-        batch[item.item.key] = item
-        size += len(item.passages)
-        if size >= BATCH:
-            yield list(batch.values())
-            batch, size = {}, 0
-    if batch:
-        yield list(batch.values())
-
-
-def _stop_if_asked(should_stop: Callable[[], bool] | None) -> None:
+def _stop_if_asked(should_stop: ShouldStop | None) -> None:
     if should_stop is not None and should_stop():
         raise Cancelled("Stopped; every document stored before this moment stays, whole.")
-
-
-def _date_of(metadata: Any) -> date | None:
-    """Return the date a document says of itself, where it says one that can be read."""
-    names = ("date", "lastUpdated", "lastmod", "modified", "published", "created")
-    for value in itertools.chain.from_iterable((metadata.get(name),) for name in names):
-        if isinstance(value, str):
-            try:
-                return date.fromisoformat(value[:10])
-            except ValueError:
-                continue
-    return None

@@ -1,42 +1,48 @@
-"""What a reader makes of a file: the one text that is stored and shown, and everything known about it."""
+"""A file as a reader understood it: the one text that is stored and shown, and everything known about it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from workbench.ingestion.normalise import normalise
-from workbench.types import plain
-
-PageSpan = tuple[int, int, int]
+from workbench.types import JsonObject, plain
+from workbench.types.json import JsonValue
+from workbench.types.scan import ScannedPage
+from workbench.types.spans import PageSpan
 
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
     """A document as read; every later character span refers to ``text``, which is normalised once, here.
 
-    ``document_type`` is one of markdown, text, html, pdf, docx, pptx, xlsx, epub, csv, json, notebook, code.
+    ``document_type`` is one of markdown, text, html, pdf, picture, docx, pptx, xlsx, epub, csv, json, notebook, code.
     ``language`` is a Postgres text search configuration, or "cjk". ``pages`` are (number, start, end) of PDF pages
-    and slides, numbers counting from 1. ``metadata`` holds plain JSON types only.
+    and slides, numbers counting from 1. ``metadata`` holds plain JSON types only. ``scans`` are the pages that OCR
+    read, with the place of every word in ``text`` and on its page.
     """
 
     title: str
     text: str
     document_type: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     language: str = "simple"
     pages: tuple[PageSpan, ...] = ()
+    scans: tuple[ScannedPage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What one reader returns before normalisation: ``text``, or ``pages`` as (number, text) where there are pages."""
+    """The result of one reader before normalisation: ``text``, or ``pages`` as (number, text) where there are pages.
+
+    ``scans`` are the pages that OCR read, with places in the text of their own page.
+    """
 
     text: str = ""
     title: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)
     pages: tuple[tuple[int, str], ...] = ()
+    scans: tuple[ScannedPage, ...] = ()
 
 
 def normalised_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[PageSpan, ...]]:
@@ -54,12 +60,18 @@ def normalised_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[Pag
     return "\n\n".join(pieces), tuple(spans)
 
 
-def plain_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def placed_scans(scans: tuple[ScannedPage, ...], pages: tuple[PageSpan, ...]) -> tuple[ScannedPage, ...]:
+    """Return scans with places in the whole text instead of their page's; a page without text has none."""
+    starts = {number: start for number, start, _ in pages}
+    return tuple(scan.moved(starts[scan.number]) for scan in scans if scan.number in starts)
+
+
+def plain_metadata(metadata: Mapping[str, object]) -> JsonObject:
     """Return metadata as JSON can hold it: dates as ISO strings, odd types as text, strings normalised."""
     return {normalise(str(key)): _plain(value) for key, value in metadata.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> JsonValue:
     value = plain(value)
     if isinstance(value, Mapping):
         return plain_metadata(value)

@@ -1,47 +1,69 @@
-"""What an ingest has done so far: counts for its report, progress for whoever watches, news of each item."""
+"""The count of an ingest so far: figures for its report, progress for those who watch, news of each item."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from workbench.types import IngestFailure, IngestReport, Progress
+from workbench.ingestion.forecast import Forecast
+from workbench.storage.database import Connection
+from workbench.types import IngestFailure, IngestReport, OnProgress, Progress
+
+OFTEN = 0.25  # seconds between two words on what is being read
+
+
+DocumentChange = Literal["added", "changed", "unchanged"]  # of one document
 
 
 @dataclass(frozen=True, slots=True)
 class ItemNews:
-    """What happens to one item, by its place among the items; "busy" while its passages go through the model."""
+    """News of one item, by its place among the items; "busy" while its passages go through the model."""
 
     place: int
-    state: Literal["busy", "added", "changed", "unchanged", "failed"]
+    state: DocumentChange | Literal["busy", "failed"]
     passages: int = 0
     error: str | None = None
 
 
-OnItems = Callable[[Sequence[ItemNews], Any], None]  # (news, connection of the transaction that writes them, or None)
+OnItems = Callable[[Sequence[ItemNews], Connection | None], None]  # (news, the transaction that writes them, if any)
 
 
 class Tally:
-    """Counts what happens, tells whoever watches, and makes the report. Two threads report to it."""
+    """The counter of an ingest's events: it tells those who watch and makes the report. Three threads report to it."""
 
     def __init__(
         self,
-        total: int,
-        on_progress: Callable[[Progress], None] | None,
+        sizes: Sequence[int],
+        on_progress: OnProgress | None,
         failures: list[IngestFailure],
         on_items: OnItems | None = None,
+        pace: float | None = None,
     ) -> None:
-        self._total, self._on_progress, self._failures, self._on_items = total, on_progress, failures, on_items
+        """Take ``sizes``, the bytes of the items, 0 where they are not known; ``pace`` as in ``Forecast``."""
+        self._total, self._on_progress, self._failures, self._on_items = len(sizes), on_progress, failures, on_items
         self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
-        self._batch = self._batch_done = 0  # passages of the batch that goes through the model
+        self._batch = self._batch_embedded = self._batch_stored = 0  # passages of the batch that goes through the model
+        self._batch_place = -1  # of the batch's first item
+        self._model_share = 1.0  # of the time that the batch takes
+        self._vectors = 0  # passages that have one
         self._ids: list[str] = []
+        self._notes: list[str] = []
+        self._forecast = Forecast(sizes, pace)
+        self._told = float("-inf")
         self._lock = threading.Lock()
 
+    @property
+    def has_rate(self) -> bool:
+        """True once it is known how long the model takes."""
+        return self._forecast.has_rate
+
     def settled(self, place: int, name: str, known_id: str | None, error: str | None) -> None:
-        """An item that needs no embedding: unchanged (``known_id``), or unreadable and why (``error``)."""
+        """Count an item that needs no embedding: unchanged (``known_id``), or unreadable and why (``error``)."""
         with self._lock:
+            self._forecast.settled(place)
             if error is not None:
                 self._failures.append(IngestFailure(name, error))
             else:
@@ -51,26 +73,63 @@ class Tally:
             self._on_items([ItemNews(place, "failed" if error else "unchanged", 0, error)], None)
         self._tell(name)
 
-    def begins(self, places: Sequence[int], passages: int) -> None:
-        """The passages of these items now go through the model."""
-        self._batch, self._batch_done = passages, 0
+    def reading(self, name: str) -> None:
+        """Tell now and then that an item is being read and cut, while nothing goes through the model."""
+        if not self._batch and time.monotonic() - self._told > OFTEN:
+            self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Keep sentences on a document for the report."""
+        with self._lock:
+            self._notes += notes
+
+    def begins(self, places: Sequence[int], passages: Sequence[int]) -> None:
+        """Note that the passages of these items now go through the model."""
+        with self._lock:
+            for place, count in zip(places, passages, strict=True):
+                self._forecast.cut(place, count)
+            self._batch, self._batch_embedded, self._batch_stored = sum(passages), 0, 0
+            self._batch_place, self._model_share = places[0], self._forecast.model_share
         if self._on_items is not None:
             self._on_items([ItemNews(place, "busy") for place in places], None)
 
-    def embedding(self, count: int) -> None:
-        """``count`` more passages went through the model."""
-        self._embedded += count
-        self._batch_done += count
-        self._tell(f"{self._embedded:,} passages embedded")
-
-    def wrote(self, written: list[tuple[str, bool]], passages: int) -> None:
-        """Documents (id, whether they are new) are in the database."""
+    def model_took(self, passages: int, seconds: float) -> None:
+        """Note how long so many passages kept the model busy."""
         with self._lock:
-            self._added += sum(added for _, added in written)
-            self._updated += sum(not added for _, added in written)
+            self._forecast.model_took(passages, seconds)
+        self._tell(f"{self._of_passages(self._vectors)} embedded")
+
+    def embedding(self, count: int, anew: bool = True) -> None:
+        """Count ``count`` more passages that have their vectors; ``anew`` when they went through the model."""
+        with self._lock:
+            self._embedded += count if anew else 0
+            self._vectors += count
+            self._batch_embedded += count
+            self._forecast.embedded(count)
+        self._tell(f"{self._of_passages(self._vectors)} embedded")
+
+    def storing(self, place: int, count: int) -> None:
+        """Count ``count`` more passages in the transaction that writes the batch of this item."""
+        with self._lock:
+            self._forecast.stored(count)
+            if place == self._batch_place:
+                self._batch_stored += count
+        if place == self._batch_place and self._batch_embedded >= self._batch:
+            self._tell(f"{self._of_passages(self._passages + self._batch_stored)} stored")
+
+    def wrote(self, place: int, written: list[tuple[str, DocumentChange]], passages: int, seconds: float) -> None:
+        """Count the documents (id, outcome) of this item's batch, which are now in the database."""
+        with self._lock:
+            if place == self._batch_place:
+                self._batch = self._batch_embedded = self._batch_stored = 0
+            outcomes = [outcome for _, outcome in written]
+            self._added += outcomes.count("added")
+            self._updated += outcomes.count("changed")
+            self._unchanged += outcomes.count("unchanged")
             self._passages += passages
             self._ids += [document_id for document_id, _ in written]
-        self._tell(f"{self._passages:,} passages stored")
+            self._forecast.storing_took(passages, seconds)
+        self._tell(f"{self._of_passages(self._passages)} stored")
 
     def report(self, source_id: str, seconds: float) -> IngestReport:
         """Return the final counts."""
@@ -84,10 +143,20 @@ class Tally:
             embedded=self._embedded,
             seconds=seconds,
             document_ids=tuple(self._ids),
+            notes=tuple(self._notes),
         )
 
+    def _of_passages(self, count: int) -> str:
+        about = "" if self._forecast.is_exact else "about "
+        return f"{count:,} of {about}{self._forecast.total:,} passages"
+
     def _tell(self, message: str) -> None:
-        if self._on_progress is not None:
-            done = self._added + self._updated + self._unchanged + len(self._failures)
-            part = self._batch_done / self._batch if self._batch else 0.0
-            self._on_progress(Progress(min(done, self._total), self._total, message, min(1.0, part)))
+        if self._on_progress is None:
+            return
+        with self._lock:
+            done = min(self._total, self._added + self._updated + self._unchanged + len(self._failures))
+            embedded, stored = self._batch_embedded * self._model_share, self._batch_stored * (1 - self._model_share)
+            part = (embedded + stored) / self._batch if self._batch else 0.0
+            left = self._forecast.seconds_left
+            self._told = time.monotonic()
+        self._on_progress(Progress(done, self._total, message, min(1.0, part), left))

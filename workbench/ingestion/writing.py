@@ -1,69 +1,156 @@
-"""Write behind the model in a thread of its own; what is being written when somebody stops is given up, whole."""
+"""The one way into an index: cut a document, embed its passages, write both; for new documents and stored ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Lock
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from workbench.storage.database import Database
+from workbench.ingestion.cutting import Passages, cut
+from workbench.ingestion.embedding import EmbeddedPassages, embed, windows
+from workbench.models.encoder import Encoder, OnBatch
+from workbench.storage.database import Connection
+from workbench.storage.documents import Documents, NewDocument
+from workbench.storage.indexes import Indexes
+from workbench.storage.statements import statement
+from workbench.storage.vector_store import PassageStore
+from workbench.types import Index
 
-T = TypeVar("T")
-ASK = 0.1  # seconds between two looks whether to stop
-GRACE = 0.5  # seconds a transaction gets to end by itself: most take less, a book of thousands of passages does not
+WINDOW = 2048  # passages of one COPY, whose postings the database makes together
+BATCH = 128  # passages embedded and written together: several seconds of the model, one short transaction
 
 
-class WriteBehind:
-    """One transaction at a time, in order. Leaving with an error gives up the one under way: it is rolled back."""
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document that the database already holds, with the fields that cutting needs."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="write")
-        self._last: Future[None] | None = None
-        self._connection: Any = None
-        self._lock = Lock()
+    id: str
+    source_id: str
+    title: str
+    text: str
+    content_hash: str
+    document_type: str
+    language: str
+    pages: Sequence[Sequence[int]] = ()
+    path: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
 
-    def submit(self, write: Callable[[Any], T], then: Callable[[T], None]) -> None:
-        """Call ``write(connection)`` in a transaction, and ``then`` with its result once it is committed."""
-        self._last = self._pool.submit(self._run, write, then)
 
-    def wait(self, ask: Callable[[], None]) -> None:
-        """Wait for what was submitted; ``ask`` is called again and again meanwhile and may raise to stop.
+@dataclass(frozen=True, slots=True)
+class CutDocument:
+    """A document with its passages; those of a new document get its id when it is written."""
 
-        Raises:
-            StorageError: it could not be written.
-        """
-        if self._last is not None:
-            while not wait([self._last], timeout=ASK).done:
-                ask()
-            self._last.result()
+    document: NewDocument | StoredDocument
+    passages: Passages
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+@dataclass(frozen=True, slots=True)
+class WrittenDocument:
+    """The id of a document that the index now holds; ``added`` when this write stored it for the first time.
+
+    ``same`` when the version that was written stood there already.
+    """
+
+    id: str
+    added: bool
+    same: bool = False
+
+
+class IndexWriter:
+    """The writer of one index; ``reuse`` are further indexes of the same model with vectors to use again."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        indexes: Indexes,
+        store: PassageStore,
+        encoder: Encoder,
+        reuse: Sequence[PassageStore] = (),
     ) -> None:
-        if kind is not None and self._last is not None and not wait([self._last], timeout=GRACE).done:
-            self._give_up(self._last)
-        self._pool.shutdown()
+        self._documents, self._indexes, self._store, self._encoder = documents, indexes, store, encoder
+        self._reuse = [store, *reuse]
 
-    def _run(self, write: Callable[[Any], T], then: Callable[[T], None]) -> None:
-        with self._database.transaction() as connection:
-            with self._lock:
-                self._connection = connection
-            try:
-                result = write(connection)
-            finally:
-                with self._lock:
-                    self._connection = None
-        then(result)
+    @property
+    def encoder(self) -> Encoder:
+        """The model of the index."""
+        return self._encoder
 
-    def _give_up(self, writing: Future[None]) -> None:
-        """Cancel its statements until one of them ends it; between two statements there is nothing to cancel."""
-        while not wait([writing], timeout=ASK).done:
-            with self._lock:  # so that the connection cannot serve somebody else meanwhile
-                if self._connection is not None:
-                    self._connection.cancel_safe()
+    @property
+    def embeds_here(self) -> bool:
+        """True where the model runs in this process: trying it costs nobody anything."""
+        return self._encoder.has_token_vectors
+
+    @property
+    def index(self) -> Index:
+        """The index that is written."""
+        return self._store.index
+
+    def cut(self, document: NewDocument | StoredDocument, on_batch: OnBatch | None = None) -> CutDocument:
+        """Cut a document as the index asks; ``on_batch`` is called again and again meanwhile, and may raise.
+
+        A new document of a source whose language a person chose is of that language.
+        """
+        if isinstance(document, NewDocument) and (chosen := self._documents.language_of_source(document.source_id)):
+            document = replace(document, language=chosen)
+        passages = cut(
+            self.index,
+            self._encoder,
+            document_id=document.id if isinstance(document, StoredDocument) else "",
+            source_id=document.source_id,
+            title=document.title,
+            text=document.text,
+            document_type=document.document_type,
+            language=document.language,
+            pages=document.pages,
+            path=document.path,
+            metadata=document.metadata,
+            on_batch=on_batch,
+        )
+        return CutDocument(document, passages)
+
+    def embed(
+        self,
+        documents: Sequence[CutDocument],
+        on_batch: OnBatch | None = None,
+        on_known: Callable[[int], None] | None = None,
+    ) -> EmbeddedPassages:
+        """Embed the passages of documents, in order; a text that has a vector already keeps it."""
+        passages = (passage for document in documents for passage in document.passages)
+        return embed(passages, self._encoder, self._reuse, on_batch, on_known)
+
+    def write(
+        self,
+        connection: Connection,
+        documents: Sequence[CutDocument],
+        embedded: EmbeddedPassages,
+        on_stored: Callable[[int], None] | None = None,
+    ) -> list[WrittenDocument]:
+        """Write whole documents in the caller's transaction, in place of the passages they had.
+
+        New documents are stored, and the index notes of each document the version that it now holds. ``embedded`` is
+        the result of ``embed`` for the same documents. ``on_stored`` receives the number of passages just taken in.
+        """
+        self._indexes.take_turn(connection, self.index.name)
+        written = [self._stored(connection, document.document) for document in documents]
+        replaced = [document.id for document in written if not document.added]
+        if replaced:
+            removing = statement("delete_passages_of_documents", self.index.name)
+            connection.execute(removing, {"document_ids": replaced})
+        passages = (
+            replace(passage, document_id=stored.id)
+            for document, stored in zip(documents, written, strict=True)
+            for passage in document.passages
+        )
+        for window in windows(zip(passages, embedded, strict=True), WINDOW):
+            vectors, token_bits = zip(*(row for _, row in window), strict=True)
+            self._store.insert(connection, [passage for passage, _ in window], vectors, token_bits)
+            if on_stored is not None:
+                on_stored(len(window))
+        for cut_document, stored in zip(documents, written, strict=True):
+            version, count = cut_document.document.content_hash, len(cut_document.passages)
+            self._indexes.holding(connection, self.index.name, stored.id, version, count)
+        return written
+
+    def _stored(self, connection: Connection, document: NewDocument | StoredDocument) -> WrittenDocument:
+        if isinstance(document, StoredDocument):
+            return WrittenDocument(document.id, added=False)
+        return WrittenDocument(*self._documents.write(connection, document))

@@ -1,0 +1,1 @@
+"""Encoders, rerankers and the LLM."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -14,7 +14,7 @@ import numpy as np
 from workbench.errors import ConfigurationError, ModelError
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
-MOST_TOKENS = 512  # question and passage together; what the published cross-encoders read
+MOST_TOKENS = 512  # question and passage together, as the published cross-encoders read them
 BATCH = 16
 
 
@@ -28,6 +28,14 @@ class CrossEncoder(Protocol):
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return one score for each text. Raises ModelError."""
+        ...
+
+
+class PairModel(Protocol):
+    """A model of sentence-transformers, as far as it is used here."""
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
+        """Return one score for each pair of question and text."""
         ...
 
 
@@ -67,7 +75,7 @@ class OnnxCrossEncoder:
         try:
             session, tokenizer = self._open()
             wanted = {item.name for item in session.get_inputs()}
-            found: list[float] = []
+            scores: list[float] = []
             for start in range(0, len(texts), BATCH):
                 pairs = [(query, text) for text in texts[start : start + BATCH]]
                 encodings = tokenizer.encode_batch(pairs)
@@ -77,10 +85,10 @@ class OnnxCrossEncoder:
                     "token_type_ids": np.array([e.type_ids for e in encodings], dtype=np.int64),
                 }
                 (logits, *_) = session.run(None, {key: value for key, value in feeds.items() if key in wanted})
-                found += np.asarray(logits, dtype=np.float64).reshape(len(pairs), -1)[:, -1].tolist()
+                scores += np.asarray(logits, dtype=np.float64).reshape(len(pairs), -1)[:, -1].tolist()
         except Exception as error:  # neither library's errors have a class in common
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
-        return checked(self.name, found, len(texts))
+        return checked(self.name, scores, len(texts))
 
     def _open(self) -> tuple[Any, Any]:
         with self._lock:
@@ -102,20 +110,22 @@ class OnnxCrossEncoder:
 class FrameworkCrossEncoder:
     """A model of sentence-transformers, loaded when first needed."""
 
-    def __init__(self, name: str, create: Any) -> None:
-        """``create`` returns an object with ``predict(pairs)``."""
+    def __init__(self, name: str, create: Callable[[], PairModel]) -> None:
+        """Take ``create``, which loads the model."""
         self.name = name
-        self._create, self._model, self._lock = create, None, Lock()
+        self._create = create
+        self._model: PairModel | None = None
+        self._lock = Lock()
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return the model's output for each text."""
         try:
             with self._lock:
-                self._model = self._model or self._create()
-            found = [float(score) for score in self._model.predict([(query, text) for text in texts])]
+                model = self._model = self._model or self._create()
+            scores = [float(score) for score in model.predict([(query, text) for text in texts])]
         except Exception as error:  # the package and the models it runs have errors of their own
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
-        return checked(self.name, found, len(texts))
+        return checked(self.name, scores, len(texts))
 
 
 def checked(name: str, scores: list[float], count: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""What an embedding model is to the rest of the house: one protocol and the values it gives."""
+"""An embedding model as the rest of the house sees it: one protocol and the values it gives."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.types.spans import Span
+
 TOKEN_AXES = 128  # axes a token vector is projected on; one bit each is kept of a passage's tokens
 TOKEN_BYTES = TOKEN_AXES // 8  # so 16 bytes a token
 
 FloatArray = NDArray[np.float32]
-Span = tuple[int, int]
 OnBatch = Callable[[int], None]  # receives the number of texts just encoded, 0 while a batch takes long
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedTexts:
     """Texts as vectors, in the order of the texts.
 
     ``vectors`` is float32 of shape (texts, dimensions), each of length 1. ``token_bits`` holds 16 bytes a token for
-    every text, one after the other (``workbench.retrieval.late_interaction`` scores them); None without token vectors.
+    every text, one after the other (scored by ``retrieval.stages.late_interaction``); None without token vectors.
     """
 
     vectors: FloatArray
@@ -45,7 +46,7 @@ class EncodedQuery:
 class Encoder(Protocol):
     """An embedding model; every method may be called from several threads at once.
 
-    ``max_tokens`` is how many of the model's own tokens of text fit (special ones not counted): what is longer is cut.
+    ``max_tokens`` is how many of the model's own tokens of text fit (special ones not counted): longer texts are cut.
     """
 
     @property
@@ -68,16 +69,30 @@ class Encoder(Protocol):
         """True when late interaction can score this model's passages."""
         ...
 
-    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """Codes (ISO 639-1) of the languages the model was trained to search in; None: not known, or any."""
+        ...
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages; ``on_batch`` is called after each batch, with 0 within a long one, and may raise to stop."""
         ...
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode what a person asks."""
+        """Encode a question."""
         ...
 
     def token_spans(self, text: str) -> list[Span]:
         """Return the (start, end) characters of every token of the text, however long it is."""
+        ...
+
+    def reads(self, text: str) -> float:
+        """Return the share 0..1 of the text's letters and digits that the model can tell apart.
+
+        1: its words are known pieces; near 0: they fall into single letters or unknown pieces, so that similarities
+        say nothing (``workbench.models.reading``). Looks at the first 4000 characters; takes below a millisecond for a
+        question. A model whose tokenizer is not at hand says 1.
+        """
         ...
 
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, Encoded, EncodedQuery, FloatArray, OnBatch, Span
+from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, EncodedQuery, EncodedTexts, FloatArray, OnBatch
+from workbench.types.spans import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
 PLACES = struct.Struct(">4I")  # a word's hash as four numbers: each a place and a sign
@@ -31,8 +32,9 @@ class HashEncoder:
     dimensions = 512
     max_tokens = 254
     has_token_vectors = True
+    languages: frozenset[str] | None = None
 
-    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> Encoded:
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages, counting ``on_batch`` in steps of 64."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         bits: list[bytes] = []
@@ -44,7 +46,7 @@ class HashEncoder:
                 bits.append(b"".join(_digest(word) for word in words))
             if on_batch is not None:
                 on_batch(len(batch))
-        return Encoded(vectors, bits)
+        return EncodedTexts(vectors, bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a query with the same words as a passage."""
@@ -57,6 +59,10 @@ class HashEncoder:
     def token_spans(self, text: str) -> list[Span]:
         """Return the spans of words and of single punctuation marks."""
         return [match.span() for match in WORD.finditer(text)]
+
+    def reads(self, text: str) -> float:
+        """Return 1: a hash tells any word from any other."""
+        return 1.0
 
     def _words(self, text: str) -> list[str]:
         return [text[start:end].casefold() for start, end in self.token_spans(text)[: self.max_tokens]]

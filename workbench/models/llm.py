@@ -1,38 +1,48 @@
-"""A chat model at any OpenAI-compatible endpoint; what goes wrong there comes out as one sentence."""
+"""A chat model at any OpenAI-compatible endpoint; every failure there comes out as one sentence."""
 
 from __future__ import annotations
 
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.errors import ConfigurationError, ModelError
+from workbench.extras import check_extra
+from workbench.types import JsonObject
 
 if TYPE_CHECKING:
     from llama_index.llms.openai import OpenAI
 
+T = TypeVar("T")
 ATTEMPTS = 3  # for 429 and 5xx: endpoints ask for it, and a person can still wait that long
 LONGEST_WAIT = 20.0  # seconds, whatever Retry-After says
 CONTEXT_TOKENS = 8192  # told to LlamaIndex, which cannot ask the endpoint; our own prompts stay far below
+HOW_TO_SET = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or the latter alone to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
 class Llm:
     """One chat model; opens nothing before the first question. May be used from several threads."""
 
+    writes_by_grammar = False  # whether JSON is held to its schema while it is written
+
     def __init__(self, base_url: str, model: str, api_key: str = "", timeout: float = 60.0) -> None:
-        """``timeout`` is how long to wait for the next piece of an answer, in seconds."""
+        """Take ``timeout``, the seconds to wait for the next piece of an answer."""
         if not model:
             raise ConfigurationError("WORKBENCH_LLM_BASE_URL is set without a model; set WORKBENCH_LLM_MODEL too.")
-        self.name = model
-        self._base_url, self._api_key, self._timeout = base_url, api_key, timeout
+        self.name, self.api_key = model, api_key
+        self._base_url, self._timeout = base_url, timeout
         self._client: Any = None
 
-    def complete(self, system: str, prompt: str) -> str:
-        """Return the whole answer.
+    def base_url(self) -> str:
+        """Return the address of its API, which ends before ``/chat/completions``."""
+        return self._base_url
+
+    def complete(self, system: str, prompt: str, schema: JsonObject | None = None) -> str:
+        """Return the whole answer; ``schema`` is what its JSON is held to, where the model writes by grammar.
 
         Raises:
             ModelError: the endpoint did not answer, refused, or answered with something else than a chat message.
@@ -40,7 +50,7 @@ class Llm:
         from llama_index.core.llms import ChatMessage
 
         messages = [ChatMessage(system, role="system"), ChatMessage(prompt, role="user")]
-        response = self._attempted(lambda: self.framework.chat(messages))
+        response = self._attempted(lambda: self.framework.chat(messages, **self._options(schema)))
         return response.message.content or ""
 
     def stream(self, system: str, prompt: str) -> Iterator[str]:
@@ -63,25 +73,26 @@ class Llm:
         except Exception as error:  # the package's and its transport's errors have no class in common
             raise self._failure(error) from error
 
-    def read_json(self, system: str, prompt: str) -> Any:
-        """Return the JSON value in the answer, which may stand in prose or a code fence.
+    def read_json(self, system: str, prompt: str, schema: JsonObject | None = None) -> object:
+        """Return the JSON value in the answer, which may stand in prose or a code fence; ``schema`` as above.
 
         Raises:
             ModelError: the answer holds no JSON, or as for ``complete``.
         """
-        answer = self.complete(system, prompt)
-        found = _JSON.search(answer)
+        answer = self.complete(system, prompt, schema)
+        match = _JSON.search(answer)
         try:
-            return json.loads(found.group() if found else answer)
+            return json.loads(match.group() if match else answer)
         except ValueError as error:
-            shown = " ".join(answer.split())[:80]
+            beginning = " ".join(answer.split())[:80]
             raise ModelError(
-                f"The LLM {self.name!r} was asked for JSON and answered {shown!r}; try again or another model."
+                f"The LLM {self.name!r} was asked for JSON and answered {beginning!r}; try again or another model."
             ) from error
 
     @cached_property
     def framework(self) -> OpenAI:
-        """The same model as LlamaIndex's LLM, for its engines."""
+        """The same model as LlamaIndex's LLM, for its engines. Raises ConfigurationError without the extra ``llm``."""
+        check_extra("llm")
         from llama_index.core.base.llms.types import LLMMetadata
         from llama_index.llms.openai import OpenAI
         from openai import OpenAI as Client
@@ -93,16 +104,17 @@ class Llm:
             def metadata(self) -> LLMMetadata:
                 return LLMMetadata(context_window=CONTEXT_TOKENS, is_chat_model=True, model_name=self.model)
 
+        address = self.base_url()
         self._client = Client(
-            base_url=self._base_url,
-            api_key=self._api_key or "none",  # a client without any key looks for OPENAI_API_KEY and sends it
+            base_url=address,
+            api_key=self.api_key or "none",  # a client without any key looks for OPENAI_API_KEY and sends it
             timeout=self._timeout,
             max_retries=0,
         )
         return Endpoint(
             model=self.name,
-            api_base=self._base_url,
-            api_key=self._api_key or "none",
+            api_base=address,
+            api_key=self.api_key or "none",
             temperature=0.0,
             timeout=self._timeout,
             max_retries=0,
@@ -114,8 +126,16 @@ class Llm:
         if self._client is not None:
             self._client.close()
 
-    def _attempted(self, ask: Any) -> Any:
+    def _options(self, schema: JsonObject | None) -> JsonObject:
+        """Return what a request says besides its messages; an endpoint may not know of schemas."""
+        return {}
+
+    def _unreachable(self) -> str:
+        return "cannot be reached, or broke off; start it or correct WORKBENCH_LLM_BASE_URL"
+
+    def _attempted(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
+            self.base_url()  # a model of this machine is started where it is not there
             try:
                 return ask()
             except Exception as error:
@@ -134,13 +154,16 @@ class Llm:
             what = f"refused the key ({status}); correct WORKBENCH_LLM_API_KEY"
         elif status == 404:
             what = "does not know that model or address (404); correct WORKBENCH_LLM_BASE_URL or WORKBENCH_LLM_MODEL"
+        elif status == 400:
+            what = "refused the question (400), which may be longer than it reads; ask for fewer passages"
         elif status is not None:
             what = f"failed ({status}); look at its log"
         elif "Connect" in kind or "Protocol" in kind or "Network" in kind or "ReadError" in kind:
-            what = "cannot be reached, or broke off; start it or correct WORKBENCH_LLM_BASE_URL"
+            what = self._unreachable()
         else:
             what = f"answered with something that is no chat message ({kind}); check that it is OpenAI-compatible"
-        return ModelError(f"The LLM {self.name!r} at {self._base_url} {what}.")
+        place = f" at {self._base_url}" if self._base_url else ""
+        return ModelError(f"The LLM {self.name!r}{place} {what}.")
 
 
 def _is_passing(error: Exception) -> bool:

@@ -54,7 +54,7 @@ def fit_token_axes(tokens: FloatArray) -> TokenAxes:
 
 
 def save_token_axes(fitted: TokenAxes, path: Path = AXES_FILE) -> None:
-    """Write the axes as float16: about 100 KB, and the bits they give hardly differ."""
+    """Write the axes as float16: about 100 kB, and the bits they give hardly differ."""
     halves: dict[str, NDArray[np.float16]] = {"mean": fitted.mean.astype("f2"), "axes": fitted.axes.astype("f2")}
     np.savez_compressed(path, allow_pickle=False, **halves)
 
@@ -62,5 +62,5 @@ def save_token_axes(fitted: TokenAxes, path: Path = AXES_FILE) -> None:
 @cache
 def load_token_axes(path: Path = AXES_FILE) -> TokenAxes:
     """Return the axes that came with the package."""
-    with np.load(path) as stored:
-        return TokenAxes(stored["mean"].astype(np.float32), stored["axes"].astype(np.float32))
+    with np.load(path) as arrays:
+        return TokenAxes(arrays["mean"].astype(np.float32), arrays["axes"].astype(np.float32))

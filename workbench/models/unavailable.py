@@ -1,4 +1,4 @@
-"""The place of a model that cannot be loaded: whoever asks it learns why, and who does not need it is served."""
+"""The place of a model that cannot be loaded: a call to it says why, and searches that need no model are served."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class UnavailableEncoder:
     dimensions = 0
     max_tokens = 0
     has_token_vectors = False
+    languages: frozenset[str] | None = None
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name
@@ -29,5 +30,9 @@ class UnavailableEncoder:
         raise ModelError(self._reason)
 
     def token_spans(self, text: str) -> NoReturn:
+        """Raise ModelError."""
+        raise ModelError(self._reason)
+
+    def reads(self, text: str) -> NoReturn:
         """Raise ModelError."""
         raise ModelError(self._reason)

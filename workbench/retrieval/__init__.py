@@ -1,0 +1,1 @@
+"""Strategies: retrievers and stages over the legs, run for one request."""

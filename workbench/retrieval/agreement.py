@@ -1,4 +1,4 @@
-"""How far two rankings agree: pure functions over lists of ids, best first, results in 0..1."""
+"""The agreement of two rankings: pure functions over lists of ids, best first, results in 0..1."""
 
 from __future__ import annotations
 

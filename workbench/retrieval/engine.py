@@ -9,16 +9,16 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
 
-from workbench.retrieval.source import Source
-from workbench.retrieval.stage import Stage
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.stages.stage import Stage
 
 _DEAF = (NullEventHandler, NullSpanHandler)
 
 
 class Engine(RetrieverQueryEngine):
-    """A source and its stages for one request: ``retrieve`` ranks, ``query`` also answers."""
+    """A retriever and its stages for one request: ``retrieve`` ranks, ``query`` also answers."""
 
-    _retriever: Source
+    _retriever: Retriever
     _node_postprocessors: list[Stage]
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -38,6 +38,8 @@ class Engine(RetrieverQueryEngine):
     def _listened_to(self) -> bool:
         if self.callback_manager.handlers or self._retriever.callback_manager.handlers:
             return True
-        told = (get_dispatcher(), dispatcher)  # all of them, and what every retriever tells
-        handlers = [handler for one in told for handler in (*one.event_handlers, *one.span_handlers)]
+        dispatchers = (get_dispatcher(), dispatcher)  # all dispatchers, and that of every retriever
+        handlers = [
+            handler for dispatcher in dispatchers for handler in (*dispatcher.event_handlers, *dispatcher.span_handlers)
+        ]
         return any(not isinstance(handler, _DEAF) for handler in handlers)

@@ -57,11 +57,17 @@ def ranked(scores: Scores) -> dict[int, int]:
     """Return each id's rank from 1, highest score first; equal scores share the better rank."""
     ranks: dict[int, int] = {}
     last, rank = None, 0
-    for position, (key, score) in enumerate(sorted(scores.items(), key=lambda item: (-item[1], item[0])), start=1):
+    for position, key in enumerate(order_of(scores), start=1):
+        score = scores[key]
         if score != last:
             last, rank = score, position
         ranks[key] = rank
     return ranks
+
+
+def order_of(scores: Scores) -> list[int]:
+    """Return the ids by their scores, highest first; the lower id of equals goes first."""
+    return sorted(scores, key=lambda key: (-scores[key], key))
 
 
 def _keys(legs: Iterable[Scores]) -> list[int]:

@@ -1,31 +1,38 @@
-"""Between our hits and LlamaIndex's nodes: a node carries its internal id and its attribution in its metadata."""
+"""Hits as LlamaIndex's nodes and back: a node carries its internal id and its attribution in its metadata."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from workbench.retrieval.request import Hit, Request
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.legs import leg_kind
+from workbench.retrieval.request import Request
+from workbench.storage.database import Connection
+from workbench.storage.passages import passages_by_id
 from workbench.storage.rows import StoredPassage
 from workbench.types import Leg, Passage
+from workbench.types.timed_steps import TimedStep
 
-ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: what a stage adds to be shown
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, to be shown
 _INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
-_KINDS = {"vector": {"vector", "feedback", "hyde"}, "keyword": {"keyword"}}
-_SHOWN = ("heading_path", "page", "kind", "language", "ordinal", "window", "parent", "table_header")
+_SHOWN = ("heading_path", "page", "page_label", "kind", "language", "ordinal", "window", "parent", "table_header")
 
 
-def to_nodes(request: Request, connection: Any, hits: Sequence[Hit]) -> list[NodeWithScore]:
+def to_nodes(request: Request, connection: Connection, hits: Sequence[Hit]) -> list[NodeWithScore]:
     """Fetch the hits' passages and return them as nodes, in the hits' order."""
-    with request.trace.stage("fetch"):
-        stored = request.store.passages(connection, [hit.id for hit in hits], only_same=request.remembered)
-    return [node_of(stored[hit.id], hit) for hit in hits if hit.id in stored]
+    with request.trace.stage(TimedStep.FETCH):
+        passages = passages_by_id(connection, request.index.name, [hit.id for hit in hits], request.same_as)
+    return [node_of(passages[hit.id], hit) for hit in hits if hit.id in passages]
 
 
 def node_of(passage: StoredPassage, hit: Hit) -> NodeWithScore:
-    """Return one passage as a node; what is internal stays out of prompts and embeddings."""
+    """Return one passage as a node; its internal metadata stay out of prompts and embeddings."""
     metadata = {
         "document_id": passage.document_id,
         "document_title": passage.title,
@@ -44,44 +51,65 @@ def node_of(passage: StoredPassage, hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=hit.score)
 
 
+def stored(node: NodeWithScore) -> StoredPassage:
+    """Return the passage that a node stands for."""
+    return node.node.metadata[PASSAGE]
+
+
 def hit_of(node: NodeWithScore) -> Hit:
     """Return the hit a node stands for."""
     metadata = node.node.metadata
     return Hit(metadata[ID], float(node.score or 0.0), metadata[LEGS])
 
 
-def to_passages(nodes: Sequence[NodeWithScore]) -> tuple[Passage, ...]:
-    """Return nodes as the passages that faces show, ranked from 1 in the given order, scores in 0..1."""
-    return tuple(_passage(rank, node) for rank, node in enumerate(nodes, start=1))
+def with_hits(nodes: Sequence[NodeWithScore], hits: Sequence[Hit]) -> list[NodeWithScore]:
+    """Return the nodes of the hits, scored and attributed as these say, in the hits' order.
+
+    The nodes are the request's own, and their attribution is written over.
+    """
+    by_id = {hit_of(node).id: node for node in nodes}
+    for hit in hits:
+        by_id[hit.id].node.metadata[LEGS] = dict(hit.legs)
+    return [NodeWithScore(node=by_id[hit.id].node, score=hit.score) for hit in hits]
 
 
-def _passage(rank: int, node: NodeWithScore) -> Passage:
+def to_passages(
+    nodes: Sequence[NodeWithScore], draw_page: Callable[[Passage], Image] | None = None
+) -> tuple[Passage, ...]:
+    """Return nodes as the passages that faces show, ranked from 1 in the given order, scores in 0..1.
+
+    ``draw_page`` draws the page of a passage.
+    """
+    return tuple(_passage(rank, node, draw_page) for rank, node in enumerate(nodes, start=1))
+
+
+def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Image] | None) -> Passage:
     text_node = node.node
     metadata = text_node.metadata
-    stored: StoredPassage = metadata[PASSAGE]
+    passage: StoredPassage = metadata[PASSAGE]
     legs: dict[str, Leg] = metadata[LEGS]
-    known = stored.metadata
-    shown = {key: known[key] for key in _SHOWN if key in known and known[key] is not None and known[key] != []}
+    facts = passage.metadata
+    shown = {key: facts[key] for key in _SHOWN if facts.get(key) not in (None, [])}
     return Passage(
         rank=rank,
         score=min(1.0, max(0.0, float(node.score or 0.0))),
         passage_id=text_node.node_id,
-        document_id=stored.document_id,
-        document_title=stored.title,
-        source_id=stored.source_id,
-        path=stored.path,
-        url=stored.url,
+        document_id=passage.document_id,
+        document_title=passage.title,
+        source_id=passage.source_id,
+        path=passage.path,
+        url=passage.url,
         text=text_node.get_content(),
-        start=int(metadata.get("start", known["start"])),
-        end=int(metadata.get("end", known["end"])),
+        start=int(metadata.get("start", facts["start"])),
+        end=int(metadata.get("end", facts["end"])),
         match_type=match_type(legs),
         attribution=legs,
-        metadata=shown | {"document_type": stored.document_type} | metadata.get(EXTRA, {}),
+        metadata=shown | {"document_type": passage.document_type} | metadata.get(EXTRA, {}),
+        draw_page=draw_page,
     )
 
 
-def match_type(legs: dict[str, Leg]) -> str:
+def match_type(legs: Mapping[str, Leg]) -> str:
     """Say how a passage was found: "vector" (by any meaning leg alone), "keyword", or "hybrid" for both."""
-    ranked = {name for name, leg in legs.items() if leg.rank is not None}
-    found = [kind for kind, names in _KINDS.items() if ranked & names]
-    return "hybrid" if len(found) != 1 else found[0]
+    matches = {leg_kind(name).match for name, leg in legs.items() if leg.rank is not None} - {None}
+    return str(matches.pop()) if len(matches) == 1 else "hybrid"

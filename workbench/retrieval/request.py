@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from workbench.errors import ModelError
 from workbench.models.encoder import EncodedQuery, Encoder
+from workbench.models.reading import READS_NOTHING
+from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.trace import Trace
+from workbench.storage.database import Connection
+from workbench.storage.ranking import scope_size
 from workbench.storage.vector_store import PassageStore
-from workbench.types import Leg, ResolvedScope
+from workbench.types import Index, Parameter, ParameterValue, Passage, ResolvedScope
+from workbench.types.timed_steps import TimedStep
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.llm import Llm
+    from workbench.retrieval.names.names_said import QuestionNames
+    from workbench.retrieval.names.names_table import KeptNames
+    from workbench.retrieval.question_words import Words
+    from workbench.storage.said_names import SaidName
 
 
 @dataclass(slots=True)
@@ -21,52 +33,90 @@ class Request:
     """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked.
 
     ``min_similarity`` is the least cosine between query and passage, judged before the cut to the limit, so that as
-    many as asked are found where as many reach it; 0 asks for none. ``index_name`` is the index that was asked for,
-    None for the default one; with ``remembered`` it was not looked up for this request, so passages are only shown if
-    it is still the same.
+    many as asked are found where as many reach it; 0 asks for none. With ``remembered`` the index was not looked up
+    for this request, so passages are only shown if it is still the same. ``words`` are the keyword leg's reading of
+    each query, ``spreads`` say of each how far the nearest candidates stand out (``votes.spread``), ``names`` and
+    ``titles`` which documents it names; ``kept_names`` is the index's table of names, None where names are only words.
+    ``draw_page`` draws the page of a passage.
     """
 
+    strategy: Strategy
     store: PassageStore
     encoder: Encoder
     scope: ResolvedScope
     limit: int
-    parameters: Mapping[str, Any]
-    index_name: str | None = None
+    parameters: Mapping[str, ParameterValue]
     remembered: bool = False
     min_similarity: float = 0.0
     llm: Llm | None = None
     cross_encoder: CrossEncoder | None = None
     trace: Trace = field(default_factory=Trace)
-    words: dict[str, Any] = field(default_factory=dict)  # the keyword leg's reading of each query, see keyword.py
-    _held: int | None = None
-    _encoded: dict[str, EncodedQuery] = field(default_factory=dict)
+    words: dict[str, Words] = field(default_factory=dict)
+    encoded_queries: dict[str, EncodedQuery] = field(default_factory=dict)
+    spreads: dict[str, float | None] = field(default_factory=dict)
+    kept_names: KeptNames | None = None
+    names: dict[str, QuestionNames] = field(default_factory=dict)
+    titles: dict[str, tuple[SaidName, ...]] = field(default_factory=dict)
+    draw_page: Callable[[Passage], Image] | None = None
+    _shares_read: dict[str, float] = field(default_factory=dict)
+    _scope_size: int | None = None
 
-    def share_encoded(self, encoded: dict[str, EncodedQuery]) -> None:
-        """Use embedded queries of other requests with the same model, and give them ours."""
-        self._encoded = encoded
+    @property
+    def index(self) -> Index:
+        """The index that is searched."""
+        return self.store.index
 
-    def held(self, connection: Any) -> int:
+    @property
+    def same_as(self) -> Index | None:
+        """The index's row as it must still be for passages to be shown; None where it was just looked up."""
+        return self.store.index if self.remembered else None
+
+    def number(self, parameter: Parameter, otherwise: float | None = None) -> float:
+        """Return a parameter that is a number; ``otherwise`` where the strategy does not declare it.
+
+        Raises:
+            ConfigurationError: the strategy does not declare it, and there is no ``otherwise``.
+        """
+        if otherwise is not None and parameter.name not in self.parameters:
+            return otherwise
+        return float(self.parameters[parameter.name])
+
+    def is_on(self, parameter: Parameter, otherwise: bool | None = None) -> bool:
+        """Return a parameter that is a switch, as ``number`` does."""
+        return bool(self.number(parameter, otherwise))
+
+    def scope_size(self, connection: Connection) -> int:
         """Return how many passages the scope holds as the store counts them, counted once a request; 0 for all."""
-        if self._held is None:
-            self._held = 0 if self.scope.is_everything else self.store.held(connection, self.scope)
-        return self._held
+        if self._scope_size is None:
+            everything = self.scope.is_everything
+            self._scope_size = 0 if everything else scope_size(connection, self.index.name, self.scope)
+        return self._scope_size
 
-    def similar_enough(self, cosine: float) -> bool:
-        """Tell whether a passage of that cosine may be shown."""
-        return self.min_similarity <= 0 or cosine >= self.min_similarity
+    def similar_enough(self, query: str, cosine: float, *, worded: bool = False) -> bool:
+        """Tell whether a passage of that cosine may be shown; ``worded``: it has some of the question's words.
+
+        A model's verdict on a question that it cannot read hides no passage that has the words.
+        """
+        if self.min_similarity <= 0 or cosine >= self.min_similarity:
+            return True
+        return worded and not self.can_read(query)
+
+    def can_read(self, query: str) -> bool:
+        """Tell whether the index's model can tell most of a query's words apart; True where it cannot be asked."""
+        return self.share_read(query) > READS_NOTHING
 
     def encoded(self, query: str) -> EncodedQuery:
-        """Return the query as the model sees it, computed once a request."""
-        if query not in self._encoded:
-            with self.trace.stage("embed"):
-                self._encoded[query] = self.encoder.encode_query(query)
-        return self._encoded[query]
+        """Return the query as the model sees it, computed once a request. Raises ModelError."""
+        if query not in self.encoded_queries:
+            with self.trace.stage(TimedStep.EMBED):
+                self.encoded_queries[query] = self.encoder.encode_query(query)
+        return self.encoded_queries[query]
 
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A candidate with what each leg says; ``score`` is the sum of the legs' contributions."""
-
-    id: int
-    score: float
-    legs: Mapping[str, Leg]
+    def share_read(self, query: str) -> float:
+        """Return the share 0..1 of a query that the index's model can tell apart; 1 where the model cannot load."""
+        if query not in self._shares_read:
+            try:
+                self._shares_read[query] = self.encoder.reads(query)
+            except ModelError:  # told where its vectors are needed
+                self._shares_read[query] = 1.0
+        return self._shares_read[query]

@@ -1,16 +1,19 @@
-"""What happened during one search: time per stage, and which leg could not serve."""
+"""The events of one search: time per stage, and which leg could not serve."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from workbench.telemetry import STEP, measured
+from workbench.types.timed_steps import TimedStep
 
 
 @dataclass(slots=True)
 class Trace:
-    """Filled by the stages of one request and read when its result is made; never shared between requests."""
+    """The times and notes of one request, filled by its stages and read when its result is made; never shared."""
 
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
@@ -18,13 +21,14 @@ class Trace:
     passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the time of the block to the stage ``name``, in milliseconds."""
+    def stage(self, step: TimedStep) -> Generator[None]:
+        """Add the time of the block to a step's, in milliseconds."""
         began = time.perf_counter()
         try:
-            yield
+            with measured(STEP, step.value):
+                yield
         finally:
-            self.timings_ms[name] = self.timings_ms.get(name, 0.0) + (time.perf_counter() - began) * 1000
+            self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
 
     def note(self, reason: str) -> None:
         """Say once that part of the search could not serve."""

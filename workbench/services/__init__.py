@@ -1,0 +1,1 @@
+"""The verbs of the workbench, which every face calls."""

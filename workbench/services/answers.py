@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.parameters import CUTOFF, MACHINES_CUTOFF
 from workbench.services.corpus import Corpus
 from workbench.services.question import check_query
-from workbench.services.search import SearchService
-from workbench.types import Passage, Scope, SearchResult, Value
+from workbench.services.requests import Requests
+from workbench.types import Passage, SearchResult, Value
+from workbench.types.timed_steps import TOTAL
 
 if TYPE_CHECKING:
-    from workbench.retrieval.synthesis import Draft
+    from IPython.lib.pretty import RepresentationPrinter
 
-SHOWN = 6  # passages an answer rests on: about 1,500 tokens, what small local models read well
+    from workbench.retrieval.answering.synthesis import AnswerDraft
+    from workbench.retrieval.request import Request
+
+SHOWN = 8  # passages an answer rests on at most: about 1,600 tokens, what small local models read well
 MOST_SHOWN = 20
+AS_ASKED = Ask(limit=SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Citation(Value):
-    """What a mark [number] in an answer opens: a passage of a document.
+    """The passage of a document that a mark [number] in an answer opens.
 
     ``quotes`` are the (start, end) of the sentences in the document that were quoted; empty where an LLM wrote.
     """
@@ -67,21 +74,21 @@ class Answer(Value):
         sources = "\n".join(f"{c.number}. {c.document_title}" for c in self.citations)
         return f"{self.text}\n\n{sources}"
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         printer.text(self._repr_markdown_())
 
 
 class AnswerStream:
     """An answer as it comes: iterate over its pieces once, then ``answer()``; it reads on by itself if need be."""
 
-    def __init__(self, result: SearchResult, draft: Draft, model: str, request: Any, began: float) -> None:
+    def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, request: Request, began: float) -> None:
         self._result, self._draft, self._model = result, draft, model
         self._request, self._began = request, began
         self._pieces = iter(draft)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """What was found, known before the first piece; the marks count these from 1."""
+        """The passages found, known before the first piece; the marks count these from 1."""
         return self._result.results
 
     def __iter__(self) -> Iterator[str]:
@@ -97,7 +104,7 @@ class AnswerStream:
         if draft.kind == "llm" and not citations:
             trace.note("answer: the LLM cited no passage; check what it says against the passages")
         timings = {name: round(ms, 3) for name, ms in trace.timings_ms.items()}
-        timings["total"] = round((time.perf_counter() - self._began) * 1000, 3)
+        timings[TOTAL] = round((time.perf_counter() - self._began) * 1000, 3)
         return Answer(
             query=result.query,
             text=draft.text,
@@ -115,41 +122,40 @@ class AnswerStream:
 class AnswerService:
     """The verb ``ask``."""
 
-    def __init__(self, corpus: Corpus, search: SearchService) -> None:
-        self._corpus, self._search = corpus, search
+    def __init__(self, corpus: Corpus, requests: Requests) -> None:
+        self._corpus, self._requests = corpus, requests
 
-    def ask(
-        self,
-        query: str,
-        *,
-        strategy: str | None = None,
-        limit: int = SHOWN,
-        scope: Scope | None = None,
-        index: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> AnswerStream:
+    def ask(self, query: str, ask: Ask = AS_ASKED) -> AnswerStream:
         """Search, and begin to answer from what was found.
 
         Raises:
             InvalidInput: a limit outside 1..20. ConfigurationError: an LLM is half configured. Further what
                 ``search`` raises. An LLM that cannot be asked is no error: extracts answer, and a note says so.
         """
-        from workbench.retrieval.synthesis import draft
+        from workbench.retrieval.answering.synthesis import draft
+        from workbench.retrieval.run import run
 
         check_query(query)
-        if not 1 <= limit <= MOST_SHOWN:
-            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_SHOWN}.")
+        if not 1 <= ask.limit <= MOST_SHOWN:
+            raise InvalidInput(f"limit cannot be {ask.limit}; use a whole number from 1 to {MOST_SHOWN}.")
         began = time.perf_counter()
-        resolved = self._search.resolve(scope)
-        name, index, parameters = self._search.chosen(strategy, resolved, index, parameters)
-        request = self._search.request(name, resolved, limit, index, parameters)
+        request = self._requests.of(ask)
+        if request.number(CUTOFF, otherwise=MACHINES_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
+            request.parameters = {**request.parameters, CUTOFF.name: MACHINES_CUTOFF}
         request.llm = self._corpus.llm
-        result = self._search.run(query, name, request)
+        result = run(query, request)
         model = request.llm.name if request.llm is not None else ""
-        return AnswerStream(result, draft(request, query, result.results), model, request, began)
+        return AnswerStream(result, draft(request, query, result.results, result.evidence), model, request, began)
+
+    def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
+        """Return passage id -> the Markdown of the header of the table that it goes on with, where it does."""
+        from workbench.retrieval.answering.table_headers import table_headers
+
+        headers = table_headers(self._requests.of(Ask(limit=len(hits), index=index)), hits)
+        return {hits[number - 1].passage_id: header for number, header in headers.items()}
 
 
-def _citation(number: int, draft: Draft) -> Citation:
+def _citation(number: int, draft: AnswerDraft) -> Citation:
     passage = draft.passages[number - 1]
     return Citation(
         number=number,

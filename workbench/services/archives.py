@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
-from workbench.services.citations import Citation, CitationService, Cited, check_depth
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.parameters import FORGIVE
+from workbench.retrieval.strategies import FORGIVING
+from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import KnowledgeService
+from workbench.services.documents import DocumentService
 from workbench.services.mirror import FolderMirror
 from workbench.services.question import check_query
-from workbench.services.search import SearchService
-from workbench.types import Progress, ResolvedScope, Value
+from workbench.services.requests import Requests
+from workbench.services.sources import SourceService
+from workbench.types import OnProgress, ResolvedScope, ShouldStop, Value
 
 if TYPE_CHECKING:
-    from workbench.retrieval.keyword import Words
-    from workbench.retrieval.request import Hit, Request
+    from llama_index.core.schema import NodeWithScore
+
+    from workbench.retrieval.question_words import Words
+    from workbench.storage.database import Connection
     from workbench.storage.rows import StoredPassage
 
 MOST_RESULTS = 50
-POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
-LEAST_MEANING = 0.3  # cosine below which a passage without any of the words has nothing to do with the question
+DEPTH = 200  # passages that are ranked: several of each of the documents that are shown
 PASSAGES_SHOWN = 3  # of one document, for its snippets
 LONGEST_TITLE = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight(Value):
-    """Where the question's words stand in one field: HTML-escaped snippets in which ``<mark>`` is the only markup."""
+    """The places of the question's words in one field: HTML-escaped snippets; ``<mark>`` is the only markup."""
 
     field: str
     snippets: tuple[str, ...]
@@ -47,7 +53,7 @@ class ArchiveHit(Value):
     date: str | None
     score: float
     highlights: tuple[Highlight, ...]
-    citations: Cited | None = None
+    citations: DocumentCitations | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +64,15 @@ class ArchiveResult(Value):
     results: tuple[ArchiveHit, ...]
     guesses: tuple[tuple[str, str], ...] = ()
 
-    def edges(self) -> list[Citation]:
+    def edges(self) -> list[DocumentCitation]:
         """Return every citation of the results once, nearest first."""
-        best: dict[tuple[str, str], Citation] = {}
+        best: dict[tuple[str, str], DocumentCitation] = {}
         for hit in self.results:
-            for one in (*hit.citations.citing, *hit.citations.cited) if hit.citations else ():
-                pair = (one.source_id, one.target_id)
-                if pair not in best or one.depth < best[pair].depth:
-                    best[pair] = one
-        return sorted(best.values(), key=lambda one: one.depth)
+            for citation in (*hit.citations.citing, *hit.citations.cited) if hit.citations else ():
+                pair = (citation.source_id, citation.target_id)
+                if pair not in best or citation.depth < best[pair].depth:
+                    best[pair] = citation
+        return sorted(best.values(), key=lambda citation: citation.depth)
 
 
 class ArchiveService:
@@ -75,19 +81,20 @@ class ArchiveService:
     def __init__(
         self,
         corpus: Corpus,
-        knowledge: KnowledgeService,
-        search: SearchService,
+        sources: SourceService,
+        documents: DocumentService,
+        requests: Requests,
         citations: CitationService,
         folder: Path | None,
     ) -> None:
-        self._corpus, self._search, self._citations, self._folder = corpus, search, citations, folder
-        self._mirror = FolderMirror(corpus, knowledge, "archive")
+        self._corpus, self._requests, self._citations, self._folder = corpus, requests, citations, folder
+        self._mirror = FolderMirror(corpus, sources, documents, "archive")
         self._caught_up = False
 
     def refresh(
         self,
-        on_progress: Callable[[Progress], None] | None = None,
-        should_stop: Callable[[], bool] | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
     ) -> str:
         """Bring the folder's changes in and return the id of its source.
 
@@ -111,7 +118,7 @@ class ArchiveService:
         citations: bool = False,
         depth: int = 1,
         limit: int = 10,
-        should_stop: Callable[[], bool] | None = None,
+        should_stop: ShouldStop | None = None,
     ) -> ArchiveResult:
         """Return the best documents, one result each, scores in 0..1.
 
@@ -125,7 +132,7 @@ class ArchiveService:
         if not 1 <= limit <= MOST_RESULTS:
             raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
         source_id = self._fresh_source(should_stop)
-        result = self._found(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
+        result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
             return result
         if not self._caught_up:  # documents that came in before links were read this way; then there are none
@@ -134,102 +141,70 @@ class ArchiveService:
         around = self._citations.of([hit.id for hit in result.results], depth)
         return replace(result, results=tuple(replace(hit, citations=around[hit.id]) for hit in result.results))
 
-    def _fresh_source(self, should_stop: Callable[[], bool] | None) -> str:
+    def _fresh_source(self, should_stop: ShouldStop | None) -> str:
         """Return the source's id after a refresh; where the model is missing, what came in before still answers."""
         try:
             return self.refresh(should_stop=should_stop)
         except ModelError:
-            known = self._mirror.known_source(self._folder.expanduser().resolve()) if self._folder else None
-            if known is None:
+            source_id = self._mirror.known_source(self._folder.expanduser().resolve()) if self._folder else None
+            if source_id is None:
                 raise
-            return known
+            return source_id
 
-    def _found(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
-        from workbench.retrieval.fuzzy import read_fuzzy_words, vector_weight
-        from workbench.retrieval.hybrid import hybrid_hits
-        from workbench.retrieval.keyword import read_words
+    def _documents(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
+        import_framework()
+        from workbench.retrieval.run import ranked
+        from workbench.retrieval.words.query_words import read_words
 
-        request: Request = self._search.request("hybrid", scope, limit, None, None)
+        request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
+        documents = _by_document(ranked(query, request), limit)
         with request.store.reading() as connection:
-            words = (read_fuzzy_words if fuzzy else read_words)(request, connection, query)
-            weight = vector_weight(words, request.parameters["vector_weight"])
-            request.parameters = {**request.parameters, "vector_weight": weight}
-            pool = max(POOL, 3 * limit)
-            try:
-                hits = hybrid_hits(request, connection, query, pool)
-            except ModelError:  # words alone, as every search does where the model is missing
-                hits = _by_words_alone(request, connection, words, pool)
-            hits = [hit for hit in hits if _counts(hit, fuzzy)]
-            documents = _by_document(request, connection, hits, limit)
+            words = read_words(request, connection, query)
             marked = _highlights(connection, documents, words)
-        results = tuple(_hit(found, highlights) for found, highlights in zip(documents, marked, strict=True))
-        guesses = tuple(dict.fromkeys((one.typed, one.meant) for one in words.guesses))
+        results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
+        guesses = tuple(dict.fromkeys((guess.typed, guess.meant) for guess in words.guesses))
         return ArchiveResult(query, results, guesses)
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Document:
     """A document with its passages, best first, and its best passage's score."""
 
     score: float
     passages: tuple[StoredPassage, ...]
 
 
-def _counts(hit: Hit, fuzzy: bool) -> bool:
-    """Tell whether a candidate may be shown: it has one of the words, or, fuzzily, nearly the question's meaning."""
-    keyword = hit.legs.get("keyword")
-    if keyword is not None and keyword.score > 0:
-        return True
-    vector = hit.legs.get("vector")
-    return fuzzy and vector is not None and vector.score >= LEAST_MEANING
+def _by_document(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
+    from workbench.retrieval.nodes import stored
 
-
-def _by_words_alone(request: Request, connection: Any, words: Words, limit: int) -> list[Hit]:
-    from workbench.retrieval.bm25 import ceiling
-    from workbench.retrieval.keyword import keyword_candidates
-    from workbench.retrieval.request import Hit
-    from workbench.types import Leg
-
-    highest = ceiling(words.weights) or 1.0
-    found = keyword_candidates(request, connection, words, limit)
-    return [
-        Hit(key, score / highest, {"keyword": Leg(score, rank, score / highest)})
-        for rank, (key, score, _) in enumerate(found, start=1)
-    ]
-
-
-def _by_document(request: Request, connection: Any, hits: Sequence[Hit], limit: int) -> list[_Found]:
-    stored = request.store.passages(connection, [hit.id for hit in hits])
     passages: dict[str, list[StoredPassage]] = {}
     scores: dict[str, float] = {}
-    for hit in hits:
-        if hit.id not in stored:
-            continue
-        passage = stored[hit.id]
+    for node in nodes:
+        passage = stored(node)
         if passage.document_id not in scores and len(scores) == limit:
             continue
-        scores.setdefault(passage.document_id, hit.score)
+        scores.setdefault(passage.document_id, node.score or 0.0)
         passages.setdefault(passage.document_id, []).append(passage)
-    return [_Found(min(1.0, max(0.0, scores[key])), tuple(found)) for key, found in passages.items()]
+    return [_Document(min(1.0, max(0.0, scores[key])), tuple(own)) for key, own in passages.items()]
 
 
-def _highlights(connection: Any, documents: Sequence[_Found], words: Words) -> list[tuple[Highlight, ...]]:
-    from workbench.retrieval.highlight import Text, mark, matched_spans, snippets
+def _highlights(connection: Connection, documents: Sequence[_Document], words: Words) -> list[tuple[Highlight, ...]]:
+    from workbench.retrieval.words.highlight import MarkableText, mark, matched_spans, snippets
 
     terms = {term.term for term in words.terms if term.id is not None}
-    texts: list[Text] = []
-    for found in documents:
-        language = str(found.passages[0].metadata.get("language", "english"))
-        texts.append(Text(found.passages[0].title[:LONGEST_TITLE], language))
-        shown = found.passages[:PASSAGES_SHOWN]
-        texts += [Text(passage.text, str(passage.metadata.get("language", "english"))) for passage in shown]
+    texts: list[MarkableText] = []
+    for document in documents:
+        language = str(document.passages[0].metadata.get("language", "english"))
+        texts.append(MarkableText(document.passages[0].title[:LONGEST_TITLE], language))
+        first = document.passages[:PASSAGES_SHOWN]
+        texts += [MarkableText(passage.text, str(passage.metadata.get("language", "english"))) for passage in first]
     spans = iter(zip(texts, matched_spans(connection, texts, terms), strict=True))
     marked: list[tuple[Highlight, ...]] = []
-    for found in documents:
+    for document in documents:
         title, in_title = next(spans)
-        pieces = [next(spans) for _ in found.passages[:PASSAGES_SHOWN]]
-        held = [(text, places) for text, places in pieces if places] or pieces[:1]
-        content = [snippet for text, places in held for snippet in snippets(text.text, places)]
+        pieces = [next(spans) for _ in document.passages[:PASSAGES_SHOWN]]
+        matching = [(text, places) for text, places in pieces if places] or pieces[:1]
+        content = [snippet for text, places in matching for snippet in snippets(text.text, places)]
         highlights = [Highlight("title", (mark(title.text, in_title),))] if in_title else []
         if content:
             highlights.append(Highlight("content", tuple(content[:PASSAGES_SHOWN])))
@@ -237,8 +212,8 @@ def _highlights(connection: Any, documents: Sequence[_Found], words: Words) -> l
     return marked
 
 
-def _hit(found: _Found, highlights: tuple[Highlight, ...]) -> ArchiveHit:
-    best = found.passages[0]
+def _hit(document: _Document, highlights: tuple[Highlight, ...]) -> ArchiveHit:
+    best = document.passages[0]
     path = best.path or ""
     return ArchiveHit(
         id=best.document_id,
@@ -246,6 +221,6 @@ def _hit(found: _Found, highlights: tuple[Highlight, ...]) -> ArchiveHit:
         path=path,
         source="url" if path.startswith("url-content/") else "research",
         date=best.document_date.isoformat() if best.document_date else None,
-        score=round(found.score, 4),
+        score=round(document.score, 4),
         highlights=highlights,
     )

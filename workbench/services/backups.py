@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from workbench.errors import Conflict, InvalidInput
 from workbench.services.corpus import Corpus
-from workbench.storage.backup import Backup
-from workbench.types import Progress, Value
+from workbench.storage.backup import Backup, Manifest
+from workbench.types import OnProgress, Progress, Value
 from workbench.version import __version__
-
-OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class BackupReport(Value):
-    """What a backup file holds; ``bytes`` is its size."""
+    """The contents of a backup file; ``bytes`` is its size."""
 
     path: str
     bytes: int
@@ -78,11 +74,11 @@ class BackupService:
 
 
 def _nobody(progress: Progress) -> None:
-    """Nobody watches."""
+    """Do nothing: nobody watches."""
 
 
-def _report(path: Path, manifest: dict[str, Any], began: float) -> BackupReport:
-    rows = {table["name"]: int(table["rows"]) for table in manifest["tables"]}
+def _report(path: Path, manifest: Manifest, began: float) -> BackupReport:
+    rows = {table["name"]: table["rows"] for table in manifest["tables"]}
     return BackupReport(
         path=str(path),
         bytes=path.stat().st_size,

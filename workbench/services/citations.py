@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
 from workbench.storage.citations import CitedDocument, StoredCitation
-from workbench.types import Progress, Value
+from workbench.types import OnProgress, Progress, Value
 
 LEAST_DEPTH, MOST_DEPTH = 1, 3
 MOST_NODES = 300  # what one picture can show and a person can read
@@ -20,7 +20,7 @@ BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Citation(Value):
+class DocumentCitation(Value):
     """One document citing another; ``depth`` counts the steps from the document that was asked about, from 1.
 
     ``confidence`` is 1.0 for a link, 0.9 for a bare path, 0.6 for a title in words.
@@ -36,15 +36,15 @@ class Citation(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Cited(Value):
-    """What a document cites (``citing``) and what cites it (``cited``), nearest first."""
+class DocumentCitations(Value):
+    """The documents that a document cites (``citing``) and that cite it (``cited``), nearest first."""
 
-    citing: tuple[Citation, ...] = ()
-    cited: tuple[Citation, ...] = ()
+    citing: tuple[DocumentCitation, ...] = ()
+    cited: tuple[DocumentCitation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Node(Value):
+class GraphNode(Value):
     """A document in a graph: ``cites`` and ``cited_by`` count documents within the graph's sources."""
 
     id: str
@@ -53,6 +53,7 @@ class Node(Value):
     source_title: str
     cites: int = 0
     cited_by: int = 0
+    document_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +69,23 @@ class Edge(Value):
 
 @dataclass(frozen=True, slots=True)
 class Graph(Value):
-    """Documents and who cites whom; ``left_out`` documents with fewer links than the others are not in it."""
+    """Documents and their citations of each other; ``left_out`` ones with fewer links than the others are not in it."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[GraphNode, ...]
     edges: tuple[Edge, ...]
     left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Overview(Value):
-    """How well a source is linked; ``broken`` links name no document of the source, ``external`` ones lead out."""
+    """The links of a source in counts; ``broken`` ones name no document of the source, ``external`` ones lead out."""
 
     links: int
     resolved: int
     external: int
     broken: int
-    most_cited: tuple[Node, ...]
-    orphans: tuple[Node, ...]
+    most_cited: tuple[GraphNode, ...]
+    orphans: tuple[GraphNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class CitationService:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus, self._citations = corpus, corpus.citations
 
-    def of(self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True) -> dict[str, Cited]:
+    def of(self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True) -> dict[str, DocumentCitations]:
         """Return what given documents cite and what cites them, ``depth`` (1..3) steps outward, each edge once.
 
         Nearest first; from a document with 50 citations or more in a direction no further step is taken, and
@@ -115,7 +116,7 @@ class CitationService:
         check_depth(depth)
         outward = self._follow(document_ids, depth, forward=True, mentions=mentions)
         inward = self._follow(document_ids, depth, forward=False, mentions=mentions)
-        return {key: Cited(tuple(outward[key]), tuple(inward[key])) for key in document_ids}
+        return {key: DocumentCitations(tuple(outward[key]), tuple(inward[key])) for key in document_ids}
 
     def documents(self, ids: Iterable[str]) -> dict[str, CitedDocument]:
         """Return given documents as a graph shows them."""
@@ -136,12 +137,12 @@ class CitationService:
             wanted = set(document_ids)
             pairs = [edge for edge in pairs if edge.source in wanted or edge.target in wanted]
         degree = Counter(end for edge in pairs for end in (edge.source, edge.target))
-        named = [key for key in document_ids or () if key not in degree]
-        kept = [key for key, _ in degree.most_common(limit)]
-        kept += named[: max(0, limit - len(kept))]
-        inside = set(kept)
+        unlinked = [key for key in document_ids or () if key not in degree]
+        keys = [key for key, _ in degree.most_common(limit)]
+        keys += unlinked[: max(0, limit - len(keys))]
+        inside = set(keys)
         edges = tuple(edge for edge in pairs if edge.source in inside and edge.target in inside)
-        return Graph(self._nodes(kept, pairs), edges, left_out=len(degree) + len(named) - len(kept))
+        return Graph(self._nodes(keys, pairs), edges, left_out=len(degree) + len(unlinked) - len(keys))
 
     def overview(self, source_ids: Sequence[str] | None = None, limit: int = 20) -> Overview:
         """Return the counts of links, the most cited documents and those without any link to or from another."""
@@ -157,12 +158,12 @@ class CitationService:
 
     def broken(self, source_ids: Sequence[str] | None = None, limit: int = 200) -> list[BrokenLink]:
         """Return links that should lead to a document of their source and do not."""
-        rows = self._citations.broken(source_ids, limit)
-        return [BrokenLink(row["document_id"], row["title"], row["target"], row["context"]) for row in rows]
+        links = self._citations.broken(source_ids, limit)
+        return [BrokenLink(link.document_id, link.title, link.target, link.context) for link in links]
 
-    def catch_up(self, on_progress: Callable[[Progress], None] | None = None) -> int:
+    def catch_up(self, on_progress: OnProgress | None = None) -> int:
         """Read the links of documents that were stored before links were read this way; returns how many."""
-        from workbench.ingestion.citing import reread
+        from workbench.ingestion.document_citations import reread
 
         corpus, done = self._corpus, 0
         while unread := self._citations.unread(BATCH):
@@ -174,10 +175,10 @@ class CitationService:
 
     def _follow(
         self, document_ids: Sequence[str], depth: int, *, forward: bool, mentions: bool
-    ) -> dict[str, list[Citation]]:
+    ) -> dict[str, list[DocumentCitation]]:
         """Walk from each document; a document is entered once from each start, so that loops end."""
-        found: dict[str, list[Citation]] = {key: [] for key in document_ids}
-        seen = {key: {key} for key in document_ids}
+        citations: dict[str, list[DocumentCitation]] = {key: [] for key in document_ids}
+        entered = {key: {key} for key in document_ids}
         frontier = {key: [key] for key in document_ids}
         for step in range(1, depth + 1):
             level = list(dict.fromkeys(end for ends in frontier.values() for end in ends))[:WIDEST]
@@ -189,13 +190,13 @@ class CitationService:
             for start, ends in frontier.items():
                 fresh: list[str] = []
                 for edge in (edge for end in ends for edge in by_end.get(end, ())):
-                    found[start].append(_citation(edge, step))
+                    citations[start].append(_citation(edge, step))
                     other = edge.to_document if forward else edge.document_id
-                    if other not in seen[start]:
-                        seen[start].add(other)
+                    if other not in entered[start]:
+                        entered[start].add(other)
                         fresh.append(other)
-                frontier[start] = fresh if len(found[start]) < ENOUGH else []
-        return found
+                frontier[start] = fresh if len(citations[start]) < ENOUGH else []
+        return citations
 
     def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[StoredCitation]:
         """Return one edge a pair of documents: the surest, then the first."""
@@ -224,17 +225,25 @@ class CitationService:
 
     def _pairs(self, source_ids: Sequence[str] | None) -> list[Edge]:
         return [
-            Edge(row["document_id"], row["to_document"], float(row["confidence"]), int(row["links"]), row["context"])
-            for row in self._citations.pairs(source_ids)
+            Edge(pair.document_id, pair.to_document, pair.confidence, pair.links, pair.context)
+            for pair in self._citations.pairs(source_ids)
         ]
 
-    def _nodes(self, ids: Sequence[str], pairs: Sequence[Edge]) -> tuple[Node, ...]:
+    def _nodes(self, ids: Sequence[str], pairs: Sequence[Edge]) -> tuple[GraphNode, ...]:
         cites, cited = Counter(edge.source for edge in pairs), Counter(edge.target for edge in pairs)
-        known = self._citations.documents(ids)
+        documents = self._citations.documents(ids)
         return tuple(
-            Node(key, known[key].title, known[key].source_id, known[key].source_title, cites[key], cited[key])
+            GraphNode(
+                key,
+                document.title,
+                document.source_id,
+                document.source_title,
+                cites[key],
+                cited[key],
+                document.document_type,
+            )
             for key in ids
-            if key in known
+            if (document := documents.get(key)) is not None
         )
 
 
@@ -244,8 +253,8 @@ def check_depth(depth: int) -> None:
         raise InvalidInput(f"The depth of citations cannot be {depth}; use a whole number from 1 to 3.")
 
 
-def _citation(edge: StoredCitation, depth: int) -> Citation:
-    return Citation(
+def _citation(edge: StoredCitation, depth: int) -> DocumentCitation:
+    return DocumentCitation(
         edge.document_id,
         edge.to_document,
         edge.url or edge.target,

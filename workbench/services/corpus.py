@@ -1,13 +1,15 @@
-"""What every service stands on: the tables, the models and one store an index, opened once a process."""
+"""The ground of every service: the tables, the models and one store an index, opened once a process."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workbench.errors import Conflict, ModelError, NotFound, WorkbenchError
+from workbench.errors import Conflict, ModelError, NotFound, StorageError, WorkbenchError
+from workbench.retrieval.first_import import import_framework
 from workbench.services.naming import check_key
 from workbench.storage.citations import Citations
 from workbench.storage.database import Database
@@ -15,13 +17,16 @@ from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
 from workbench.storage.promotions import Promotions
+from workbench.storage.replica import Replica
 from workbench.storage.sources import Sources
 from workbench.types import Index
 
 if TYPE_CHECKING:
+    from workbench.ingestion.writing import IndexWriter
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
+    from workbench.retrieval.names.names_table import KeptNames
     from workbench.storage.vector_store import PassageStore
 
 DEFAULT_INDEX = "main"
@@ -39,7 +44,7 @@ class Corpus:
         load_llm: Callable[[], Llm | None] = lambda: None,
         load_cross_encoder: Callable[[], CrossEncoder | None] = lambda: None,
     ) -> None:
-        """``load_encoder`` turns a model's name into an encoder; every model is loaded once, None is not configured."""
+        """Take ``load_encoder``, which turns a model's name into an encoder (once a name); None is not configured."""
         self.database, self.reader = database, reader
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
@@ -49,6 +54,7 @@ class Corpus:
         self._load_encoder, self._default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
         self._stores: dict[str, PassageStore] = {}
+        self._names: dict[str, tuple[datetime | None, KeptNames]] = {}
         self._last_seen: dict[str | None, Index] = {}
         self._lock = threading.RLock()
 
@@ -89,32 +95,69 @@ class Corpus:
         if name is not None:
             check_key("index", name)
         try:
-            found = self.indexes.get(name)
+            index = self.indexes.get(name)
         except NotFound:
             if name is not None:
                 raise
             self._make_default()
-            found = self.indexes.get()
-        self._last_seen[name] = found
-        return found
+            index = self.indexes.get()
+        self._last_seen[name] = index
+        return index
 
     def last_seen_index(self, name: str | None = None) -> Index:
-        """Return an index as ``index`` did the last time: what is done with it has to look whether it is still so."""
+        """Return an index as ``index`` did the last time: callers have to look whether it is still so."""
         return self._last_seen.get(name) or self.index(name)
 
     def store(self, index: Index) -> PassageStore:
         """Return the store of an index, kept while its row stays as it is: building it takes milliseconds."""
+        import_framework()
         from workbench.storage.vector_store import PassageStore
 
         with self._lock:
-            kept = self._stores.get(index.name)
-            if kept is None or kept.index != index:
-                kept = self._stores[index.name] = PassageStore(self.database, index, self.reader)
+            store = self._stores.get(index.name)
+            if store is None or store.index != index:
+                reader = self._reader_of(index.name)
+                store = PassageStore(self.database, index, reader)
+                if reader is self.reader:
+                    self._stores[index.name] = store
+            return store
+
+    def names(self, index: Index) -> KeptNames:
+        """Return the names of an index's documents, kept while its row stays as it is."""
+        from workbench.retrieval.names.names_table import KeptNames
+
+        with self._lock:
+            made_at, kept = self._names.get(index.name, (None, None))
+            if kept is None or made_at != index.created_at:
+                kept = KeptNames()
+                self._names[index.name] = (index.created_at, kept)
             return kept
+
+    @property
+    def replica(self) -> Replica | None:
+        """The replica that searches read, where one is set."""
+        return self.reader if isinstance(self.reader, Replica) else None
+
+    def _reader_of(self, index: str) -> Database:
+        """Return the database that an index is searched in: the replica once it has the index's tables."""
+        if self.reader is self.database:
+            return self.database
+        try:
+            follows = Indexes(self.reader).bytes_on_disk(index) > 0
+        except StorageError:  # a search will say it; writing needs no replica
+            return self.reader
+        return self.reader if follows else self.database
 
     def stores_of_model(self, model: str, but: str) -> list[PassageStore]:
         """Return the stores of the other indexes of the same model, whose vectors can be used again."""
         return [self.store(self.indexes.get(name)) for name in self.indexes.of_model(model) if name != but]
+
+    def writer_of(self, index: Index) -> IndexWriter:
+        """Return the writer that brings documents into this index."""
+        from workbench.ingestion.writing import IndexWriter
+
+        others = self.stores_of_model(index.embedding_model, but=index.name)
+        return IndexWriter(self.documents, self.indexes, self.store(index), self.encoder_of(index), others)
 
     def close(self) -> None:
         """Give back every connection of the databases and of the stores."""

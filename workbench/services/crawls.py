@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, TypeVar
 
+from workbench.crawling.count_words import ending
+from workbench.crawling.one_page import WebPage
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.urls import canonical
-from workbench.errors import Conflict, CrawlRefused, InvalidInput, NotFound, choices
+from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, choices
+from workbench.extras import check_extra
 from workbench.services.corpus import Corpus
-from workbench.services.crawl_jobs import OUTCOMES, CrawlJob, counts_of, described
-from workbench.services.jobs import JobService
-from workbench.services.knowledge import KnowledgeService
-from workbench.services.naming import check_title
+from workbench.services.crawl_jobs import OUTCOMES, CrawlJob, RunningCrawl, counts_of, counts_of_pages, described
+from workbench.services.crawl_sources import CrawlTarget, source_of_crawl, source_of_plan, target_of
+from workbench.services.documents import DocumentService
+from workbench.services.job_service import JobService
+from workbench.services.naming import check_key
+from workbench.services.sources import SourceService
 from workbench.storage.crawls import CrawlPage, Crawls
-from workbench.storage.jobs import Job
-from workbench.types import Source
+from workbench.storage.job_table import Job
+from workbench.types import JsonObject, Source
 
-ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "recrawl")
+if TYPE_CHECKING:
+    from workbench.crawling.dry_run import DryRun
+    from workbench.crawling.egress import Guard
+
+T = TypeVar("T")
 
 
 class CrawlService:
@@ -29,14 +37,15 @@ class CrawlService:
     def __init__(
         self,
         corpus: Corpus,
-        knowledge: KnowledgeService,
+        sources: SourceService,
+        documents: DocumentService,
         jobs: JobService,
         *,
         allow_hosts: Sequence[str] = (),
         browser_url: str = "",
     ) -> None:
-        """``allow_hosts`` may be private or loopback; ``browser_url`` is a given browser's CDP address."""
-        self._corpus, self._knowledge, self._jobs = corpus, knowledge, jobs
+        """Take ``allow_hosts``, which may be private, and ``browser_url``, a given browser's CDP address."""
+        self._corpus, self._sources, self._documents, self._jobs = corpus, sources, documents, jobs
         self._allow_hosts, self._browser_url = tuple(allow_hosts), browser_url
         self.table = Crawls(corpus.database)
 
@@ -51,54 +60,87 @@ class CrawlService:
         project: str | None = None,
         folder: str | None = None,
         tags: Sequence[str] = (),
-        **options: Any,
+        new_source: bool = False,
+        **options: object,
     ) -> CrawlJob:
         """Start a crawl and return it (``CrawlService.get``); ``options`` are those of ``CrawlOptions``.
 
-        Without a source it goes into the one of its host, made when there is none.
+        Without a source it goes into the one of its host, made when there is none; with ``new_source`` into one that
+        is made for it, numbered where its title is taken. A refused crawl leaves no source and no job.
 
         Raises:
-            InvalidInput: no web address, or an option out of range. CrawlRefused: a literal address that is private.
+            InvalidInput: no web address, or an option out of range. CrawlRefused: the address leads to a private
+            network. NotFound: no such source, project or folder.
         """
+        options_read = CrawlOptions.read(options)
         address = self.checked(url)
-        checked = CrawlOptions.read(options)
-        target = self._source(address, source, title, project, folder, tags)
-        return self._enqueue(address, target, checked)
+        target = CrawlTarget(source, title, project, folder, tags, new_source)
+        chosen, is_made = source_of_crawl(self._sources, address, target)
+        try:
+            return self._enqueue(address, chosen, options_read, target)
+        except WorkbenchError:
+            if is_made:
+                self._sources.delete(chosen.id)
+            raise
 
-    def recrawl(self, job_id: str, **changes: Any) -> CrawlJob:
-        """Crawl the same again as a new job: what did not change costs a question each. ``changes`` to its options."""
+    def recrawl(self, job_id: str, **changes: object) -> CrawlJob:
+        """Crawl the same again as a new job, with ``changes`` to its options; an unchanged page costs one question."""
         plan = self.table.plan(job_id)
         options = CrawlOptions.read(dict(plan.options) | changes)
-        return self._enqueue(plan.url, self._corpus.sources.get(plan.source_id), options)
+        job = self._crawl_job(job_id)
+        return self._enqueue(plan.url, source_of_plan(self._sources, plan, job), options, target_of(job))
 
-    def dry_run(self, url: str, *, samples: int = 3, **options: Any) -> dict[str, Any]:
+    def dry_run(self, url: str, *, samples: int = 3, **options: object) -> DryRun:
         """Look at a site without storing anything: what would be fetched, what not and why, samples, an estimate."""
-        from workbench.crawling.dry_run import dry_run
+        from workbench.crawling.dry_run import LOOKED_AT, dry_run
         from workbench.crawling.site import Site
 
-        address, checked = self.checked(url), CrawlOptions.read(options)
+        options_read = CrawlOptions.read(options)
+        if type(samples) is not int or not 0 <= samples <= LOOKED_AT:
+            raise InvalidInput(f"samples cannot be {samples!r}; use a whole number from 0 to {LOOKED_AT}.")
+        address = self.checked(url)
 
-        async def look() -> dict[str, Any]:
-            site = Site(self.guard(), checked, browser_url=self._browser_url)
+        async def look() -> DryRun:
+            site = Site(self.guard(), options_read, browser_url=self._browser_url)
             try:
-                return await dry_run(site, address, checked, samples)
+                return await dry_run(site, address, options_read, samples)
+            finally:
+                await site.close()
+
+        return _in_new_loop(look)
+
+    def fetch(self, url: str) -> WebPage:
+        """Return one page's text without storing it. Raises InvalidInput, CrawlRefused or UnreadableDocument."""
+        from workbench.crawling.one_page import read_page
+        from workbench.crawling.site import Site
+
+        address = self.checked(url)
+
+        async def look() -> WebPage:
+            site = Site(self.guard(), CrawlOptions(), browser_url=self._browser_url)
+            try:
+                return await read_page(site, address)
             finally:
                 await site.close()
 
         return _in_new_loop(look)
 
     def checked(self, url: str) -> str:
-        """Return the canonical form of an address that may be crawled. Raises InvalidInput or CrawlRefused."""
+        """Return the canonical form of an address. Raises InvalidInput, CrawlRefused, or ConfigurationError."""
+        check_extra("crawl")
+        check_key("url", url)
         text = url.strip()
         if "://" not in text and not text.lower().startswith(("mailto:", "javascript:", "data:", "file:")):
             text = f"https://{text}"
         if not text.lower().startswith(("http://", "https://")):
             raise InvalidInput(f"Invalid URL {url[:100]!r}: must start with http:// or https://.")
-        found = canonical(text)
-        if found is None:
+        address = canonical(text)
+        if address is None:
             raise InvalidInput(f"Invalid URL {url[:100]!r}: it names no web page.")
-        self.guard().check(found)
-        return found
+        guard = self.guard()
+        guard.check(address)
+        guard.check_name(address)
+        return address
 
     # --- watching ---------------------------------------------------------------------------------------------------
 
@@ -106,12 +148,22 @@ class CrawlService:
         """Return a crawl with its counts. Raises NotFound."""
         return self._described(self._crawl_job(job_id))
 
+    def watch(self, job_id: str) -> tuple[CrawlJob, Sequence[CrawlPage]]:
+        """Return a crawl with all its pages, of one moment: its counts are those of the pages. Raises NotFound."""
+        job = self._crawl_job(job_id)
+        pages = self.table.pages(job_id)
+        return described(job, self.table.plan(job_id), counts_of_pages(pages)), pages
+
     def list(
         self, *, source: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
     ) -> Sequence[CrawlJob]:
         """Return crawls with their counts, newest first."""
         jobs = self._jobs.list(kind="crawl", source=source, status=status, limit=limit, offset=offset)
         return [self._described(job) for job in jobs]
+
+    def count(self) -> int:
+        """Return how many crawls there are."""
+        return self._jobs.count(kind="crawl")
 
     def pages(
         self, job_id: str, *, outcome: str | None = None, limit: int | None = None, offset: int = 0
@@ -122,14 +174,14 @@ class CrawlService:
         self._crawl_job(job_id)
         return self.table.pages(job_id, outcome=outcome, limit=limit, offset=offset)
 
-    def failures(self, job_id: str) -> list[dict[str, Any]]:
+    def failures(self, job_id: str) -> list[dict[str, str | None]]:
         """Return every failed address with its reason."""
         return [{"url": page.url, "reason": page.reason} for page in self.pages(job_id, outcome="failed")]
 
     # --- steering ---------------------------------------------------------------------------------------------------
 
     def cancel(self, job_id: str) -> CrawlJob:
-        """Stop a crawl; what it stored stays. Raises NotFound or Conflict."""
+        """Stop a crawl; its stored pages stay. Raises NotFound or Conflict."""
         self._crawl_job(job_id)
         return self._described(self._jobs.cancel(job_id))
 
@@ -148,29 +200,23 @@ class CrawlService:
         self._jobs.table.requeue(job_id)
         return self.get(job_id)
 
-    def manage(self, action: str, job_id: str | None = None, **more: Any) -> Any:
-        """Do one of ``ACTIONS``; every one but "list" needs a job. Raises InvalidInput and what the action raises."""
-        verbs: dict[str, Callable[..., Any]] = {name: getattr(self, name) for name in ACTIONS}
-        if action not in verbs:
-            raise InvalidInput(f"action cannot be {action!r}; use one of {choices(ACTIONS)}.")
-        if action == "list":
-            return self.list(**more)
-        if not job_id:
-            raise InvalidInput(f"The action {action!r} needs job_id; action 'list' shows the jobs.")
-        return verbs[action](job_id, **more)
-
     # --- running (the worker calls this) ----------------------------------------------------------------------------
 
-    def run(self, running: Any) -> tuple[str, dict[str, Any], str]:
+    def run(self, running: RunningCrawl) -> tuple[str, JsonObject, str]:
         """Run a crawl job to its end; returns (status, result, message). Raises Cancelled or CrawlRefused."""
+        check_extra("crawl")
         from workbench.crawling.crawl import Crawl
         from workbench.crawling.site import Site
         from workbench.crawling.storing import Storing
 
         job_id = running.job.id
         plan = self.table.plan(job_id)
+        if not plan.source_id:
+            source = source_of_plan(self._sources, plan, running.job)
+            self.table.fills(job_id, source.id)
+            plan = self.table.plan(job_id)
         index = self._corpus.index().name
-        storing = Storing(self.table, job_id, plan.source_id, index, self._knowledge.ingest_items)
+        storing = Storing(self.table, job_id, plan.source_id, index, self._documents.ingest_items)
         memory = self.table.memory(plan.source_id, job_id, index)
 
         async def crawl() -> None:
@@ -192,24 +238,30 @@ class CrawlService:
                 if site.browser_trouble:
                     running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
 
-        _in_new_loop(crawl)
-        return self._ended(job_id)
+        with self._sources.settling(
+            plan.source_id, unless=(Cancelled,)
+        ):  # a stopped crawl goes on into the same source
+            try:
+                _in_new_loop(crawl)
+            except Cancelled:
+                self._jobs.table.progress(job_id, self.get(job_id).progress)
+                raise
+            return self._ended(job_id)
 
-    def guard(self) -> Any:
+    def guard(self) -> Guard:
         """Return a new guard over the allowed hosts."""
         from workbench.crawling.egress import Guard
 
         return Guard(self._allow_hosts)
 
-    def _ended(self, job_id: str) -> tuple[str, dict[str, Any], str]:
+    def _ended(self, job_id: str) -> tuple[str, JsonObject, str]:
         counts = counts_of(self.table.counts(job_id))
-        if not counts["pages_crawled"] and not counts["outcomes"]["removed"]:
+        if not counts.pages_crawled and not counts.outcomes["removed"]:
             bad = [page for page in self.table.pages(job_id) if page.outcome in ("failed", "forbidden")]
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page leads nowhere."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
-        status = "completed_with_errors" if counts["pages_failed"] else "completed"
-        report = ", ".join(f"{number} {name}" for name, number in counts["report"].items() if number)
-        return status, counts, f"{counts['pages_crawled']} pages crawled: {report or 'nothing new'}."
+        status = "completed_with_errors" if counts.pages_failed else "completed"
+        return status, counts.to_dict(), ending(counts.pages_done, counts.pages_total, counts.outcomes)
 
     # --- the ground -------------------------------------------------------------------------------------------------
 
@@ -222,39 +274,21 @@ class CrawlService:
             raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
         return job
 
-    def _enqueue(self, url: str, source: Source, options: CrawlOptions) -> CrawlJob:
+    def _enqueue(self, url: str, source: Source, options: CrawlOptions, target: CrawlTarget) -> CrawlJob:
         with self._jobs.table.transaction() as connection:
-            values = {"url": url, "options": options.to_dict()}
+            values = {"url": url, "options": options.to_dict(), "target": target.to_json()}
             job_id = self._jobs.table.create(connection, "crawl", f"Crawl {url}", values, source_id=source.id)
             self.table.create(connection, job_id, source.id, url, options.to_dict())
         return self.get(job_id)
 
-    def _source(
-        self,
-        url: str,
-        source: str | None,
-        title: str | None,
-        project: str | None,
-        folder: str | None,
-        tags: Sequence[str],
-    ) -> Source:
-        if source:
-            return self._knowledge.source_for(source, project=project, folder=folder, tags=tags, source_type="crawl")
-        name = check_title(title or f"Crawled: {urlsplit(url).netloc}")
-        place = {"project": project, "folder": folder, "tags": tags}
-        try:
-            return self._knowledge.create_source(name, source_type="crawl", url=url, **place)
-        except Conflict:
-            return self._knowledge.source_for(name, source_type="crawl", **place)
-
     def _remove(self, document_id: str, keep: bool) -> None:
         if keep:
-            self._knowledge.update_document(document_id, metadata={"gone": True})
+            self._documents.update(document_id, metadata={"gone": True})
         else:
             self._corpus.documents.delete([document_id])
 
 
-def _in_new_loop(start: Callable[[], Any]) -> Any:
+def _in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
     """Run a coroutine in a loop of its own, also where the caller's thread runs one (a notebook)."""
     with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
         return pool.submit(lambda: asyncio.run(start())).result()

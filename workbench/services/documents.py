@@ -1,38 +1,122 @@
-"""One document at a time: made from a file or a text, given new content, never twice in a source."""
+"""Documents: brought in, listed, read, changed and deleted. The one door to all of these verbs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import UPLOADS, KnowledgeService
-from workbench.services.naming import check_title, check_url
-from workbench.storage.database import clean
-from workbench.types import Document, Progress, Value
+from workbench.services.deletion import Deletion
+from workbench.services.intake import Intake
+from workbench.services.naming import check_key, check_title, check_url
+from workbench.services.single_item import single_item
+from workbench.services.sources import UPLOADS, SourceService
+from workbench.services.write_result import WriteResult
+from workbench.types import Document, IngestFailure, IngestReport, OnProgress, ShouldStop
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.pipeline import AfterWrite
+    from workbench.ingestion.shared_items import SharedItems
+    from workbench.ingestion.tally import OnItems
+    from workbench.storage.rows import StoredPassage
 
-OnProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Written(Value):
-    """A document and what became of it; "unchanged" means that its source held this content already."""
-
-    document: Document
-    outcome: Literal["created", "updated", "unchanged"]
+TURNS = 64  # contents that are written side by side
 
 
 class DocumentService:
-    """The verbs that write one document."""
+    """The verbs over documents."""
 
-    def __init__(self, corpus: Corpus, knowledge: KnowledgeService) -> None:
-        self._corpus, self._knowledge = corpus, knowledge
+    def __init__(self, corpus: Corpus, sources: SourceService, intake: Intake) -> None:
+        self._corpus, self._sources, self._intake = corpus, sources, intake
+        self._turns = tuple(threading.Lock() for _ in range(TURNS))
+
+    # --- bringing many in -------------------------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        paths: Iterable[Path | str],
+        *,
+        source: str | None = None,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> IngestReport:
+        """Read files and folders into a source (its id or title; made when no source has that title).
+
+        A source that was made and in which nothing could be stored goes away again; the report then names none.
+
+        Raises:
+            InvalidInput: none of the paths exists, or an argument is of the wrong type. NotFound: no such index.
+            Cancelled: ``should_stop`` said so; the stored documents stay.
+        """
+        from workbench.ingestion.incoming import files_under, own_title
+        from workbench.ingestion.readers import absence, expanded
+
+        named = {"source": source, "project": project, "folder": folder, "index": index}
+        for noun, key in named.items():
+            if key is not None:
+                check_key(noun, key)
+        places = [expanded(path) for path in paths]
+        if (sentence := absence(places)) is not None:
+            raise InvalidInput(sentence)
+        self._corpus.index(index)  # before a source is made for nothing
+        title = source or own_title(places) or UPLOADS
+        target = self._sources.ensure(title, project=project, folder=folder, tags=tags, for_ingest=True)
+        with self._sources.settling(target.id):
+            files = files_under(places)
+            report = self.ingest_items(
+                target.id,
+                files.items,
+                failures=files.failures,
+                index=index,
+                on_progress=on_progress,
+                should_stop=should_stop,
+            )
+        stands = bool(report.document_ids) or self._sources.stands(target.id)
+        return replace(report, left_out=files.left_out, source_id=target.id if stands else "")
+
+    def ingest_items(
+        self,
+        source_id: str,
+        items: Sequence[Incoming],
+        *,
+        failures: Iterable[IngestFailure] = (),
+        index: str | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+        after_write: AfterWrite | None = None,
+        on_items: OnItems | None = None,
+        shared: SharedItems | None = None,
+    ) -> IngestReport:
+        """Bring uploads, pages or texts into an existing source, and into one index.
+
+        Where none is named it is the default one, and those that serve by promotion are brought up to date, too.
+        ``after_write(connection, document id, document)`` runs in the transaction that writes a document;
+        ``on_items(news, connection)`` is told what becomes of each item, in that transaction where there is one.
+        ``shared`` are the parts of a job in which several workers do this together; only the leading one reports.
+        """
+        return self._intake.take(
+            source_id,
+            items,
+            failures=failures,
+            index=index,
+            on_progress=on_progress,
+            should_stop=should_stop,
+            after_write=after_write,
+            on_items=on_items,
+            shared=shared,
+        )
+
+    # --- one document -----------------------------------------------------------------------------------------------
 
     def create(
         self,
@@ -42,23 +126,29 @@ class DocumentService:
         source: str | None = None,
         title: str | None = None,
         url: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
         on_progress: OnProgress | None = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Written:
+        should_stop: ShouldStop | None = None,
+    ) -> WriteResult:
         """Bring one file or one text into a source (by default the source "Uploads").
 
         Raises:
             InvalidInput: neither or both of path and text. NotFound: no such source.
             UnreadableDocument: the file cannot be turned into text.
         """
-        item = _item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
-        target = self._knowledge.source(source) if source else self._knowledge.source_for(UPLOADS)
-        self._knowledge.check_editable(target.id)
-        known = self._corpus.documents.with_content(target.id, _hash(item))
-        if known is not None:
-            return Written(self._knowledge.document(known), "unchanged")
-        return self._ingest(target.id, item, on_progress, should_stop)
+        item = single_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
+        target = self._sources.get(source) if source else self._sources.ensure(UPLOADS, for_ingest=True)
+        self._sources.check_editable(target.id)
+        digest, settling = _hash(item), self._sources.settling(target.id)
+        # of equal contents at once the first makes the document
+        with self._turns[hash((target.id, digest)) % TURNS], settling:
+            same = self._corpus.documents.with_content(target.id, digest)
+            if same is not None:
+                return WriteResult(self.get(same), "unchanged")
+            written = self._write(target.id, item, on_progress, should_stop)
+        if text is not None and written.outcome == "updated":  # its key is its content: another caller was first
+            return replace(written, outcome="unchanged")
+        return written
 
     def update(
         self,
@@ -68,71 +158,134 @@ class DocumentService:
         text: str | None = None,
         title: str | None = None,
         url: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
         on_progress: OnProgress | None = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Written:
+        should_stop: ShouldStop | None = None,
+    ) -> WriteResult:
         """Change title, URL and metadata (merged), and the content where one is given that differs.
 
         Raises:
-            NotFound: no such document. UnreadableDocument: the file cannot be turned into text.
+            NotFound: no such document. InvalidInput: an empty or overlong title.
+            UnreadableDocument: the file cannot be turned into text.
         """
-        title, url = title and check_title(title), check_url(url)
+        check_key("document", document_id)
+        title, url = None if title is None else check_title(title), check_url(url)
         before = self._corpus.documents.record(document_id)
-        self._knowledge.check_editable(before["source_id"])
+        self._sources.check_editable(before.source_id)
         if path is None and text is None:
-            return self._described(document_id, title, url, metadata, "updated")
-        item = _item(path, text, title=title or before["title"], url=url or before["url"], metadata={})
-        if _hash(item) == before["content_hash"]:
+            return WriteResult(self._describe(document_id, title, url, metadata), "updated")
+        item = single_item(path, text, title=title or before.title, url=url or before.url, metadata={})
+        if _hash(item) == before.content_hash:
             changed = title is not None or url is not None or metadata is not None
-            return self._described(document_id, title, url, metadata, "updated" if changed else "unchanged")
-        kept = {**before["metadata"], **(metadata or {})}
-        item = replace(item, key=before["key"], path=before["path"], metadata=kept)
-        return self._ingest(before["source_id"], item, on_progress, should_stop)
+            document = self._describe(document_id, title, url, metadata)
+            return WriteResult(document, "updated" if changed else "unchanged")
+        merged = {**before.metadata, **(metadata or {})}
+        item = replace(item, key=before.key, path=before.path, metadata=merged)
+        return self._write(before.source_id, item, on_progress, should_stop)
 
-    def _described(
-        self,
-        document_id: str,
-        title: str | None,
-        url: str | None,
-        metadata: Mapping[str, Any] | None,
-        outcome: Literal["updated", "unchanged"],
-    ) -> Written:
-        return Written(self._knowledge.update_document(document_id, title=title, url=url, metadata=metadata), outcome)
+    def delete(self, document_id: str) -> Deletion:
+        """Delete a document with its passages; reports what went. Raises NotFound."""
+        document = self.get(document_id)
+        self._sources.check_editable(document.source_id)
+        citations = self._corpus.citations.link_count([document_id])
+        self._corpus.documents.delete([document_id])
+        return Deletion("document", document_id, document.title, 0, 1, document.passages_count, citations)
 
-    def _ingest(
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def list(
         self,
-        source_id: str,
-        item: Incoming,
-        on_progress: OnProgress | None,
-        should_stop: Callable[[], bool] | None,
-    ) -> Written:
-        report = self._knowledge.ingest_items(source_id, [item], on_progress=on_progress, should_stop=should_stop)
+        *,
+        source_id: str | None = None,
+        document_type: str | None = None,
+        contains: str | None = None,
+        named: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Document]:
+        """Return documents without their text, oldest first; ``contains`` looks into titles.
+
+        Every word of ``named`` stands in the title, the path or the URL, in any order.
+        """
+        return self._corpus.documents.list(
+            source_id=source_id,
+            document_type=document_type,
+            contains=contains,
+            named=named,
+            limit=limit,
+            offset=offset,
+        )
+
+    def count(
+        self,
+        *,
+        source_id: str | None = None,
+        document_type: str | None = None,
+        contains: str | None = None,
+        named: str | None = None,
+    ) -> int:
+        """Return how many documents ``list`` would give without a limit."""
+        return self._corpus.documents.count(
+            source_id=source_id, document_type=document_type, contains=contains, named=named
+        )
+
+    def get(self, document_id: str) -> Document:
+        """Return a document with its whole text. Raises NotFound."""
+        check_key("document", document_id)
+        return self._corpus.documents.get(document_id)
+
+    def file(self, document_id: str) -> tuple[str, str, bytes] | None:
+        """Return (name, media type, bytes) of the original, where it was kept (PDF)."""
+        return self._corpus.documents.file(document_id)
+
+    def passages(self, document_id: str, *, index: str | None = None) -> Sequence[StoredPassage]:
+        """Return a document's passages in reading order, as an index holds them."""
+        from workbench.storage.passages import passages_of_document
+
+        store = self._corpus.store(self._corpus.index(index))
+        with store.reading() as connection:
+            return passages_of_document(connection, store.index.name, document_id)
+
+    def at(self, url: str) -> Document:
+        """Return the document that came from an address, the newest where there are several. Raises NotFound."""
+        check_key("document", url)
+        return self._corpus.documents.get(self._corpus.documents.at(url))
+
+    def changed_since(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
+        """Return documents added or changed after a moment (none where it is None) with their sources, and now."""
+        return self._corpus.documents.changed_since(moment, limit)
+
+    def around(
+        self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None
+    ) -> Sequence[StoredPassage]:
+        """Return a passage with so many before and after it in its document, in reading order. Raises NotFound."""
+        from workbench.storage.passages import passage_named, passages_of_document
+
+        store = self._corpus.store(self._corpus.index(index))
+        with store.reading() as connection:
+            passage = passage_named(connection, store.index.name, passage_id)
+            passages = passages_of_document(connection, store.index.name, passage.document_id)
+        place = next(number for number, passage in enumerate(passages) if passage.node_id == passage_id)
+        return passages[max(0, place - before) : place + after + 1]
+
+    def _describe(
+        self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
+    ) -> Document:
+        """Change a document's title, URL and metadata, and with them the addresses it can be cited by."""
+        from workbench.ingestion.document_citations import reread
+
+        changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)
+        reread(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
+        return changed
+
+    def _write(
+        self, source_id: str, item: Incoming, on_progress: OnProgress | None, should_stop: ShouldStop | None
+    ) -> WriteResult:
+        report = self.ingest_items(source_id, [item], on_progress=on_progress, should_stop=should_stop)
         if report.failures:
             raise UnreadableDocument(report.failures[0].error)
         outcome = "created" if report.added else "updated" if report.updated else "unchanged"
-        return Written(self._knowledge.document(report.document_ids[0]), outcome)
-
-
-def _item(
-    path: Path | None, text: str | None, *, title: str | None, url: str | None, metadata: Mapping[str, Any]
-) -> Incoming:
-    from workbench.ingestion.incoming import content_hash, files_under, text_item
-
-    if (path is None) == (text is None):
-        raise InvalidInput("Give either a file or a text, not both and not neither.")
-    if text is not None:
-        text = str(clean(text))  # unlike in a file, where a NUL tells that the whole is no text
-        key = f"text:{content_hash(text.encode())}"
-        return text_item(key, text, title=title or "", url=url, metadata=metadata)
-    assert path is not None
-    found = files_under([path])
-    if not found.items:
-        reason = found.failures[0].error if found.failures else "There is no such file."
-        raise UnreadableDocument(f"{path.name}: {reason}")
-    if path.is_dir():
-        raise InvalidInput(f"{path.name} is a folder; give one file.")
-    return replace(found.items[0], key=f"file:{path.resolve()}", title=title, url=url, metadata=metadata)
+        return WriteResult(self.get(report.document_ids[0]), outcome, report.offer)
 
 
 def _hash(item: Incoming) -> str:

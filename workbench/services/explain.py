@@ -1,43 +1,56 @@
-"""Explain: why a passage was found where it was, and where an expected document fell out."""
+"""Explanations of why a passage was found where it was, and of where an expected document fell out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, NotFound
-from workbench.retrieval.strategies import STRATEGIES
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
 from workbench.services.corpus import Corpus
 from workbench.services.question import check_limit, check_query
-from workbench.services.search import SearchService
-from workbench.types import Passage, Scope, SearchResult
+from workbench.services.requests import Requests
+from workbench.services.search import AS_ASKED, SearchService
+from workbench.types import Passage, SearchResult
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain import Alignment, Explanation
     from workbench.retrieval.request import Request
+    from workbench.retrieval.why.course import Standing
+    from workbench.retrieval.why.explanation import Alignment, Explanation, LegView, Step
+    from workbench.retrieval.why.fate import Way
+    from workbench.retrieval.why.word_by_word import WordByWord
+    from workbench.storage.database import Connection
     from workbench.storage.rows import StoredPassage
 
 ELSEWHERE = 50  # how far down the other strategies' rankings are looked at
 
 
+@dataclass(frozen=True, slots=True)
+class _WatchedSearch:
+    """A search with every step written down."""
+
+    query: str
+    request: Request
+    result: SearchResult
+    way: Way
+
+
 class ExplainService:
     """The verb ``explain``."""
 
-    def __init__(self, corpus: Corpus, search: SearchService) -> None:
-        self._corpus, self._search = corpus, search
+    def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
+        self._corpus, self._requests, self._search = corpus, requests, search
 
     def explain(
         self,
         query: str,
+        ask: Ask = AS_ASKED,
         *,
         passage_id: str | None = None,
         document_id: str | None = None,
-        strategy: str | None = None,
-        limit: int = 10,
-        scope: Scope | None = None,
-        index: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
         elsewhere: bool = True,
     ) -> Explanation:
         """Say why a passage, or a document by its best passage, stands where it stands, or where it fell out.
@@ -50,124 +63,138 @@ class ExplainService:
         """
         if (passage_id is None) == (document_id is None):
             raise InvalidInput("Explain one thing: name either a passage_id or a document_id.")
-        name, request, result = self._watched(query, strategy, limit, scope, index, parameters)
-        candidates = self._candidates(request, passage_id, document_id)
+        watched = self._watched(query, ask)
+        candidates = self._candidates(watched.request, passage_id, document_id)
         if not candidates:
-            return self._not_indexed(query, name, request, str(document_id))
-        explained = self._explained(query, name, request, result, candidates)
-        return self._beside(explained, self._others(query, name, request)) if elsewhere else explained
+            return self._not_indexed(query, watched.request, str(document_id))
+        explained = self._explained(watched, candidates)
+        return self._beside(explained, self._others(query, watched.request)) if elsewhere else explained
 
-    def explain_hits(
-        self,
-        query: str,
-        *,
-        strategy: str | None = None,
-        limit: int = 10,
-        scope: Scope | None = None,
-        index: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> tuple[SearchResult, list[Explanation]]:
+    def explain_hits(self, query: str, ask: Ask = AS_ASKED) -> tuple[SearchResult, list[Explanation]]:
         """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
-        name, request, result = self._watched(query, strategy, limit, scope, index, parameters)
-        others = self._others(query, name, request) if len(result) else {}
-        explained = []
-        for hit in result:
-            candidates = self._candidates(request, hit.passage_id, None)
-            explained.append(self._beside(self._explained(query, name, request, result, candidates), others))
-        return result, explained
+        watched = self._watched(query, ask)
+        others = self._others(query, watched.request) if len(watched.result) else {}
+        explained: list[Explanation] = []
+        for hit in watched.result:
+            candidates = self._candidates(watched.request, hit.passage_id, None)
+            explained.append(self._beside(self._explained(watched, candidates), others))
+        return watched.result, explained
 
     def alignments(
         self, query: str, hits: Sequence[Passage], index: str | None = None
     ) -> dict[str, tuple[Alignment, ...]]:
         """Return passage id -> which of its words are like which of the question's, by the stored token vectors.
 
-        Cheap enough for every search that is shown: about a millisecond a passage. What has no token vectors is
-        left out.
+        Cheap enough for every search that is shown: about a millisecond a passage. Passages without token vectors
+        are left out.
         """
-        from workbench.retrieval.explain import alignments
-        from workbench.retrieval.keyword import read_words
+        import_framework()
+        from workbench.retrieval.why.explanation import alignments
+        from workbench.retrieval.words.query_words import read_words
+        from workbench.storage.passages import internal_ids, passages_by_id
 
-        request = self._search.request("hybrid", self._search.resolve(None), len(hits), index, None)
+        request = self._requests.of(Ask(BOTH_LEGS, len(hits), index=index))
+        name = request.index.name
         with request.store.reading() as connection:
-            ids = request.store.internal_ids(connection, [hit.passage_id for hit in hits])
-            passages = list(request.store.passages(connection, list(ids.values())).values())
+            ids = internal_ids(connection, name, [hit.passage_id for hit in hits])
+            passages = list(passages_by_id(connection, name, list(ids.values())).values())
             words = read_words(request, connection, query)
             return alignments(request, connection, query, words, passages)
 
-    def _watched(
-        self,
-        query: str,
-        strategy: str | None,
-        limit: int,
-        scope: Scope | None,
-        index: str | None,
-        parameters: Mapping[str, Any] | None,
-    ) -> tuple[str, Request, SearchResult]:
-        """Search with every step written down."""
+    def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordByWord:
+        """Hold each word of a question against each word of a passage.
+
+        Raises:
+            NotFound: there is no such passage. ModelError: the index's model cannot be used.
+        """
+        from workbench.retrieval.why.word_by_word import word_by_word
+        from workbench.retrieval.words.query_words import read_words
+
         check_query(query)
-        check_limit(limit)
-        resolved = self._search.resolve(scope)
-        name, index, parameters = self._search.chosen(strategy, resolved, index, parameters)
-        request = self._search.request(name, resolved, limit, index, parameters)
+        request = self._requests.of(Ask(BOTH_LEGS, 1, index=index))
+        [passage] = self._candidates(request, passage_id, None)
+        with request.store.reading() as connection:
+            return word_by_word(request, connection, query, read_words(request, connection, query), passage)
+
+    def _watched(self, query: str, ask: Ask) -> _WatchedSearch:
+        from workbench.retrieval.retrievers.hybrid import POOL, hybrid_hits
+        from workbench.retrieval.run import run
+        from workbench.retrieval.why.fate import Way
+        from workbench.retrieval.words.question_names import within_named
+
+        check_query(query)
+        check_limit(ask.limit)
+        request = within_named(self._requests.of(ask), query)
         request.trace.passed = {}
-        return name, request, self._search.run(query, name, request)
-
-    def _candidates(self, request: Request, passage_id: str | None, document_id: str | None) -> list[StoredPassage]:
-        store = request.store
-        if document_id is not None:
-            self._corpus.documents.record(document_id)
-            return store.passages_of_document(document_id)
-        with store.reading() as connection:
-            key = store.internal_ids(connection, [str(passage_id)]).get(str(passage_id))
-            if key is None:
-                raise NotFound(
-                    "passage", str(passage_id), f"Search the index {store.index.name!r} to see its passages."
-                )
-            return list(store.passages(connection, [key]).values())
-
-    def _not_indexed(self, query: str, strategy: str, request: Request, document_id: str) -> Explanation:
-        from workbench.retrieval.explain import Explanation
-        from workbench.retrieval.fate import NOT_INDEXED
-
-        index = request.store.index.name
-        return Explanation(
-            query=query,
-            strategy=strategy,
-            index=index,
-            document_id=document_id,
-            document_title=str(self._corpus.documents.record(document_id)["title"]),
-            fate=NOT_INDEXED,
-            reason=f"The index {index!r} holds no passage of it; build the index again.",
+        result = run(query, request)
+        pool = max(POOL, request.limit)
+        fused: tuple[int, ...] = ()
+        if request.strategy.pools:
+            with request.store.reading() as connection:
+                fused = tuple(candidate.id for candidate in hybrid_hits(request, connection, query, pool))
+        return _WatchedSearch(
+            query, request, result, Way(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
         )
 
-    def _explained(
-        self, query: str, strategy: str, request: Request, result: SearchResult, candidates: list[StoredPassage]
-    ) -> Explanation:
-        from workbench.retrieval.explain import Explanation, LegView, alignment, leg_views, term_views
-        from workbench.retrieval.keyword import read_words
+    def _candidates(self, request: Request, passage_id: str | None, document_id: str | None) -> list[StoredPassage]:
+        from workbench.storage.passages import internal_ids, passages_by_id, passages_of_document
 
+        index = request.index.name
+        with request.store.reading() as connection:
+            if document_id is not None:
+                self._corpus.documents.record(document_id)
+                return passages_of_document(connection, index, document_id)
+            key = internal_ids(connection, index, [str(passage_id)]).get(str(passage_id))
+            if key is None:
+                raise NotFound("passage", str(passage_id), f"Search the index {index!r} to see its passages.")
+            return list(passages_by_id(connection, index, [key]).values())
+
+    def _not_indexed(self, query: str, request: Request, document_id: str) -> Explanation:
+        from workbench.retrieval.why.course import course_outside
+        from workbench.retrieval.why.explanation import Explanation
+        from workbench.retrieval.why.fates import NOT_INDEXED
+
+        index = request.index.name
+        return Explanation(
+            query=query,
+            strategy=request.strategy.name,
+            index=index,
+            document_id=document_id,
+            document_title=self._corpus.documents.record(document_id).title,
+            fate=NOT_INDEXED,
+            reason=f"The index {index!r} holds no passage of it; build the index again.",
+            course=course_outside(request.words[query].totals.passages) if query in request.words else (),
+        )
+
+    def _explained(self, watched: _WatchedSearch, candidates: list[StoredPassage]) -> Explanation:
+        from workbench.retrieval.why.course import Standing
+        from workbench.retrieval.why.explanation import Explanation, LegView, alignment, leg_views, term_views
+        from workbench.retrieval.words.query_words import read_words
+
+        query, request, result = watched.query, watched.request, watched.result
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
             passage, hit = self._best(request, connection, query, result, candidates)
             legs = leg_views(request, connection, query, passage)
-            fate, reason = self._fate(request, connection, query, strategy, passage, hit, legs)
+            fate, reason = self._fate(watched, connection, passage, hit, legs)
+            steps = self._course(watched, connection, passage, Standing(fate, hit.rank if hit else None, legs))
             terms, missing = term_views(request, connection, words, passage)
             aligned = alignment(request, connection, query, words, passage)
         own = hit is not None and hit.passage_id == passage.node_id
         for name, leg in (hit.attribution if hit is not None and own else {}).items():
-            known = legs.get(name, LegView(leg.score, leg.rank))
-            legs[name] = replace(known, contribution=leg.contribution, rank=known.rank or leg.rank)
+            view = legs.get(name, LegView(leg.score, leg.rank))
+            legs[name] = replace(view, contribution=leg.contribution, rank=view.rank or leg.rank)
         return Explanation(
             query=query,
-            strategy=strategy,
-            index=request.store.index.name,
+            strategy=request.strategy.name,
+            index=request.index.name,
             document_id=passage.document_id,
             document_title=passage.title,
             fate=fate,
             reason=reason,
             passage_id=passage.node_id,
-            start=int(passage.metadata["start"]),
-            end=int(passage.metadata["end"]),
+            start=passage.span[0],
+            end=passage.span[1],
             text=passage.text,
             rank=hit.rank if hit is not None else None,
             score=hit.score if hit is not None else None,
@@ -175,13 +202,22 @@ class ExplainService:
             terms=terms,
             missing_terms=missing,
             alignment=aligned,
+            course=steps,
+            preferring=result.preferring,
             notes=result.degraded,
         )
 
     def _best(
-        self, request: Request, connection: Any, query: str, result: SearchResult, candidates: list[StoredPassage]
+        self,
+        request: Request,
+        connection: Connection,
+        query: str,
+        result: SearchResult,
+        candidates: list[StoredPassage],
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
+        from workbench.storage.scores import cosines, term_scores
+
         by_id = {passage.node_id: passage for passage in candidates}
         for hit in result:
             if hit.passage_id in by_id:
@@ -192,52 +228,59 @@ class ExplainService:
                     return passage, hit
         if len(candidates) == 1:
             return candidates[0], None
-        words = request.words[query]
-        ids = [passage.id for passage in candidates]
-        cosines = request.store.cosines(connection, request.encoded(query).vector, ids)
-        bm25 = request.store.term_scores(connection, words.weights, ids)
+        index, ids = request.index.name, [passage.id for passage in candidates]
+        near = cosines(connection, index, request.encoded(query).vector, ids)
+        bm25 = term_scores(connection, index, request.words[query].weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
-        return max(candidates, key=lambda p: (cosines[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
+        return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
     def _fate(
         self,
-        request: Request,
-        connection: Any,
-        query: str,
-        strategy: str,
+        watched: _WatchedSearch,
+        connection: Connection,
         passage: StoredPassage,
         hit: Passage | None,
-        legs: Mapping[str, Any],
+        legs: Mapping[str, LegView],
     ) -> tuple[str, str]:
-        from workbench.retrieval import fate
-        from workbench.retrieval.hybrid import POOL, hybrid_hits
+        from workbench.retrieval.why import fate, fates
+        from workbench.storage.ranking import in_scope
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
-                return fate.FOUND, f"It is number {hit.rank}."
-            return fate.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
-        if not request.store.in_scope(connection, request.scope, [passage.id]):
-            return fate.NOT_IN_SCOPE, "The search's scope leaves its document out."
-        pool = max(POOL, request.limit)
-        fused: tuple[int, ...] = ()
-        if STRATEGIES[strategy].source is STRATEGIES["hybrid"].source:
-            fused = tuple(found.id for found in hybrid_hits(request, connection, query, pool))
-        way = fate.Way(strategy, request.trace.passed or {}, fused, request.limit, pool)
-        return fate.fate_of(passage.id, way, legs)
+                return fates.FOUND, f"It is number {hit.rank}."
+            return fates.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
+        request = watched.request
+        if not in_scope(connection, request.index.name, request.scope, [passage.id]):
+            return fates.NOT_IN_SCOPE, "The search's scope leaves its document out."
+        return fate.fate_of(passage.id, watched.way, legs)
 
-    def _others(self, query: str, strategy: str, request: Request) -> dict[str, SearchResult]:
+    def _course(
+        self, watched: _WatchedSearch, connection: Connection, passage: StoredPassage, standing: Standing
+    ) -> tuple[Step, ...]:
+        from workbench.retrieval.why.course import Sizes, course
+        from workbench.retrieval.words.query_words import read_words
+        from workbench.storage.ranking import EXACT_UP_TO
+
+        request = watched.request
+        everything = read_words(request, connection, watched.query).totals.passages
+        scope = request.scope_size(connection)
+        countable = None if scope > EXACT_UP_TO else scope
+        sizes = Sizes(everything, everything if request.scope.is_everything else countable, len(watched.result))
+        return course(passage.id, watched.way, standing, sizes)
+
+    def _others(self, query: str, request: Request) -> dict[str, SearchResult]:
         """Ask every other strategy that needs no further model, in the same scope and index."""
-        found = {}
+        results: dict[str, SearchResult] = {}
+        encoded = {request.index.embedding_model: request.encoded_queries}
         for name, other in STRATEGIES.items():
-            if name == strategy or other.needs or (other.needs_scope and request.scope.is_everything):
+            if other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything):
                 continue
             try:
-                found[name] = self._search.search_within(
-                    query, request.scope, strategy=name, limit=ELSEWHERE, index=request.store.index.name
-                )
+                ask = Ask(name, ELSEWHERE, request.scope, request.index.name)
+                results[name] = self._search.search(query, ask, encoded)
             except ModelError:  # said once already, by the strategy that is explained
                 continue
-        return found
+        return results
 
     def _beside(self, explained: Explanation, others: Mapping[str, SearchResult]) -> Explanation:
         ranks = {
@@ -248,7 +291,7 @@ class ExplainService:
 
 def shows(hit: Passage, passage: StoredPassage) -> bool:
     """Tell whether a result's text holds a passage of the same document."""
-    start, end = int(passage.metadata["start"]), int(passage.metadata["end"])
+    start, end = passage.span
     return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
 

@@ -1,4 +1,4 @@
-"""What there is and whether it is well: the counts for ``status``, the checks for ``doctor``."""
+"""Contents and health: the counts for ``status``, the checks for ``doctor``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, cast
 
 from workbench.errors import WorkbenchError
 from workbench.services.corpus import Corpus
+from workbench.sizes import GB, size_text
+from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
-from workbench.types import Value
+from workbench.storage.workload import Workload, workload
+from workbench.types import JsonObject, ParameterValue, Value
 from workbench.version import __version__
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
-LEAST_FREE = 2 * 2**30  # bytes of disk below which ingestion may soon fail
+LEAST_FREE = 2 * GB  # bytes of disk below which ingestion may soon fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +32,62 @@ class Check(Value):
     detail: str
 
 
+class DatabaseStatus(TypedDict):
+    """The database and its versions; ``bytes`` is its size on disk."""
+
+    embedded: bool
+    postgres: str
+    pgvector: str
+    bytes: int
+
+
+class IndexStatus(TypedDict):
+    """An index as ``Index.to_dict`` writes it, and ``bytes``, its size on disk."""
+
+    name: str
+    chunker: str
+    chunker_options: dict[str, ParameterValue]
+    embedding_model: str
+    dimensions: int
+    is_default: bool
+    dataset: str | None
+    status: str
+    documents_count: int
+    passages_count: int
+    created_at: str | None
+    bytes: int
+
+
+class Status(TypedDict):
+    """The JSON of ``workbench status``; ``corpus`` counts by kind, ``packages`` are versions.
+
+    ``work`` is a ``Workload`` and ``replica`` a ``ReplicaState``, as ``to_dict`` writes them.
+    """
+
+    version: str
+    home: str
+    database: DatabaseStatus
+    corpus: dict[str, int]
+    indexes: list[IndexStatus]
+    work: JsonObject
+    replica: JsonObject | None
+    disk_free_bytes: int
+    python: str
+    packages: dict[str, str]
+
+
 class HealthService:
     """The verbs ``status`` and ``doctor``."""
 
     def __init__(self, corpus: Corpus, home: Path, embedded: bool) -> None:
         self._corpus, self._home, self._embedded = corpus, home, embedded
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> Status:
         """Return counts, indexes, sizes in bytes and versions."""
         self._corpus.index()
         counts = self._corpus.database.row(statement("corpus_counts")) or {}
         indexes = [
-            index.to_dict() | {"bytes": self._corpus.indexes.bytes_on_disk(index.name)}
+            cast("IndexStatus", index.to_dict() | {"bytes": self._corpus.indexes.bytes_on_disk(index.name)})
             for index in self._corpus.indexes.list()
         ]
         return {
@@ -54,10 +101,25 @@ class HealthService:
             },
             "corpus": {name: int(counts[name]) for name in ("projects", "sources", "documents")},
             "indexes": indexes,
+            "work": self.work().to_dict(),
+            "replica": replica.to_dict() if (replica := self.replica()) else None,
             "disk_free_bytes": shutil.disk_usage(_existing(self._home)).free,
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in SHOWN_PACKAGES},
         }
+
+    def work(self) -> Workload:
+        """Return the workers that live, and the jobs that wait or run with their parts."""
+        return workload(self._corpus.database)
+
+    def replica(self) -> ReplicaState | None:
+        """Return how far the replica that searches read is behind; None where none is set."""
+        replica = self._corpus.replica
+        return replica.state() if replica else None
+
+    def check_database(self) -> None:
+        """Look whether the database answers, and start nothing. Raises StorageError where it does not."""
+        self._corpus.database.check()
 
     def doctor(self) -> list[Check]:
         """Try everything a person depends on and say how it went, one check each."""
@@ -90,14 +152,14 @@ class HealthService:
             raise WorkbenchError(
                 f"{index.name} lacks {missing} documents; run 'workbench indexes update {index.name} --build'."
             )
-        held = self._corpus.indexes.counted(index.name)
-        return f"{index.name}: {held.documents_count:,} documents, {held.passages_count:,} passages"
+        counts = self._corpus.indexes.counted(index.name)
+        return f"{index.name}: {counts.documents_count:,} documents, {counts.passages_count:,} passages"
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free
         if free < LEAST_FREE:
-            raise WorkbenchError(f"Only {free / 1e9:.1f} GB are free under {self._home}; make room.")
-        return f"{free / 1e9:.1f} GB free"
+            raise WorkbenchError(f"Only {size_text(free)} are free under {self._home}; make room.")
+        return f"{size_text(free)} free"
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> Check:

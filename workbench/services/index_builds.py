@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from workbench.errors import InvalidInput, choices
+from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
-from workbench.types import Index, Progress
+from workbench.services.language_offer import OFFERED, Offer, is_foreign, offer_of
+from workbench.sizes import KB
+from workbench.storage.job_parts import JobParts, PartsInHand
+from workbench.types import Index, OnProgress, ShouldStop
 
-OnProgress = Callable[[Progress], None]
+PART_BYTES = 100 * KB  # of text, to a part: some hundred and fifty passages of 200 tokens
 
 
 class IndexService:
@@ -32,7 +35,7 @@ class IndexService:
         name: str,
         *,
         chunker: str,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, object] | None = None,
         embedding_model: str | None = None,
         dataset: str | None = None,
     ) -> Index:
@@ -58,28 +61,34 @@ class IndexService:
         name: str,
         *,
         on_progress: OnProgress | None = None,
-        should_stop: Callable[[], bool] | None = None,
+        should_stop: ShouldStop | None = None,
+        parts: PartsInHand | None = None,
     ) -> Index:
         """Bring an index up to date with the stored documents; may be stopped and gone on with.
+
+        ``parts`` are those of a job that several workers share (``plan``).
 
         Raises:
             Cancelled: ``should_stop`` said so; the documents done so far stay in the index.
         """
-        from workbench.ingestion.build import IndexBuilder
+        import_framework()
+        from workbench.ingestion.index_builder import IndexBuilder
 
         corpus = self._corpus
         index = corpus.index(name)
         builder = IndexBuilder(
             corpus.database,
             corpus.documents,
-            corpus.indexes,
-            corpus.store(index),
-            corpus.encoder_of(index),
-            reuse=corpus.stores_of_model(index.embedding_model, but=name),
+            corpus.writer_of(index),
         )
-        builder.build(on_progress=on_progress, should_stop=should_stop)
-        corpus.indexes.set_status(name, "ready")
+        builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
+        if parts is None or parts.leads:
+            corpus.indexes.set_status(name, "ready")
         return corpus.indexes.counted(name)
+
+    def plan(self, name: str, parts: JobParts, job_id: str) -> None:
+        """Cut what an index lacks into the parts of a job."""
+        parts.plan_index(job_id, name, self._corpus.index(name).dataset, PART_BYTES)
 
     def missing(self, name: str) -> int:
         """Return how many documents an index does not hold in their present version."""
@@ -93,6 +102,25 @@ class IndexService:
     def delete(self, name: str) -> Index:
         """Drop an index; its documents stay. Raises Conflict for the default one, and for one that a job builds."""
         return self._corpus.indexes.delete(name)
+
+    def languages(self, name: str | None = None) -> dict[str, int]:
+        """Return each language of an index (None: the default one) with the number of its passages, most first."""
+        return self._corpus.indexes.languages(self._corpus.index(name).name)
+
+    def language_offer(self, document_ids: Sequence[str] | None = None) -> Offer | None:
+        """Return the offer of an index for more languages, where passages are in some that the default model lacks.
+
+        With ``document_ids`` there is one only where any of these is in such a language. None, too, where an index with
+        the model offered exists.
+        """
+        default = self._corpus.index()
+        if document_ids is not None:
+            languages = self._corpus.documents.languages(document_ids)
+            if not any(is_foreign(language, default.embedding_model) for language in languages):
+                return None
+        if any(index.embedding_model == OFFERED for index in self._corpus.indexes.list()):
+            return None
+        return offer_of(self.languages(default.name), default.embedding_model)
 
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index on disk."""

@@ -1,4 +1,4 @@
-"""How many documents an index lacks, for the note on every search of it: counted when that may have changed.
+"""The number of documents that an index lacks, for the note on its searches: counted when it may have changed.
 
 Counting compares all documents with what the index holds, 1 ms for a thousand; the vector strategy takes 2.
 """
@@ -11,11 +11,11 @@ from datetime import datetime
 from workbench.storage.documents import Documents
 from workbench.types import Index
 
-STALE = 5.0  # seconds after which it is counted in any case: what was written before a count may be committed after it
+STALE = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
 
 
 class Lacking:
-    """Remembers which indexes were complete, and as of which change to the documents; thread-safe."""
+    """A memory of which indexes were complete, and as of which change to the documents; thread-safe."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -24,8 +24,8 @@ class Lacking:
     def count(self, index: Index) -> int:
         """Return how many documents the index does not hold in their present version."""
         changed = self._documents.last_change()
-        made, as_of, seen = self._complete.get(index.name, (None, None, float("-inf")))
-        if (made, as_of) == (index.created_at, changed) and time.monotonic() - seen < STALE:
+        created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
+        if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < STALE:
             return 0
         lacking = len(self._documents.missing_from(index.name))
         if not lacking:

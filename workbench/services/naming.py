@@ -1,4 +1,4 @@
-"""What people write on sources, projects and documents: titles, URLs, tags, checked before they are kept."""
+"""Names that people give to sources, projects and documents: titles, URLs, tags, checked before they are kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
     """Return tags trimmed, each once, empty ones left out; one text is one tag."""
     if not isinstance(tags, Iterable):
         raise InvalidInput(f"The tags are {tags!r}; give a list of texts.")
-    given = [tags] if isinstance(tags, str) else list(tags)
-    for tag in given:
+    texts = [tags] if isinstance(tags, str) else list(tags)
+    for tag in texts:
         check_key("tag", tag)
-    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in given if tag.strip()))
+    return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in texts if tag.strip()))

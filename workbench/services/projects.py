@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import Deleted
+from workbench.services.deletion import Deletion
 from workbench.services.naming import check_title
 from workbench.types import Folder, Project
 
@@ -27,19 +27,19 @@ class ProjectService:
         return self._corpus.projects.create(check_title(title), description, id=id)
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
-        """Change what is given. Raises NotFound or Conflict."""
+        """Change the given fields; None leaves one as it is. Raises NotFound or Conflict."""
         return self._corpus.projects.update(key, title=title and check_title(title), description=description)
 
-    def delete(self, key: str) -> Deleted:
+    def delete(self, key: str) -> Deletion:
         """Delete a project with its folders, sources and their documents; reports what went."""
         project = self.get(key)
         sources = self._corpus.sources.list(project_id=project.id)
         names = [index.name for index in self._corpus.indexes.list()]
-        citations = sum(self._corpus.citations.held(source_id=source.id) for source in sources)
+        citations = sum(self._corpus.citations.link_count(source_id=source.id) for source in sources)
         for source in sources:
             self._corpus.sources.delete(source.id, names)
         self._corpus.projects.delete(project.id)
-        return Deleted(
+        return Deletion(
             "project",
             project.id,
             project.title,
@@ -76,7 +76,7 @@ class ProjectService:
         color: str | None = None,
         icon_name: str | None = None,
     ) -> Folder:
-        """Change what is given of a folder, named by id or name. Raises NotFound or Conflict."""
+        """Change the given fields of a folder, named by id or name. Raises NotFound or Conflict."""
         return self._corpus.projects.update_folder(
             project, folder, name=name and check_title(name), description=description, color=color, icon_name=icon_name
         )

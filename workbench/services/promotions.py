@@ -1,14 +1,15 @@
-"""Promotion: the strategy that won a comparison becomes what serves a scope, until it is undone."""
+"""Promotion: the strategy that won a comparison serves a scope, until that is undone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from workbench.errors import Conflict, InvalidInput, ScopeError
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters, strategy_named
+from workbench.retrieval.strategy_names import named
 from workbench.services.corpus import Corpus
-from workbench.services.search import SearchService, named, promotion_keys
+from workbench.services.requests import Requests, promotion_keys
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Promotion, Scope
 
@@ -18,15 +19,15 @@ LONGEST_NOTE = 1000  # characters
 class PromotionService:
     """The verbs over promotions. The most specific scope wins: a source, its folder, its project, everywhere."""
 
-    def __init__(self, corpus: Corpus, search: SearchService) -> None:
-        self._corpus, self._search = corpus, search
+    def __init__(self, corpus: Corpus, requests: Requests) -> None:
+        self._corpus, self._requests = corpus, requests
 
     def promote(
         self,
         strategy: str,
         *,
         scope: Scope | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         index: str | None = None,
         note: str = "",
     ) -> Promotion:
@@ -50,7 +51,7 @@ class PromotionService:
                 f"The strategy {strategy!r} needs a scope, so it cannot serve everywhere; promote it for a project, "
                 "a folder or a source."
             )
-        self._search.check_usable(strategy)
+        self._requests.check_usable(strategy)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:
@@ -66,7 +67,7 @@ class PromotionService:
 
     def serving(self, scope: Scope | None = None) -> Promotion | None:
         """Return the promotion that serves a search in a scope; None where it is the built-in default."""
-        return self._corpus.promotions.serving(promotion_keys(self._search.resolve(scope)))
+        return self._corpus.promotions.serving(promotion_keys(self._requests.resolve(scope or Scope())))
 
     def current(self) -> list[Promotion]:
         """Return the promotions that serve now, one a scope."""
@@ -83,12 +84,13 @@ class PromotionService:
             ScopeError: the scope has none, or names what does not exist.
         """
         scope = scope or Scope()
+        scope = replace(scope, names="prefer", ignored_names=())  # they belong to a question, not to a place
         plain = Scope(kind=scope.kind, project=scope.project, folder=scope.folder, sources=scope.sources)
         if scope != plain or scope.kind == "global" or (scope.sources is not None and len(scope.sources) != 1):
             raise ScopeError(
                 "A strategy is promoted everywhere, for a project, a folder or one source; name one of them."
             )
-        resolved = self._search.resolve(scope)
+        resolved = self._requests.resolve(scope)
         if scope.sources:
             return f"source:{self._corpus.sources.find(scope.sources[0]).id}"
         if scope.folder:

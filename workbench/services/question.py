@@ -1,4 +1,4 @@
-"""What can be asked: a text of some length, for a number of passages."""
+"""The limits of a question: a text of some length, for a number of passages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numbers import Integral
 from workbench.errors import InvalidInput
 
 LONGEST_QUERY = 10_000  # characters
+MOST_CONVERSATIONS = 50  # that one question to a workspace gives
 MOST_RESULTS = 200
 
 
@@ -16,7 +17,7 @@ def check_limit(limit: int) -> None:
         raise InvalidInput(f"limit cannot be {limit!r}; use a whole number from 1 to {MOST_RESULTS}.")
 
 
-def check_query(query: str) -> None:
+def check_query(query: object) -> None:
     """Refuse a query that cannot be answered. Raises InvalidInput."""
     if not isinstance(query, str):
         raise InvalidInput(f"The query is of the type {type(query).__name__}; ask with a text.")
@@ -26,3 +27,9 @@ def check_query(query: str) -> None:
         raise InvalidInput("The query is empty; ask something.")
     if len(query) > LONGEST_QUERY:
         raise InvalidInput(f"The query has {len(query):,} characters; shorten it to at most {LONGEST_QUERY:,}.")
+
+
+def check_similarity(similarity: float) -> None:
+    """Refuse a least cosine that no passage can be held against. Raises InvalidInput."""
+    if not 0 <= similarity <= 1:
+        raise InvalidInput(f"min_similarity cannot be {similarity}; use a number from 0 to 1.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from workbench.errors import NotFound
 from workbench.ingestion.readers import discover
 from workbench.sample import articles_dir
-from workbench.services.knowledge import KnowledgeService, OnProgress
-from workbench.types import IngestReport
+from workbench.services.documents import DocumentService
+from workbench.services.sources import SourceService
+from workbench.types import IngestReport, OnProgress, ShouldStop
 
 SAMPLE_TITLE = "Sample: retrieval and RAG"
 SAMPLE_TAGS = ("sample",)
@@ -21,24 +20,24 @@ def sample_files() -> list[tuple[str, bytes]]:
 
 
 def load_sample(
-    knowledge: KnowledgeService,
+    documents: DocumentService,
     on_progress: OnProgress | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    should_stop: ShouldStop | None = None,
 ) -> IngestReport:
-    """Bring the sample's articles into their source; what is there already costs a hash each and embeds nothing.
+    """Bring the sample's articles into their source; known ones cost a hash each and embed nothing.
 
     Raises:
         Cancelled: ``should_stop`` said so; the articles stored before stay.
     """
-    return knowledge.ingest(
+    return documents.ingest(
         [articles_dir()], source=SAMPLE_TITLE, tags=SAMPLE_TAGS, on_progress=on_progress, should_stop=should_stop
     )
 
 
-def needs_sample(knowledge: KnowledgeService) -> bool:
-    """True on a first run (no source at all), and where a first run was cut short while it loaded the sample."""
+def needs_sample(sources: SourceService) -> bool:
+    """Tell whether this is a first run (no source at all), or one was cut short while it loaded the sample."""
     try:
-        sample = knowledge.source(SAMPLE_TITLE)
+        sample = sources.get(SAMPLE_TITLE)
     except NotFound:
-        return knowledge.count_sources() == 0
-    return sample.documents_count < len(list(articles_dir().rglob("*.md"))) and knowledge.count_sources() == 1
+        return sources.count() == 0
+    return sample.documents_count < len(list(articles_dir().rglob("*.md"))) and sources.count() == 1

@@ -1,11 +1,13 @@
-"""What agents asked: kept, listed and forgotten."""
+"""Calls of agents: kept, listed and forgotten."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from workbench.services.corpus import Corpus
-from workbench.storage.tool_calls import ToolCall, ToolCalls
+from workbench.storage.tool_calls import Caller, ToolCall, ToolCalls
+
+__all__ = ["Caller", "ToolCall", "ToolCallService"]
 
 
 class ToolCallService:
@@ -33,6 +35,10 @@ class ToolCallService:
     def count(self, *, tool: str | None = None, zero_only: bool = False, queries_only: bool = False) -> int:
         """Return how many calls are kept under the same conditions."""
         return self._calls.count(tool=tool, zero_only=zero_only, queries_only=queries_only)
+
+    def callers(self) -> dict[str, Caller]:
+        """Return the clients whose calls are kept, by name: how many there are, and when the last one came."""
+        return self._calls.callers()
 
     def clear(self) -> None:
         """Forget every call."""

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
-from workbench.errors import InvalidInput, NotFound, choices
+from workbench.errors import InvalidInput, NotFound, UnreadableDocument, choices
+from workbench.retrieval.ask import Ask
 from workbench.services.corpus import Corpus
-from workbench.services.knowledge import KnowledgeService
+from workbench.services.document_search import DocumentSearch
+from workbench.services.documents import DocumentService
 from workbench.services.mirror import FolderMirror
-from workbench.services.pages import PageService
-from workbench.services.question import check_query
+from workbench.services.question import MOST_CONVERSATIONS, check_query
+from workbench.services.sources import SourceService
 from workbench.storage.workspaces import Workspaces
-from workbench.types import Document, IngestFailure, Progress, Scope, Value
+from workbench.types import Document, IngestFailure, JsonValue, OnProgress, Scope, ShouldStop, Value, as_text_or_none
 
-OnProgress = Callable[[Progress], None]
 RECENT = 10
-MOST_RESULTS = 50
 _MONTH, _DAY = re.compile(r"(\d{4})-(\d{2})\Z"), re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded(Value):
-    """What an embedding changed, counted in conversations; ``removed`` ones have vanished from disk."""
+class EmbeddingReport(Value):
+    """The changes of an embedding, counted in conversations; ``removed`` ones have vanished from disk."""
 
     embedded: int
     skipped: int
@@ -52,7 +51,7 @@ class ConversationHit(Value):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStatus(Value):
-    """What a workspace holds; ``recent`` are (path, ISO time) of what was embedded last."""
+    """The contents of a workspace; ``recent`` are (path, ISO time) of the files embedded last."""
 
     total_chunks: int
     num_documents: int
@@ -60,12 +59,36 @@ class WorkspaceStatus(Value):
     recent: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Pending(Value):
+    """The conversations on disk that are not embedded as they are now; ``bytes`` of the new and changed ones."""
+
+    new: int = 0
+    changed: int = 0
+    vanished: int = 0
+    unchanged: int = 0
+    bytes: int = 0
+
+    @property
+    def any(self) -> bool:
+        """True when embedding the workspace would change something."""
+        return bool(self.new or self.changed or self.vanished)
+
+
 class WorkspaceService:
     """The verbs over workspaces; every path is resolved by the caller, who decides what may be read."""
 
-    def __init__(self, corpus: Corpus, knowledge: KnowledgeService, pages: PageService, db_path: str) -> None:
-        self._corpus, self._pages, self._db_path = corpus, pages, db_path
-        self._mirror = FolderMirror(corpus, knowledge, "workspace")
+    def __init__(
+        self,
+        corpus: Corpus,
+        sources: SourceService,
+        documents: DocumentService,
+        document_search: DocumentSearch,
+        db_path: str,
+    ) -> None:
+        self._corpus, self._document_search, self._db_path = corpus, document_search, db_path
+        self._sources = sources
+        self._mirror = FolderMirror(corpus, sources, documents, "workspace")
         self._workspaces = Workspaces(corpus.database)
 
     def embed(
@@ -73,8 +96,8 @@ class WorkspaceService:
         workspace: Path,
         path: Path | None = None,
         on_progress: OnProgress | None = None,
-        should_stop: Callable[[], bool] | None = None,
-    ) -> Embedded:
+        should_stop: ShouldStop | None = None,
+    ) -> EmbeddingReport:
         """Embed what is new or changed: the whole workspace, or what a path in it means.
 
         For the whole workspace, conversations that have vanished from disk are removed.
@@ -86,26 +109,29 @@ class WorkspaceService:
 
         if path is not None and not path.exists():
             raise NotFound("path", str(path))
-        found = conversations_in(workspace) if path is None else conversations_at(path, workspace)
-        if path is not None and not found:
+        conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
+        if path is not None and not conversations:
             raise InvalidInput(f"{path} holds no conversation (TYPE/YYYY-MM-DD/NNN-slug) and no file that can be read.")
-        items = [incoming(one, workspace) for one in found]
-        source_id = self._mirror.source(workspace)
+        items = [incoming(conversation, workspace) for conversation in conversations]
+        source_id = self._mirror.source(workspace, for_ingest=True)
         one_only = path is not None
-        synced = self._mirror.sync(
-            source_id,
-            items,
-            still_there=lambda key: one_only or (workspace / key).exists(),
-            on_progress=on_progress,
-            should_stop=should_stop,
-        )
+        with self._sources.settling(source_id):
+            synced = self._mirror.sync(
+                source_id,
+                items,
+                still_there=lambda key: one_only or (workspace / key).exists(),
+                on_progress=on_progress,
+                should_stop=should_stop,
+            )
         report = synced.report
-        return Embedded(
+        if one_only and len(report.failures) == len(items):
+            raise UnreadableDocument(f"{report.failures[0].path}: {report.failures[0].error}")
+        return EmbeddingReport(
             embedded=report.added + report.updated,
             skipped=report.unchanged,
             total=len(items),
             removed=synced.removed,
-            files=sum(len(files_of(one, workspace)) for one in found),
+            files=sum(len(files_of(conversation, workspace)) for conversation in conversations),
             failures=report.failures,
         )
 
@@ -125,8 +151,8 @@ class WorkspaceService:
             InvalidInput: an empty query, a limit outside 1..50, a date range that is neither YYYY-MM nor YYYY-MM-DD.
         """
         check_query(query)
-        if not 1 <= limit <= MOST_RESULTS:
-            raise InvalidInput(f"n_results cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
+        if not 1 <= limit <= MOST_CONVERSATIONS:
+            raise InvalidInput(f"n_results cannot be {limit}; use a whole number from 1 to {MOST_CONVERSATIONS}.")
         since, until = read_date_range(date_range)
         source_id = self._mirror.known_source(workspace)
         if source_id is None:
@@ -135,11 +161,11 @@ class WorkspaceService:
         if conversation_type:
             documents = tuple(self._workspaces.conversations(source_id, conversation_type).values())
         scope = Scope(sources=(source_id,), documents=documents, since=since, until=until)
-        found = self._pages.search(query, limit=limit, scope=scope, strategy=strategy)
-        described = [(page, self._document(page.document_id)) for page in found.pages]
+        result = self._document_search.search(query, Ask(strategy, limit, scope))
+        described = [(hit, self._document(hit.document_id)) for hit in result.documents]
         return [
-            _hit(page.score, page.best.text, document.path or "", page.title, document.metadata)
-            for page, document in described
+            _hit(hit.score, hit.best.text, document.path or "", hit.title, document.metadata)
+            for hit, document in described
             if document is not None
         ]
 
@@ -154,16 +180,15 @@ class WorkspaceService:
         Raises:
             NotFound: the workspace holds no such conversation.
         """
-        if not 1 <= limit <= MOST_RESULTS:
-            raise InvalidInput(f"n_results cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
+        if not 1 <= limit <= MOST_CONVERSATIONS:
+            raise InvalidInput(f"n_results cannot be {limit}; use a whole number from 1 to {MOST_CONVERSATIONS}.")
         source_id = self._mirror.known_source(workspace)
         document_id = self._document_at(workspace, source_id, source_path) if source_id else None
         if source_id is None or document_id is None:
             raise NotFound("document", source_path, "Embed it first.")
-        rows = self._workspaces.similar(self._corpus.index().name, source_id, document_id, limit)
+        likes = self._workspaces.similar(self._corpus.index().name, source_id, document_id, limit)
         return [
-            _hit(min(1.0, max(0.0, float(row["score"]))), row["text"] or "", row["key"], row["title"], row["metadata"])
-            for row in rows
+            _hit(min(1.0, max(0.0, like.score)), like.text or "", like.key, like.title, like.metadata) for like in likes
         ]
 
     def status(self, workspace: Path) -> WorkspaceStatus:
@@ -175,6 +200,32 @@ class WorkspaceService:
         recent = self._workspaces.recent(source_id, RECENT)
         return WorkspaceStatus(passages, documents, self._db_path, tuple((key, at.isoformat()) for key, at in recent))
 
+    def pending(self, workspace: Path, path: Path | None = None) -> Pending:
+        """Compare the conversations on disk with the embedded ones, by content: all, or those a path in it means."""
+        from workbench.ingestion.conversations import conversations_at, conversations_in, incoming
+        from workbench.ingestion.incoming import content_hash
+
+        source_id = self._mirror.known_source(workspace)
+        indexed = self._corpus.documents.by_key(source_id, self._corpus.index().name) if source_id else {}
+        conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
+        new = changed = unchanged = size = 0
+        present: set[str] = set()
+        for item in (incoming(conversation, workspace) for conversation in conversations):
+            present.add(item.key)
+            try:
+                data = item.load()
+            except (UnreadableDocument, OSError):
+                continue  # empty or unreadable: embedding says so
+            document = indexed.get(item.key)
+            if document is not None and content_hash(data) == document.content_hash:
+                unchanged += 1
+                continue
+            size += len(data)
+            new, changed = (new + 1, changed) if document is None else (new, changed + 1)
+        gone = () if path is not None else indexed
+        vanished = sum(1 for key in gone if key not in present and not (workspace / key).exists())
+        return Pending(new, changed, vanished, unchanged, size)
+
     def _document(self, document_id: str) -> Document | None:
         """Return a document that was found; None where another process has removed it since."""
         try:
@@ -184,12 +235,14 @@ class WorkspaceService:
 
     def _document_at(self, workspace: Path, source_id: str, source_path: str) -> str | None:
         """Return the id of the conversation that a path means: its own path, a file in it, with or without ending."""
-        known = self._workspaces.conversations(source_id)
-        given = Path(source_path)
-        relative = given.relative_to(workspace) if given.is_absolute() and given.is_relative_to(workspace) else given
+        from workbench.ingestion.conversations import SUFFIXES
+
+        conversations = self._workspaces.conversations(source_id)
+        path = Path(source_path)
+        relative = path.relative_to(workspace) if path.is_absolute() and path.is_relative_to(workspace) else path
         names = [relative.as_posix(), *(parent.as_posix() for parent in relative.parents)]
-        names += [f"{names[0]}.md", f"{names[0]}.markdown", f"{names[0]}.txt"]
-        return next((known[name] for name in names if name in known), None)
+        names += [names[0] + suffix for suffix in SUFFIXES]
+        return next((conversations[name] for name in names if name in conversations), None)
 
 
 def read_date_range(text: str) -> tuple[date | None, date | None]:
@@ -210,7 +263,7 @@ def read_date_range(text: str) -> tuple[date | None, date | None]:
     raise InvalidInput(f"date_range cannot be {text!r}; use {choices(('YYYY-MM', 'YYYY-MM-DD'))}, such as '2025-11'.")
 
 
-def _hit(score: float, text: str, path: str, title: str, metadata: Any) -> ConversationHit:
+def _hit(score: float, text: str, path: str, title: str, metadata: Mapping[str, JsonValue]) -> ConversationHit:
     return ConversationHit(
         conversation=str(metadata.get("conversation") or path),
         score=round(score, 4),
@@ -218,5 +271,5 @@ def _hit(score: float, text: str, path: str, title: str, metadata: Any) -> Conve
         source_path=path,
         title=title,
         type=str(metadata.get("conversation_type") or ""),
-        date=metadata.get("date"),
+        date=as_text_or_none(metadata.get("date")),
     )

@@ -1,0 +1,1 @@
+"""Postgres: the tables, their named statements and migrations. Nothing else knows SQL."""

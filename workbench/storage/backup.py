@@ -8,34 +8,53 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from psycopg import sql
 
 from workbench.errors import Conflict, InvalidInput
-from workbench.storage.database import Database
+from workbench.sizes import MB
+from workbench.storage.database import Connection, Database, Row, only_row
 from workbench.storage.statements import statement
-from workbench.types import Progress
+from workbench.types import OnProgress, Progress
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 _KINDS = ("data", "lexicon", "postings")  # the tables of one index
 _LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
-_CHUNK = 1 << 20
-OnProgress = Callable[[Progress], None]
+_CHUNK = MB  # bytes copied at once
+
+
+class TableRows(TypedDict):
+    """One table of a backup, and how many rows of it there are."""
+
+    name: str
+    columns: list[str]
+    rows: int
+
+
+class Manifest(TypedDict):
+    """The contents of a backup, as the file manifest.json in it says them."""
+
+    format: int
+    version: str
+    created_at: str
+    migrations: list[str]
+    indexes: list[Row]
+    tables: list[TableRows]
 
 
 class Backup:
-    """Writes and reads backups of one database."""
+    """The writer and reader of one database's backups."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def write(self, path: Path, version: str, on_progress: OnProgress) -> dict[str, Any]:
+    def write(self, path: Path, version: str, on_progress: OnProgress) -> Manifest:
         """Write everything into a new zip at ``path`` and return its manifest."""
         with (
             self._database.transaction() as connection,
@@ -43,12 +62,12 @@ class Backup:
         ):
             connection.execute(statement("backup_snapshot"))
             tables = connection.execute(statement("backup_tables")).fetchall()
-            written = []
+            written: list[TableRows] = []
             for number, table in enumerate(tables):
                 on_progress(Progress(number, len(tables), table["name"]))
                 rows = _copy_out(connection, archive, table["name"], table["columns"])
                 written.append({"name": table["name"], "columns": table["columns"], "rows": rows})
-            manifest = {
+            manifest: Manifest = {
                 "format": FORMAT,
                 "version": version,
                 "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -59,7 +78,7 @@ class Backup:
             archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
         return manifest
 
-    def read(self, path: Path, on_progress: OnProgress) -> dict[str, Any]:
+    def read(self, path: Path, on_progress: OnProgress) -> Manifest:
         """Restore a backup into a database that holds nothing of a person's, in one transaction.
 
         Raises:
@@ -76,7 +95,7 @@ class Backup:
             raise InvalidInput(f"{path.name} is damaged or no export of the workbench; nothing was changed.") from None
 
 
-def _manifest(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
+def _manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
     try:
         manifest = json.loads(archive.read(MANIFEST))
         if manifest["format"] == FORMAT and {"tables", "indexes", "migrations"} <= set(manifest):
@@ -86,46 +105,46 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
     raise InvalidInput(f"{path.name} is no export that this version reads; write it by 'workbench export FILE'.")
 
 
-def _restore(connection: Any, archive: zipfile.ZipFile, manifest: dict[str, Any], on_progress: OnProgress) -> None:
+def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifest, on_progress: OnProgress) -> None:
     connection.execute(statement("backup_alone"))
     _check_state(connection, manifest)
     _forget_indexes(connection)
-    given = {table["name"]: table for table in manifest["tables"]}
+    tables = {table["name"]: table for table in manifest["tables"]}
     order = _parents_first(connection)
     for name in reversed(order):
         connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
     done = 0
-    for name in [name for name in order if name in given]:
-        on_progress(Progress(done, len(given), name))
-        _copy_in(connection, archive, given[name])
+    for name in [name for name in order if name in tables]:
+        on_progress(Progress(done, len(tables), name))
+        _copy_in(connection, archive, tables[name])
         done += 1
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
         for name in [f"{kind}_{index['name']}" for kind in _KINDS]:
-            on_progress(Progress(done, len(given), name))
-            _copy_in(connection, archive, given[name])
+            on_progress(Progress(done, len(tables), name))
+            _copy_in(connection, archive, tables[name])
             done += 1
 
 
-def _check_state(connection: Any, manifest: dict[str, Any]) -> None:
-    if connection.execute(statement("backup_people_have")).fetchone()["n"]:
+def _check_state(connection: Connection, manifest: Manifest) -> None:
+    if only_row(connection.execute(statement("backup_people_have")))["n"]:
         raise Conflict(
             "This workbench holds sources or projects already; import into an empty one (another WORKBENCH_HOME), "
             "so that nothing is mixed."
         )
-    known = {row["name"] for row in connection.execute(statement("backup_migrations"))}
-    newer = [name for name in manifest["migrations"] if name not in known]
+    applied = {row["name"] for row in connection.execute(statement("backup_migrations"))}
+    newer = [name for name in manifest["migrations"] if name not in applied]
     if newer:
         raise InvalidInput(f"The export comes from a newer version (it has {newer[-1]}); update this one first.")
 
 
-def _forget_indexes(connection: Any) -> None:
+def _forget_indexes(connection: Connection) -> None:
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_delete"), index)
         connection.execute(statement("index_drop_tables"), index)
 
 
-def _parents_first(connection: Any) -> list[str]:
+def _parents_first(connection: Connection) -> list[str]:
     names = [row["name"] for row in connection.execute(statement("backup_tables"))]
     graph: dict[str, set[str]] = {name: set() for name in names}
     for row in connection.execute(statement("backup_references")):
@@ -134,7 +153,7 @@ def _parents_first(connection: Any) -> list[str]:
     return list(TopologicalSorter(graph).static_order())
 
 
-def _copy_out(connection: Any, archive: zipfile.ZipFile, name: str, columns: Sequence[str]) -> int:
+def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, columns: Sequence[str]) -> int:
     copying = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(_columns(columns), sql.Identifier(name))
     with (
         connection.cursor() as cursor,
@@ -146,8 +165,8 @@ def _copy_out(connection: Any, archive: zipfile.ZipFile, name: str, columns: Seq
         return int(cursor.rowcount)
 
 
-def _copy_in(connection: Any, archive: zipfile.ZipFile, table: dict[str, Any]) -> None:
-    """Fill one table without its triggers: what they would derive is in the backup."""
+def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows) -> None:
+    """Fill one table without its triggers: the backup holds the rows that they would derive."""
     name = table["name"]
     ours = {row["name"]: row for row in connection.execute(statement("backup_tables"))}[name]
     unknown = set(table["columns"]) - set(ours["columns"])
@@ -165,7 +184,7 @@ def _copy_in(connection: Any, archive: zipfile.ZipFile, table: dict[str, Any]) -
     connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(place))
     for column in ours["identities"] or ():
         last = sql.SQL("SELECT max({}) AS last FROM {}").format(sql.Identifier(column), place)
-        value = connection.execute(last).fetchone()["last"]
+        value = only_row(connection.execute(last))["last"]
         connection.execute(statement("backup_advance"), {"table": name, "column": column, "last": value})
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Connection, Database, clean
 from workbench.storage.statements import statement
 
-READING = 1  # raise it when links are read differently: what was stored by an older reading is read again
+READING = 1  # raise it when links are read differently: documents of an older reading are read again
 MOST_ROWS = 1_000  # edges of one step; a page that links to everything must not make a search slow
 
 
@@ -45,8 +44,32 @@ class StoredCitation:
 
 
 @dataclass(frozen=True, slots=True)
+class CitingPair:
+    """A document that cites another: ``links`` times, the surest of them at ``confidence`` (0..1)."""
+
+    document_id: str
+    to_document: str
+    confidence: float
+    links: int
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedLink:
+    """A link that should lead to a document of its source and does not; ``target`` as it was written."""
+
+    document_id: str
+    title: str
+    path: str | None
+    kind: str
+    target: str
+    label: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
 class CitedDocument:
-    """What a graph says of a document."""
+    """A document as a graph shows it."""
 
     id: str
     title: str
@@ -55,6 +78,7 @@ class CitedDocument:
     source_id: str
     source_title: str
     document_date: date | None
+    document_type: str
     source_type: str
 
 
@@ -66,14 +90,14 @@ class Citations:
 
     def write(
         self,
-        connection: Any,
+        connection: Connection,
         document_id: str,
         source_id: str,
         addresses: Sequence[tuple[str, int]],
         links: Sequence[NewCitation],
         mentions: Sequence[str],
     ) -> None:
-        """Put what was read of a document's links in place of what was there, in the caller's transaction."""
+        """Put the links that were read of a document in place of its stored ones, in the caller's transaction."""
         owner = {"document_id": document_id, "source_id": source_id}
         keys, depths = [key for key, _ in addresses], [depth for _, depth in addresses]
         connection.execute(statement("citations_forget"), owner)
@@ -121,25 +145,23 @@ class Citations:
         rows = self._database.rows(statement("documents_to_cite"), {"source_ids": _list(source_ids)})
         return [row["id"] for row in rows]
 
-    def pairs(
-        self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None
-    ) -> list[Mapping[str, Any]]:
-        """Return document_id, to_document, confidence, links and context of every citing pair in sources."""
+    def pairs(self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None) -> list[CitingPair]:
+        """Return every pair of documents in sources of which one cites the other."""
         values = {"source_ids": _list(source_ids), "document_ids": _list(document_ids)}
-        return list(self._database.rows(statement("citation_pairs"), values))
+        return [CitingPair(**row) for row in self._database.rows(statement("citation_pairs"), values)]
 
-    def broken(self, source_ids: Sequence[str] | None, limit: int) -> list[Mapping[str, Any]]:
+    def broken(self, source_ids: Sequence[str] | None, limit: int) -> list[UnresolvedLink]:
         """Return links that should lead to a document of their source and do not."""
         values = {"source_ids": _list(source_ids), "limit": limit}
-        return list(self._database.rows(statement("broken_links"), values))
+        return [UnresolvedLink(**row) for row in self._database.rows(statement("broken_links"), values)]
 
     def counts(self, source_ids: Sequence[str] | None) -> dict[str, int]:
         """Return the number of links, and of those resolved, external and broken."""
         row = self._database.row(statement("citation_counts"), {"source_ids": _list(source_ids)}) or {}
         return {name: int(value) for name, value in row.items()}
 
-    def held(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
-        """Return how many links given documents, or all of a source's, hold: what goes when they go."""
+    def link_count(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
+        """Return the number of links of given documents, or of all of a source's: they go when these go."""
         row = self._database.row(statement("citations_held"), {"ids": list(ids), "source_id": source_id})
         return int(row["held"]) if row else 0
 

@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Connection, Database, Row, clean
 from workbench.storage.statements import statement
-from workbench.types import Value
+from workbench.types import JsonObject, JsonValue, Value
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlPlan:
-    """What a crawl job is to do; ``scope`` is None until the start page said where it lives."""
+    """The task of a crawl job; ``scope`` is None until the start page said where it lives.
+
+    ``source_id`` is "" where the source that was made for it went away, because nothing came in.
+    """
 
     job_id: str
     source_id: str
     url: str
-    options: Mapping[str, Any]
+    options: Mapping[str, JsonValue]
     seeded: bool
-    seeds: Sequence[Sequence[Any]]
-    scope: Mapping[str, Any] | None
+    seeds: Sequence[tuple[str, str, str | None]]
+    scope: Mapping[str, JsonValue] | None
     furniture: Sequence[int] | None
 
 
@@ -44,8 +46,8 @@ class NewPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back for an address, as it is kept until the page is stored."""
+class PageReply:
+    """The answer of an address, as it is kept until the page is stored."""
 
     state: str
     outcome: str | None = None
@@ -62,7 +64,7 @@ class Answer:
     content_hash: str | None = None
     links: tuple[str, ...] = ()
     blocks: tuple[int, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     body: bytes | None = None
     size: int = 0
     rendered: bool = False
@@ -70,8 +72,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What an earlier crawl knows of an address; ``indexed`` when its document is there and searchable."""
+class PageMemory:
+    """The knowledge of an earlier crawl about an address; ``indexed`` when its document is there and searchable."""
 
     url: str
     etag: str | None
@@ -81,7 +83,7 @@ class Remembered:
     links: Sequence[str]
     blocks: Sequence[int]
     title: str | None
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, object]
     media_type: str | None
     document_key: str | None
     size: int
@@ -127,13 +129,34 @@ class PageCount:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class PageBody:
+    """A page that waits to be stored; ``body`` holds its bytes, ``links`` the addresses it leads to."""
+
+    position: int
+    url: str
+    depth: int
+    parent: str | None
+    title: str | None
+    metadata: JsonObject
+    media_type: str | None
+    document_key: str
+    final_url: str | None
+    links: Sequence[str]
+    body: bytes | None
+    rendered: bool
+    fetched_at: datetime | None
+
+
 class Crawls:
     """The tables ``crawl_jobs`` and ``crawl_pages``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, connection: Any, job_id: str, source_id: str, url: str, options: Mapping[str, Any]) -> None:
+    def create(
+        self, connection: Connection, job_id: str, source_id: str, url: str, options: Mapping[str, object]
+    ) -> None:
         """Write what a job is to do, and its start page, in the caller's transaction."""
         values = {"job_id": job_id, "source_id": source_id, "url": url, "options": Jsonb(dict(options))}
         connection.execute(statement("crawl_insert"), values)
@@ -144,20 +167,25 @@ class Crawls:
         row = self._database.row(statement("crawl_get"), {"job_id": job_id})
         if row is None:
             raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
+        row["source_id"] = row["source_id"] or ""
         return CrawlPlan(**row)
 
-    def frontier(self, job_id: str) -> list[dict[str, Any]]:
+    def fills(self, job_id: str, source_id: str) -> None:
+        """Note the source that a crawl fills."""
+        self._database.rows(statement("crawl_source"), {"job_id": job_id, "source_id": source_id})
+
+    def frontier(self, job_id: str) -> list[Row]:
         """Return what a crawl needs in memory of every page, in order."""
         return self._database.rows(statement("page_frontier"), {"job_id": job_id})
 
-    def memory(self, source_id: str, job_id: str, index: str) -> dict[str, Remembered]:
+    def memory(self, source_id: str, job_id: str, index: str) -> dict[str, PageMemory]:
         """Return what earlier crawls of a source know, by address."""
         parameters = {"source_id": source_id, "job_id": job_id, "index": index}
-        return {row["url"]: Remembered(**row) for row in self._database.rows(statement("page_memory"), parameters)}
+        return {row["url"]: PageMemory(**row) for row in self._database.rows(statement("page_memory"), parameters)}
 
-    def fetched(self, job_id: str, position: int, answer: Answer, log: str = "") -> None:
-        """Keep what came back for an address, with a line of the job's log."""
-        values = {name: getattr(answer, name) for name in Answer.__dataclass_fields__ if name != "body"}
+    def fetched(self, job_id: str, position: int, answer: PageReply, log: str = "") -> None:
+        """Keep the answer of an address, with a line of the job's log."""
+        values = {name: getattr(answer, name) for name in PageReply.__dataclass_fields__ if name != "body"}
         values |= {"links": list(answer.links), "blocks": list(answer.blocks), "metadata": dict(answer.metadata)}
         values = clean(values) | {"job_id": job_id, "position": position, "body": answer.body}
         values |= {"links": Jsonb(values["links"]), "metadata": Jsonb(values["metadata"])}
@@ -180,7 +208,7 @@ class Crawls:
         position: int,
         pages: Sequence[NewPage],
         *,
-        seeded: tuple[Mapping[str, Any], Sequence[Sequence[Any]]] | None = None,
+        seeded: tuple[Mapping[str, JsonValue], Sequence[tuple[str, str, str | None]]] | None = None,
     ) -> None:
         """Take the addresses a page leads to into the frontier; ``seeded`` is the scope and what the site lists."""
         with self._database.transaction() as connection:
@@ -204,7 +232,7 @@ class Crawls:
         values = {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason}
         self._database.rows(statement("page_settled"), values)
 
-    def stored(self, connection: Any, job_id: str, position: int, document_id: str, index: str) -> None:
+    def stored(self, connection: Connection, job_id: str, position: int, document_id: str, index: str) -> None:
         """Note that a page's document is written, in the transaction that writes it."""
         values = {"job_id": job_id, "position": position, "document_id": document_id, "index": index}
         connection.execute(statement("page_stored"), values)
@@ -214,7 +242,7 @@ class Crawls:
         """Note that the document there is holds the same text."""
         self._database.rows(statement("page_unchanged"), {"job_id": job_id, "position": position})
 
-    def requeue(self, job_id: str, position: int, metadata: Mapping[str, Any]) -> None:
+    def requeue(self, job_id: str, position: int, metadata: Mapping[str, object]) -> None:
         """Fetch a page once more, from nothing."""
         values = {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))}
         self._database.rows(statement("page_requeue"), values)
@@ -227,9 +255,10 @@ class Crawls:
         """Keep the lines that repeat on most pages."""
         self._database.rows(statement("crawl_furniture"), {"job_id": job_id, "furniture": sorted(furniture)})
 
-    def bodies(self, job_id: str, positions: Sequence[int]) -> list[dict[str, Any]]:
+    def bodies(self, job_id: str, positions: Sequence[int]) -> list[PageBody]:
         """Return the texts of pages that wait to be stored, with what is known of each."""
-        return self._database.rows(statement("page_body"), {"job_id": job_id, "positions": list(positions)})
+        rows = self._database.rows(statement("page_body"), {"job_id": job_id, "positions": list(positions)})
+        return [PageBody(**row) for row in rows]
 
     def blocks(self, job_id: str, positions: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
         """Return (address, paragraph hashes) of pages, in order."""
@@ -252,7 +281,7 @@ class Crawls:
         row = self._database.row(statement("crawl_document"), {"source_id": source_id, "key": key})
         return row["id"] if row else None
 
-    def _insert(self, connection: Any, job_id: str, pages: Sequence[NewPage]) -> None:
+    def _insert(self, connection: Connection, job_id: str, pages: Sequence[NewPage]) -> None:
         if pages:
             rows = [
                 clean({name: getattr(page, name) for name in NewPage.__dataclass_fields__}) | {"job_id": job_id}

@@ -1,30 +1,36 @@
-"""One thread-safe pool of connections; every driver error becomes a StorageError here and nowhere else."""
+"""One thread-safe pool of connections to a Postgres, and the values that its statements are bound to."""
 
 from __future__ import annotations
 
 import logging
 import math
 import re
+import selectors
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg.halfvec import HalfVectorBinaryDumper
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import dict_row
+from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, StatementRefused, StorageError
+from workbench.errors import StorageError
+from workbench.storage.driver_errors import describe, translated
+
+Row: TypeAlias = DictRow  # a dict by column name, as psycopg makes it of what a statement selects
+Values: TypeAlias = Mapping[str, object] | Sequence[object]  # bound to a statement, by name or by place
+Connection: TypeAlias = psycopg.Connection[Row]  # of the pool
+Parameters = TypeVar("Parameters")
 
 Query = sql.SQL | sql.Composed
 
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # whoever asks gets our sentence, not its lines
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # people get our sentence, not its lines
 psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before a connection takes its copy of them
 
 # Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
@@ -43,7 +49,7 @@ SESSION_OPTIONS = {
 }
 
 
-_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: what is left of a text that was cut within an emoji
+_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: the rest of a text that was cut within an emoji
 RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
 PATIENCE = 2.0  # seconds without a free connection after which it is asked whether the database is there at all
 LONGEST_WAIT = 30.0  # seconds for a connection of a database that is there and busy
@@ -53,20 +59,31 @@ _returned: dict[int, float] = {}
 class Database:
     """A pool on one Postgres; opens lazily, closes once, may be used from any thread."""
 
-    def __init__(self, url: str, *, pool_size: int = 8, connect_timeout: float = 10.0) -> None:
-        """``url`` is a libpq URL or keyword string; nothing is connected before the first use."""
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 8,
+        connect_timeout: float = 10.0,
+        revive: Callable[[], object] | None = None,
+    ) -> None:
+        """Take ``url``, a libpq URL or keyword string; nothing is connected before the first use.
+
+        ``revive`` starts the server again where it is ours and cannot be reached any more.
+        """
+        self._revive = revive
         self.url = url
         self._connect_timeout = connect_timeout
         self._lock = threading.Lock()
-        self._pool: ConnectionPool[psycopg.Connection[dict[str, Any]]] | None = None
+        self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
 
     @property
     def place(self) -> str:
-        """Where the database is, without its password, for people to read."""
+        """The address of the database without its password, for people to read."""
         return describe(self.url)
 
-    def _open_pool(self) -> ConnectionPool[psycopg.Connection[dict[str, Any]]]:
+    def _open_pool(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._pool is None:
                 check_reachable(self.url, self._connect_timeout)
@@ -76,8 +93,8 @@ class Database:
                     min_size=1,
                     max_size=self._pool_size,
                     open=True,
-                    reconnect_timeout=PATIENCE,  # from then on whoever asks next tries again, and not a clock
-                    check=_check_after_rest,
+                    reconnect_timeout=PATIENCE,  # from then on the next question tries again, and not a clock
+                    check=_check_connection,
                     kwargs={
                         "row_factory": dict_row,
                         "options": options,
@@ -89,7 +106,7 @@ class Database:
             return self._pool
 
     @contextmanager
-    def transaction(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    def transaction(self) -> Generator[Connection]:
         """Yield a connection inside one transaction: committed at the end, rolled back when anything is raised.
 
         Raises:
@@ -100,13 +117,13 @@ class Database:
             yield connection
 
     @contextmanager
-    def reading(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    def reading(self) -> Generator[Connection]:
         """Yield a connection for several reads, each in a transaction of its own. Raises StorageError."""
         with self._lent() as connection:
             yield connection
 
     @contextmanager
-    def _lent(self) -> Iterator[psycopg.Connection[dict[str, Any]]]:
+    def _lent(self) -> Generator[Connection]:
         pool = self._pool or self._open_pool()
         with translated(self.url):
             connection = self._borrowed(pool)
@@ -117,24 +134,33 @@ class Database:
                 _returned[id(connection)] = time.monotonic()
                 pool.putconn(connection)
 
-    def _borrowed(self, pool: ConnectionPool[psycopg.Connection[dict[str, Any]]]) -> psycopg.Connection[dict[str, Any]]:
+    def _borrowed(self, pool: ConnectionPool[Connection]) -> Connection:
         """Return a connection of the pool. Raises StorageError as soon as it is clear that the database is gone."""
         try:
             return pool.getconn(timeout=PATIENCE)
         except PoolTimeout:
-            check_reachable(self.url, self._connect_timeout)
+            try:
+                check_reachable(self.url, self._connect_timeout)
+            except StorageError:
+                if self._revive is None:
+                    raise
+                self._revive()
             return pool.getconn(timeout=LONGEST_WAIT - PATIENCE)
 
-    def rows(self, query: Query, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, query: Query, parameters: Values = ()) -> list[Row]:
         """Run one statement in a transaction of its own and return its rows as dicts."""
         with self.reading() as connection:
             cursor = connection.execute(query, clean(parameters))
             return cursor.fetchall() if cursor.description else []
 
-    def row(self, query: Query, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> dict[str, Any] | None:
+    def row(self, query: Query, parameters: Values = ()) -> Row | None:
         """Run one statement and return its first row, or None."""
-        found = self.rows(query, parameters)
-        return found[0] if found else None
+        rows = self.rows(query, parameters)
+        return rows[0] if rows else None
+
+    def check(self) -> None:
+        """Connect once, beside the pool; a server that is down is not revived. Raises StorageError where it is."""
+        check_reachable(self.url, self._connect_timeout)
 
     def autocommit(self, query: Query) -> None:
         """Run a statement that may not stand in a transaction (VACUUM)."""
@@ -149,34 +175,58 @@ class Database:
                 self._pool = None
 
 
-def _check_after_rest(connection: psycopg.Connection[Any]) -> None:
-    """Try a connection that rested for a while before it is lent again: the server may have gone meanwhile."""
-    if time.monotonic() - _returned.get(id(connection), 0.0) > RESTED:
+def _check_connection(connection: psycopg.Connection[Any]) -> None:
+    """Try a connection before it is lent again if it rested for a while, or was told something: its server may be gone.
+
+    An idle connection is told nothing but that it ends, so that a look at its socket finds a server that died a moment
+    ago, at a thousandth of what a statement costs.
+    """
+    rested = time.monotonic() - _returned.get(id(connection), 0.0) > RESTED
+    if rested or _was_told_something(connection):
         ConnectionPool.check_connection(connection)
 
 
-def clean(parameters: Any) -> Any:
+def _was_told_something(connection: psycopg.Connection[Any]) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection, selectors.EVENT_READ)
+        return bool(selector.select(timeout=0))
+
+
+def only_row(cursor: psycopg.Cursor[Row]) -> Row:
+    """Return the one row of a statement that always has one."""
+    row = cursor.fetchone()
+    assert row is not None, cursor.statusmessage
+    return row
+
+
+def clean(parameters: Parameters) -> Parameters:
     """Take out of text parameters what Postgres cannot hold: NUL characters, and halves of a character (U+FFFD)."""
-    if isinstance(parameters, str):
-        text = parameters.replace("\x00", "")
+    return cast("Parameters", _clean(parameters))
+
+
+def _clean(value: object) -> object:
+    if isinstance(value, str):
+        text = value.replace("\x00", "")
         return text if text.isascii() else _HALVES.sub("\ufffd", text)
-    if isinstance(parameters, Mapping):
-        return {clean(key): clean(value) for key, value in parameters.items()}
-    if isinstance(parameters, list | tuple) and not (parameters and isinstance(parameters[0], int | float)):
-        return type(parameters)(clean(value) for value in parameters)
-    return parameters
+    if isinstance(value, Mapping):
+        return {_clean(key): _clean(item) for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        if not (items and isinstance(items[0], int | float)):
+            return type(value)(_clean(item) for item in items)
+    return cast("object", value)
 
 
-def as_json(value: Mapping[str, Any]) -> Jsonb:
+def as_json(value: Mapping[str, object]) -> Jsonb:
     """Return a value for a jsonb column: without NUL, and with null for NaN and infinity, which JSON lacks."""
     return Jsonb(clean(_finite(value)))
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _finite(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_finite(item) for item in cast("Sequence[object]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -188,74 +238,3 @@ def check_reachable(url: str, timeout: float) -> None:
     """
     with translated(url), psycopg.connect(url, connect_timeout=int(timeout)):
         pass
-
-
-def _is_conninfo(url: str) -> bool:
-    try:
-        conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        return False
-    return True
-
-
-def describe(url: str) -> str:
-    """Return the URL's host, port and database for a message, never its password."""
-    try:
-        known = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        return "the configured URL"
-    where = str(known.get("host") or "the local socket")
-    port = f":{known['port']}" if known.get("port") else ""
-    return f"{where}{port}/{known.get('dbname') or known.get('user') or ''}"
-
-
-_KINDS = {
-    "sources": "source",
-    "projects": "project",
-    "folders": "folder",
-    "indexes": "index",
-    "datasets": "test set",
-}
-
-
-@contextmanager
-def translated(url: str) -> Iterator[None]:
-    """Turn the driver's errors into ours, one sentence each."""
-    try:
-        yield
-    except PoolTimeout as error:
-        raise StorageError(
-            f"The database at {describe(url)} gave no connection within 30 s; it may be down or fully busy: "
-            "check it, or raise WORKBENCH_POOL_SIZE."
-        ) from error
-    except psycopg.errors.UniqueViolation as error:
-        kind = _KINDS.get(error.diag.table_name or "", error.diag.table_name or "row")
-        article = "an" if kind[0] in "aeiou" else "a"
-        raise Conflict(
-            f"There is {article} {kind} of that name already; choose another name, or use that one."
-        ) from error
-    except psycopg.OperationalError as error:
-        raise StorageError(_connection_sentence(url, error)) from error
-    except psycopg.Error as error:
-        if not _is_conninfo(url):  # the driver's words would repeat the URL, with its password
-            raise StorageError(
-                "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
-            ) from None
-        reason = error.diag.message_primary or str(error).strip().splitlines()[0]
-        raise StatementRefused(f"The database refused a statement: {reason}.") from error
-
-
-def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
-    text = str(error).lower()
-    place = describe(url)
-    if "password authentication failed" in text or "no password supplied" in text:
-        return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."
-    if "does not exist" in text and "database" in text:
-        return f"There is no such database at {place}; create it or correct WORKBENCH_DATABASE_URL."
-    if any(
-        sign in text for sign in ("refused", "could not translate", "timeout", "no such file", "unreachable", "resolve")
-    ):
-        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
-    return (
-        f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it is up."
-    )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
 from datetime import date, datetime
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, as_json, clean
+from workbench.storage.database import Connection, Database, as_json, clean, only_row
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
-from workbench.types import Document
+from workbench.types import Document, JsonObject, JsonValue
+from workbench.types.scan import ScannedPage, WordPlace
 
 _HINT = "List the documents to see the valid ids."
 _LISTED = tuple(name for name in Document.__dataclass_fields__ if name != "text")
@@ -32,15 +32,39 @@ class NewDocument:
     path: str | None = None
     url: str | None = None
     language: str = "english"
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
     pages: tuple[tuple[int, int, int], ...] = ()
     document_date: date | None = None
+    scans: tuple[ScannedPage, ...] = ()  # the pages that OCR read
     file: tuple[str, str, bytes] | None = None  # name, media type, bytes: where showing the original says more
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentRecord:
+    """A document as the database holds it; ``pages`` are [number, start, end] in characters of ``text``."""
+
+    id: str
+    source_id: str
+    key: str
+    title: str
+    path: str | None
+    url: str | None
+    document_type: str
+    content_hash: str
+    text: str
+    language: str
+    metadata: JsonObject
+    pages: Sequence[Sequence[int]]
+    document_date: date | None
+    status: str
+    created_at: datetime
+    updated_at: datetime
+    passages_count: int
+
+
+@dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """What an ingest needs to know of a document that is there: ``indexed_hash`` is the version the index holds."""
+    """A stored document as an ingest needs to know it: ``indexed_hash`` is the version the index holds."""
 
     id: str
     content_hash: str
@@ -48,7 +72,7 @@ class KnownDocument:
 
 
 class Documents:
-    """The tables ``documents`` and ``document_files``."""
+    """The tables ``documents``, ``document_files`` and ``scanned_pages``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,40 +83,58 @@ class Documents:
         source_id: str | None = None,
         document_type: str | None = None,
         contains: str | None = None,
+        named: str | None = None,
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Document]:
-        """Return documents without their text, oldest first; ``contains`` looks into titles."""
-        parameters = {"source_id": source_id, "document_type": document_type, "contains": contains}
+        """Return documents without their text, oldest first; ``contains`` looks into titles.
+
+        Every word of ``named`` stands in the title, the path or the URL.
+        """
+        parameters = _conditions(source_id, document_type, contains, named)
         rows = self._database.rows(statement("document_list"), parameters | {"limit": limit, "offset": offset})
         return [Document(**row) for row in rows]
 
     def count(
-        self, *, source_id: str | None = None, document_type: str | None = None, contains: str | None = None
+        self,
+        *,
+        source_id: str | None = None,
+        document_type: str | None = None,
+        contains: str | None = None,
+        named: str | None = None,
     ) -> int:
         """Return how many documents ``list`` would give without a limit."""
-        parameters = {"source_id": source_id, "document_type": document_type, "contains": contains}
-        row = self._database.row(statement("document_count"), parameters)
+        row = self._database.row(statement("document_count"), _conditions(source_id, document_type, contains, named))
         return int(row["n"]) if row else 0
 
     def get(self, document_id: str) -> Document:
         """Return a document, whole. Raises NotFound."""
-        row = self.record(document_id)
-        return Document(**{name: row[name] for name in _LISTED}, text=row["text"])
+        record = self.record(document_id)
+        return Document(**{name: getattr(record, name) for name in _LISTED}, text=record.text)
 
-    def record(self, document_id: str) -> dict[str, Any]:
-        """Return a document's row with everything stored (language, pages, date). Raises NotFound."""
+    def record(self, document_id: str) -> DocumentRecord:
+        """Return a document with everything stored (language, pages, date). Raises NotFound."""
         row = self._database.row(statement("document_get"), {"id": document_id})
         if row is None:
             raise NotFound("document", document_id, _HINT)
-        return row
+        return DocumentRecord(**row)
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
         """Return (name, media type, bytes) of the original, where it was kept."""
         row = self._database.row(statement("document_file"), {"document_id": document_id})
         return (row["name"], row["media_type"], bytes(row["bytes"])) if row else None
 
-    def known(self, source_id: str, index: str) -> dict[str, KnownDocument]:
+    def scans(self, document_id: str, number: int | None = None) -> list[ScannedPage]:
+        """Return a document's pages that OCR read, by number, or the one of that number; places are in its text."""
+        rows = self._database.rows(
+            statement("scanned_pages_of_document"), {"document_id": document_id, "number": number}
+        )
+        return [
+            ScannedPage(row["number"], row["confidence"], tuple(WordPlace(*word) for word in row["words"]))
+            for row in rows
+        ]
+
+    def by_key(self, source_id: str, index: str) -> dict[str, KnownDocument]:
         """Return a source's documents by key, with the version that an index holds."""
         rows = self._database.rows(statement("document_hashes"), {"source_id": source_id, "index": index})
         return {row["key"]: KnownDocument(row["id"], row["content_hash"], row["indexed_hash"]) for row in rows}
@@ -102,18 +144,33 @@ class Documents:
         row = self._database.row(statement("document_by_hash"), {"source_id": source_id, "content_hash": content_hash})
         return row["id"] if row else None
 
+    def at(self, url: str) -> str:
+        """Return the id of the newest document that came from an address. Raises NotFound."""
+        row = self._database.row(statement("document_by_url"), {"url": url})
+        if row is None:
+            raise NotFound("document", url, _HINT)
+        return row["id"]
+
     def missing_from(self, index: str, dataset: str | None = None) -> list[str]:
         """Return the ids of documents that an index does not hold in their present version."""
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
+
+    def changed_since(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
+        """Return the documents added or changed after a moment (none where it is None) with their sources, and now."""
+        rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})
+        return {row["id"]: row["source_id"] for row in rows if row["id"] is not None}, rows[0]["at"]
 
     def last_change(self) -> datetime | None:
         """Return when a document was last added or changed; None where there is none."""
         row = self._database.row(statement("documents_last_change"))
         return row["at"] if row else None
 
-    def write(self, connection: Any, document: NewDocument) -> tuple[str, bool]:
-        """Store a document in the caller's transaction; returns (id, whether it is new)."""
+    def write(self, connection: Connection, document: NewDocument) -> tuple[str, bool, bool]:
+        """Store a document in the caller's transaction.
+
+        Returns (id, whether it is new, whether this version of it was stored already).
+        """
         values = {
             "id": new_id("document"),
             "source_id": document.source_id,
@@ -131,14 +188,27 @@ class Documents:
             "metadata": as_json(document.metadata),
             "pages": Jsonb(list(document.pages)),
         }
-        row = connection.execute(statement("document_upsert"), values).fetchone()
+        row = only_row(connection.execute(statement("document_upsert"), values))
         if document.file is not None:
             name, media_type, data = document.file
             connection.execute(
                 statement("document_file_upsert"),
                 {"document_id": row["id"], "name": clean(name), "media_type": media_type, "bytes": data},
             )
-        return row["id"], bool(row["added"])
+        if not row["added"]:
+            connection.execute(statement("scanned_pages_delete"), {"document_id": row["id"]})
+        for page in document.scans:
+            words = [list(astuple(word)) for word in page.words]
+            connection.execute(
+                statement("scanned_page_insert"),
+                {
+                    "document_id": row["id"],
+                    "number": page.number,
+                    "confidence": page.confidence,
+                    "words": Jsonb(words),
+                },
+            )
+        return row["id"], bool(row["added"]), bool(row["same"])
 
     def update(
         self,
@@ -146,7 +216,7 @@ class Documents:
         *,
         title: str | None = None,
         url: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> Document:
         """Change title, URL or metadata (merged into what is there). Raises NotFound."""
         self.record(document_id)
@@ -157,8 +227,53 @@ class Documents:
         )
         return self.get(document_id)
 
+    def languages(self, document_ids: Sequence[str]) -> list[str]:
+        """Return the languages of documents, each once."""
+        rows = self._database.rows(statement("languages_of_documents"), {"ids": list(document_ids)})
+        return [row["language"] for row in rows]
+
+    def set_language(self, source_id: str, language: str) -> int:
+        """Let a source's documents be of one language; returns how many were of another, which no index holds now."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                statement("documents_of_language"), {"source_id": source_id, "language": language}
+            ).fetchall()
+            connection.execute(statement("documents_to_stem_anew"), {"ids": [row["id"] for row in rows]})
+        return len(rows)
+
+    def language_of_source(self, source_id: str) -> str | None:
+        """Return the language that a person chose for a source's documents, or None where each text tells its own."""
+        row = self._database.row(statement("language_of_source"), {"source_id": source_id})
+        return row["language"] if row else None
+
+    def beginnings(self, source_id: str, characters: int) -> Iterator[list[tuple[str, str, str]]]:
+        """Yield a source's documents by the hundred, each as (id, document type, the beginning of its text)."""
+        after = ""
+        while True:
+            parameters = {"source_id": source_id, "characters": characters, "after": after, "limit": 100}
+            rows = self._database.rows(statement("beginnings_of_documents"), parameters)
+            if not rows:
+                return
+            yield [(row["id"], row["document_type"], row["beginning"]) for row in rows]
+            after = rows[-1]["id"]
+
+    def set_languages(self, languages: Mapping[str, str]) -> int:
+        """Give documents (id -> language) theirs; returns how many were of another, which no index holds now."""
+        parameters = {"ids": list(languages), "languages": list(languages.values())}
+        with self._database.transaction() as connection:
+            rows = connection.execute(statement("documents_of_languages"), parameters).fetchall()
+            connection.execute(statement("documents_to_stem_anew"), {"ids": [row["id"] for row in rows]})
+        return len(rows)
+
     def delete(self, document_ids: Sequence[str]) -> None:
         """Delete documents with their passages in every index."""
         with self._database.transaction() as connection:
             connection.execute(statement("index_turn"), {"name": None})
             connection.execute(statement("document_delete"), {"ids": list(document_ids)})
+
+
+def _conditions(
+    source_id: str | None, document_type: str | None, contains: str | None, named: str | None
+) -> dict[str, str | None]:
+    words = " ".join((named or "").replace("\x00", " ").split())
+    return {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words or None}

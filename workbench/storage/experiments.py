@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Database, Row, clean
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
+from workbench.types import JsonObject, ParameterValue
 
-Row = dict[str, Any]
+
+class NewRun(TypedDict):
+    """A run before it is stored: the hashes and settings that its answers depend on; ``key`` stands for them all."""
+
+    key: str
+    corpus_hash: str
+    index_hash: str
+    strategy_hash: str
+    questions_hash: str
+    depth: int
+    strategy: str
+    parameters: dict[str, ParameterValue]
+    index_name: str
+    index_settings: JsonObject
+    questions: int
 
 
 class RunTables:
@@ -21,10 +36,10 @@ class RunTables:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, run: Mapping[str, Any]) -> Row:
+    def begin(self, run: NewRun) -> Row:
         """Return the run with that key, made where there is none; ``status`` says whether it is done."""
         values = {"id": new_id("run"), **run}
-        values |= {name: Jsonb(dict(run[name])) for name in ("parameters", "index_settings")}
+        values |= {name: Jsonb(run[name]) for name in ("parameters", "index_settings")}
         row = self._database.row(statement("run_begin"), values)
         assert row is not None
         return row
@@ -44,15 +59,27 @@ class RunTables:
         """Forget what a run found."""
         self._database.rows(statement("run_delete"), {"id": run_id})
 
-    def add_answers(self, run_id: str, answers: Sequence[Mapping[str, Any]]) -> None:
+    def forget_unused(self, run_ids: Sequence[str]) -> None:
+        """Forget those of the runs that were not finished and that no experiment shows."""
+        self._database.rows(statement("run_delete_unused"), {"ids": list(run_ids)})
+
+    def add_answers(self, run_id: str, answers: Sequence[JsonObject]) -> None:
         """Store answers in one transaction; one that is there already stays."""
         rows = [
-            clean({**answer, "run_id": run_id, "documents": list(answer["documents"])})
-            | {"passages": Jsonb(list(answer["passages"])), "degraded": list(answer["degraded"])}
+            clean({**answer, "run_id": run_id})
+            | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
             for answer in answers
         ]
         with self._database.transaction() as connection, connection.cursor() as cursor:
             cursor.executemany(statement("answer_insert"), rows)
+
+    def complete(self, run_id: str) -> None:
+        """Mark a run as done once every question of it is answered, by whichever process."""
+        self._database.rows(statement("run_complete"), {"id": run_id})
+
+    def answered(self, run_id: str) -> set[str]:
+        """Return the ids of the questions that a run has answered."""
+        return {row["question_id"] for row in self._database.rows(statement("answer_questions"), {"run_id": run_id})}
 
     def answers(self, run_id: str) -> list[Row]:
         """Return what a run found so far."""
@@ -65,34 +92,42 @@ class ExperimentTables:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, experiment: Mapping[str, Any]) -> Row:
+    def create(self, experiment: JsonObject) -> Row:
         """Create an experiment without runs."""
         experiment_id = new_id("experiment")
-        values = {**experiment, "id": experiment_id, "plan": Jsonb(dict(experiment["plan"]))}
+        values = {**experiment, "id": experiment_id, "plan": Jsonb(experiment["plan"])}
         self._database.rows(statement("experiment_insert"), values)
         return self.get(experiment_id)
 
     def get(self, experiment_id: str) -> Row:
         """Return an experiment. Raises NotFound."""
-        found = self._database.row(statement("experiment_list"), {"id": experiment_id, "dataset_id": None})
-        if found is None:
+        row = self._database.row(statement("experiment_list"), {"id": experiment_id, "dataset_id": None})
+        if row is None:
             raise NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
-        return found
+        return row
 
-    def list(self, dataset_id: str | None = None) -> list[Row]:
+    def list(self, test_set_id: str | None = None) -> list[Row]:
         """Return experiments, newest first."""
-        return self._database.rows(statement("experiment_list"), {"id": None, "dataset_id": dataset_id})
+        return self._database.rows(statement("experiment_list"), {"id": None, "dataset_id": test_set_id})
 
     def set_status(self, experiment_id: str, status: str, message: str = "") -> None:
         """Mark an experiment as running, done, stopped or failed."""
         values = {"id": experiment_id, "status": status, "message": message}
         self._database.rows(statement("experiment_status"), values)
 
+    def winners(self) -> dict[str, JsonObject]:
+        """Return the winner of each finished experiment, by the experiment's id, where it was found before."""
+        return {row["id"]: row["winner"] for row in self._database.rows(statement("experiment_winners"), {})}
+
+    def keep_winner(self, experiment_id: str, winner: JsonObject) -> None:
+        """Keep the winner of a finished experiment; one that runs again loses it."""
+        self._database.rows(statement("experiment_keep_winner"), {"id": experiment_id, "winner": Jsonb(winner)})
+
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment; its runs stay, so that another one may use them."""
         self._database.rows(statement("experiment_delete"), {"id": experiment_id})
 
-    def add_run(self, experiment_id: str, position: int, run_id: str, label: str, extra: Mapping[str, Any]) -> None:
+    def add_run(self, experiment_id: str, position: int, run_id: str, label: str, extra: Mapping[str, object]) -> None:
         """Put a run at its place in the matrix."""
         values = {"experiment_id": experiment_id, "position": position, "run_id": run_id, "label": label}
         self._database.rows(statement("experiment_add_run"), values | {"extra": Jsonb(dict(extra))})

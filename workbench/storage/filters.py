@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, choices
 from workbench.storage.database import clean
 
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter
+    from sqlalchemy import BindParameter, TextClause
 
 _COMPARISONS = {"==": "=", "!=": "!=", ">": ">", "<": "<", ">=": ">=", "<=": "<="}
 
 
-def bound_clause(filter_: MetadataFilter) -> Any:
+def bound_clause(filter_: MetadataFilter) -> TextClause:
     """Return a SQLAlchemy condition on ``metadata_`` for one filter.
 
     Numbers compare as numbers where the stored value is one (other rows do not match and do not fail), text as text.
@@ -61,12 +62,12 @@ def bound_clause(filter_: MetadataFilter) -> Any:
     raise InvalidInput(f"A metadata filter cannot use the operator {operator!r}; use one of {choices(valid, 20)}.")
 
 
-def _fresh(name: str, value: Any) -> Any:
+def _fresh(name: str, value: object) -> BindParameter[object]:
     """Bind under a name that stays unique when several filters are joined."""
     from sqlalchemy import bindparam
 
     return bindparam(name, value, unique=True)
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     return [clean(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]

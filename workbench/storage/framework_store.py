@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from llama_index.vector_stores.postgres import PGVectorStore
 
 from workbench.storage.database import Database
 from workbench.storage.statements import statement
 from workbench.types import Index
 
-# What the framework's documentation shows: HNSW as pgvector's defaults have it, full vectors, English full text.
+# As the framework's documentation shows: HNSW as pgvector's defaults have it, full vectors, English full text.
 HNSW = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": 40, "hnsw_dist_method": "vector_cosine_ops"}
 
 
@@ -21,10 +19,12 @@ def framework_copy(database: Database, index: Index) -> PGVectorStore:
     from sqlalchemy import create_engine
     from sqlalchemy.ext.asyncio import create_async_engine
 
-    known: dict[str, Any] = {key: value for key, value in conninfo_to_dict(database.url).items() if value is not None}
-    known["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which a server refuses
-    sync_engine = create_engine("postgresql+psycopg://", connect_args=known)
-    async_engine = create_async_engine("postgresql+psycopg://", connect_args=known | {"cursor_factory": None})
+    arguments: dict[str, object] = {
+        key: value for key, value in conninfo_to_dict(database.url).items() if value is not None
+    }
+    arguments["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which a server refuses
+    sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments)
+    async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments | {"cursor_factory": None})
     store = PGVectorStore(
         table_name=f"framework_{index.name}",
         embed_dim=index.dimensions,
@@ -34,9 +34,9 @@ def framework_copy(database: Database, index: Index) -> PGVectorStore:
         async_engine=async_engine,
     )
     database.rows(statement("bench_framework_drop", index.name))
-    store._initialize()
+    store._initialize()  # pyright: ignore[reportPrivateUsage]
     database.rows(statement("bench_copy_to_framework", index.name))
     store.hnsw_kwargs = dict(HNSW)
-    store._create_hnsw_index()
+    store._create_hnsw_index()  # pyright: ignore[reportPrivateUsage]
     database.autocommit(statement("bench_framework_analyse", index.name))
     return store

@@ -10,6 +10,7 @@ PREFIXES = {
     "source": "src",
     "document": "doc",
     "job": "job",
+    "hand": "hand",
     "run": "run",
     "dataset": "set",
     "question": "q",

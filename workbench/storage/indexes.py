@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
-from workbench.storage.database import Database
+from workbench.storage.database import Connection, Database, Row
 from workbench.storage.statements import statement
-from workbench.types import Index
+from workbench.types import Index, ParameterValue
 
 
 class Indexes:
@@ -46,7 +45,7 @@ class Indexes:
         name: str,
         *,
         chunker: str,
-        chunker_options: Mapping[str, Any],
+        chunker_options: Mapping[str, ParameterValue],
         embedding_model: str,
         dimensions: int,
         is_default: bool = False,
@@ -119,16 +118,21 @@ class Indexes:
         """Return the names of the indexes whose vectors come from one embedding model."""
         return [row["name"] for row in self._database.rows(statement("index_names_of_model"), {"model": model})]
 
-    def take_turn(self, connection: Any, index: str) -> None:
+    def take_turn(self, connection: Connection, index: str) -> None:
         """Wait, first thing in a transaction that writes passages, until no other one writes to this index."""
         connection.execute(statement("index_turn"), {"name": index})
 
-    def holding(self, connection: Any, index: str, document_id: str, content_hash: str, passages: int) -> None:
+    def holding(self, connection: Connection, index: str, document_id: str, content_hash: str, passages: int) -> None:
         """Note in the caller's transaction that an index now holds this version of a document."""
         connection.execute(
             statement("index_document_upsert"),
             {"index": index, "document_id": document_id, "content_hash": content_hash, "passages": passages},
         )
+
+    def languages(self, name: str) -> dict[str, int]:
+        """Return each language of an index's passages, as Postgres names it, with their number, most first."""
+        rows = self._database.rows(statement("languages_of_index"), {"index": name})
+        return {row["language"]: int(row["passages"]) for row in rows}
 
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index's tables, in bytes."""
@@ -136,5 +140,5 @@ class Indexes:
         return int(row["bytes"]) if row else 0
 
 
-def _index(row: dict[str, Any]) -> Index:
+def _index(row: Row) -> Index:
     return Index(**{name: row[name] for name in Index.__dataclass_fields__ if name in row})

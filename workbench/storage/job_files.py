@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Connection, Database, clean
 from workbench.storage.statements import statement
 from workbench.types import Value
 
 FileState = Literal["waiting", "busy", "added", "changed", "unchanged", "failed"]
-Told = tuple[int, FileState, int, str | None]  # position, state, passages, error
+FileNote = tuple[int, FileState, int, str | None]  # position, state, passages, error
 SETTLED = ("added", "changed", "unchanged", "failed")
 
 
@@ -54,13 +54,13 @@ class JobFiles:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, connection: Any, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
+    def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Keep uploads, in the transaction that makes their job."""
         for position, (name, data) in enumerate(files):
-            given = {"job_id": job_id, "position": position, "name": clean(name), "bytes": data}
-            connection.execute(statement("job_file_add"), given)
+            values = {"job_id": job_id, "position": position, "name": clean(name), "bytes": data}
+            connection.execute(statement("job_file_add"), values)
 
-    def found(self, job_id: str, files: Sequence[tuple[str, int]]) -> None:
+    def add_found(self, job_id: str, files: Sequence[tuple[str, int]]) -> None:
         """Note files (name, size) that a worker found under the given paths."""
         names, sizes = [name for name, _ in files], [size for _, size in files]
         self._database.rows(statement("job_files_found"), {"job_id": job_id, "names": names, "sizes": sizes})
@@ -70,10 +70,10 @@ class JobFiles:
         rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
         return {row["name"]: row["position"] for row in rows}
 
-    def uploads(self, job_id: str) -> list[tuple[int, str]]:
-        """Return (position, name) of the uploads whose bytes wait here."""
+    def uploads(self, job_id: str) -> list[tuple[int, str, int]]:
+        """Return (position, name, bytes) of the uploads that wait here."""
         rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
-        return [(row["position"], row["name"]) for row in rows if row["uploaded"]]
+        return [(row["position"], row["name"], row["size"]) for row in rows if row["uploaded"]]
 
     def bytes(self, job_id: str, position: int) -> bytes:
         """Return one upload. Raises NotFound."""
@@ -83,21 +83,23 @@ class JobFiles:
         return bytes(row["bytes"])
 
     def wait(self, job_id: str) -> None:
-        """Let what another worker had in hand wait again."""
+        """Let the files that another worker had in hand wait again."""
         self._database.rows(statement("job_files_wait"), {"job_id": job_id})
 
-    def note(self, job_id: str, told: Sequence[tuple[int, FileState, int, str | None]], connection: Any = None) -> None:
+    def note(
+        self, job_id: str, notes: Sequence[tuple[int, FileState, int, str | None]], connection: Connection | None = None
+    ) -> None:
         """Note (position, state, passages, error) of files, in the caller's transaction where there is one."""
-        positions, states, passages, errors = ([row[place] for row in told] for place in range(4))
+        positions, states, passages, errors = ([row[place] for row in notes] for place in range(4))
         values = {"positions": positions, "states": states, "passages": passages, "errors": errors}
-        given = clean({"job_id": job_id} | values)
+        parameters = clean({"job_id": job_id} | values)
         if connection is None:
-            self._database.rows(statement("job_files_note"), given)
+            self._database.rows(statement("job_files_note"), parameters)
         else:
-            connection.execute(statement("job_files_note"), given)
+            connection.execute(statement("job_files_note"), parameters)
 
     def forget_bytes(self, job_id: str) -> None:
-        """Let go of a job's uploads once they have arrived; what became of them stays."""
+        """Let go of a job's uploads once they have arrived; the notes on them stay."""
         self._database.rows(statement("job_files_forget_bytes"), {"job_id": job_id})
 
     def list(self, job_id: str, limit: int) -> list[JobFile]:

@@ -1,13 +1,12 @@
-"""What an index's lexicon can tell about words: all its terms, which of them a scope holds, how words become terms."""
+"""The lexicon of an index: all its terms, which of them a scope holds, how words become terms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from workbench.storage.database import clean
-from workbench.storage.rows import scope_parameters, scope_statement
+from workbench.storage.database import Connection, clean, only_row
+from workbench.storage.rows import IndexTotals, QueryTerm, read, scope_parameters, scope_statement
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
@@ -24,34 +23,57 @@ class KnownTerm:
     in_scope: bool
 
 
-def lexicon_version(connection: Any, index: str) -> Version:
-    """Return what is different whenever words may have come into an index."""
-    row = connection.execute(statement("lexicon_version", index), {"index": index}).fetchone()
+def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
+    """Return the index's size and the query's terms in every language it holds."""
+    rows = read(connection, index, "query_terms", {"index": index, "query": query})
+    first = rows[0]
+    totals = IndexTotals(
+        int(first["all_passages"]), float(first["average_length"]), tuple(first["languages"]), first["changed"]
+    )
+    terms = tuple(
+        QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0), int(row["passages"]))
+        for row in rows
+        if row["term"] is not None
+    )
+    return totals, terms
+
+
+def lexicon_version(connection: Connection, index: str) -> Version:
+    """Return a value that differs whenever words may have come into an index."""
+    row = only_row(connection.execute(statement("lexicon_version", index), {"index": index}))
     return int(row["newest"]), int(row["passages"]), int(row["terms"])
 
 
-def lexicon_terms(connection: Any, index: str) -> list[str]:
+def lexicon_terms(connection: Connection, index: str) -> list[str]:
     """Return every term an index has had."""
-    return list(connection.execute(statement("lexicon_all", index)).fetchone()["terms"])
+    return list(only_row(connection.execute(statement("lexicon_all", index)))["terms"])
 
 
-def terms_by_name(connection: Any, index: str, terms: Sequence[str], scope: ResolvedScope) -> dict[str, KnownTerm]:
+def terms_by_name(
+    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope
+) -> dict[str, KnownTerm]:
     """Return what the lexicon knows of given terms, those that occur."""
     query = statement("terms_by_name", index, scope=scope_statement(scope))
     rows = connection.execute(query, {"terms": clean(list(terms)), **scope_parameters(scope)}).fetchall()
     return {row["term"]: KnownTerm(**row) for row in rows}
 
 
-def terms_of_variants(connection: Any, index: str, variants: Sequence[str]) -> set[str]:
+def terms_of_variants(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
     """Return the terms that any of many spellings of a word becomes and that the lexicon knows."""
     query, values = statement("terms_of_variants", index), {"index": index, "variants": clean(" ".join(variants))}
     return {row["term"] for row in connection.execute(query, values).fetchall()}
 
 
-def terms_of_words(connection: Any, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
+def terms_of_words(connection: Connection, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
     """Return the terms that (word, language) pairs become, as the keyword index makes them."""
-    found: dict[tuple[str, str], set[str]] = {}
+    terms: dict[tuple[str, str], set[str]] = {}
     values = {"words": clean([word for word, _ in words]), "languages": [language for _, language in words]}
     for row in connection.execute(statement("terms_of_words"), values).fetchall():
-        found.setdefault((row["word"], row["language"]), set()).add(row["term"])
-    return found
+        terms.setdefault((row["word"], row["language"]), set()).add(row["term"])
+    return terms
+
+
+def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
+    """Return how many of the words are stop words, by the text search's name of the language; none where 0."""
+    rows = connection.execute(statement("stop_words"), {"words": clean(list(words))}).fetchall()
+    return {row["language"]: row["words"] for row in rows}

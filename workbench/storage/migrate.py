@@ -10,7 +10,7 @@ import psycopg
 
 from workbench.errors import StorageError
 from workbench.storage import queue_schema
-from workbench.storage.database import translated
+from workbench.storage.driver_errors import describe, translated
 
 _LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
@@ -22,25 +22,26 @@ def migrations() -> list[tuple[int, str, str]]:
     Raises:
         ValueError: two files carry the same number.
     """
-    found = []
+    migrations = []
     for file in files("workbench.storage").joinpath("migrations").iterdir():
         match = _NAME.match(file.name)
         if match:
-            found.append((int(match.group(1)), file.name, file.read_text(encoding="utf-8")))
-    found.sort()
-    if len({number for number, _, _ in found}) != len(found):
+            migrations.append((int(match.group(1)), file.name, file.read_text(encoding="utf-8")))
+    migrations.sort()
+    if len({number for number, _, _ in migrations}) != len(migrations):
         raise ValueError("two migrations carry the same number")
-    return found
+    return migrations
 
 
 def migrate(url: str) -> list[str]:
     """Bring the database at ``url`` up to date and return the names of the migrations that ran.
 
     Raises:
-        StorageError: unreachable, no pgvector, or an applied migration was changed since.
+        StorageError: unreachable, no UTF-8, no pgvector, or an applied migration was changed since.
     """
     wanted = migrations()
     with translated(url), psycopg.connect(url, autocommit=True) as connection:
+        _check_encoding(connection, url)
         if _applied(connection) == _checksums(wanted) and queue_schema.is_current(connection):
             return []
         connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
@@ -50,6 +51,16 @@ def migrate(url: str) -> list[str]:
             return ran
         finally:
             connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+
+
+def _check_encoding(connection: psycopg.Connection, url: str) -> None:
+    """Refuse a database that cannot hold every character; its words would be cut apart byte by byte (SQL_ASCII)."""
+    encoding = connection.info.parameter_status("server_encoding") or "UTF8"
+    if encoding != "UTF8":
+        raise StorageError(
+            f"The database at {describe(url)} keeps texts as {encoding}, which cannot hold every language; create one "
+            "with 'createdb --encoding UTF8 --template template0 NAME' and name it in WORKBENCH_DATABASE_URL."
+        )
 
 
 def _checksums(wanted: list[tuple[int, str, str]]) -> dict[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from workbench.errors import NotFound, choices
 from workbench.storage.database import Database
 from workbench.storage.ids import new_id
@@ -40,7 +38,7 @@ class Projects:
         return self.get(project_id)
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
-        """Change what is given. Raises NotFound, or Conflict when the title is taken."""
+        """Change the given fields; None leaves one as it is. Raises NotFound, or Conflict when the title is taken."""
         project = self.get(key)
         self._database.rows(statement("project_update"), {"id": project.id, "title": title, "description": description})
         return self.get(project.id)
@@ -64,7 +62,7 @@ class Projects:
                 return folder
         raise NotFound("folder", key, f"Folders of this project: {choices(folder.name for folder in folders)}.")
 
-    def create_folder(self, project: str, name: str, **fields: Any) -> Folder:
+    def create_folder(self, project: str, name: str, **fields: str | None) -> Folder:
         """Create a folder; ``fields`` are description, color, icon_name. Raises Conflict when the name is taken."""
         values = {"description": "", "color": "#6366f1", "icon_name": "folder"} | {
             key: value for key, value in fields.items() if value is not None
@@ -75,10 +73,11 @@ class Projects:
         )
         return self.folder(owner.id, name)
 
-    def update_folder(self, project: str, key: str, **fields: Any) -> Folder:
+    def update_folder(self, project: str, key: str, **fields: str | None) -> Folder:
         """Change name, description, color or icon_name of a folder; None leaves a field as it is."""
         folder = self.folder(project, key)
-        values = {"name": None, "description": None, "color": None, "icon_name": None} | fields
+        unchanged: dict[str, str | None] = dict.fromkeys(("name", "description", "color", "icon_name"))
+        values = unchanged | fields
         self._database.rows(statement("folder_update"), {"id": folder.id, **values})
         return self.folder(folder.project_id, folder.id)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Database, Row, clean
 from workbench.storage.statements import statement
-from workbench.types import Promotion
+from workbench.types import ParameterValue, Promotion
 
 EVERYWHERE = "everywhere"
 
@@ -21,11 +20,11 @@ class Promotions:
         self._database = database
 
     def add(
-        self, scope_key: str, strategy: str, parameters: Mapping[str, Any], index: str | None, note: str
+        self, scope_key: str, strategy: str, parameters: Mapping[str, ParameterValue], index: str | None, note: str
     ) -> Promotion:
         """Write a scope's next version and return it."""
         kind, _, key = scope_key.partition(":")
-        values: dict[str, Any] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
+        values: dict[str, object] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
         values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters)), "index": index, "note": clean(note)}
         if key:
             values[f"{kind}_id"] = key
@@ -53,7 +52,7 @@ class Promotions:
         return self._database.row(statement("promotion_undo"), {"scope_key": scope_key}) is not None
 
 
-def _promotion(row: dict[str, Any]) -> Promotion:
+def _promotion(row: Row) -> Promotion:
     title = row.get("scope_title", "")
     return Promotion(
         scope=row["scope_key"],

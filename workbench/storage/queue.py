@@ -1,32 +1,66 @@
-"""The queue: procrastinate on the workbench's database; one task, which runs a job by its id."""
+"""The queue: procrastinate on the workbench's database; one task runs a job by its id, one takes parts of it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from workbench.storage.database import Connection
+
+if TYPE_CHECKING:
+    from procrastinate import App
 
 TASK = "workbench.run_job"
-QUEUE = "workbench"
+JOIN = "workbench.join_job"
+QUEUE = "workbench"  # the queues begin with it, one for each kind of job; without a kind: jobs of former versions
+
+
+class AlreadyInvited(Exception):
+    """An event, not an error: an invitation to the job waits already."""
 
 
 class Queue:
-    """Puts jobs into the queue, and builds the app with which a worker takes them out."""
+    """The way of jobs into the queue, and the app with which a worker takes them out."""
 
     def __init__(self, url: str) -> None:
-        """``url`` is a libpq URL; nothing is connected."""
+        """Take ``url``, a libpq URL; nothing is connected."""
         self._url = url
         self._lock = threading.Lock()
-        self._deferring: Any = None
+        self._deferring: App | None = None
 
-    def defer(self, connection: Any, job_id: str) -> None:
+    def defer(self, connection: Connection, job_id: str, kind: str) -> None:
         """Put a job into the queue, in the caller's transaction: it is there exactly when the job is."""
         app = self._app_to_defer()
-        options = {"queue": QUEUE, "lock": job_id, "connection": connection}
-        app.configure_task(TASK, **options).defer(job_id=job_id)
+        task = app.configure_task(TASK, queue=f"{QUEUE}.{kind}", lock=job_id, connection=connection)
+        task.defer(job_id=job_id)
 
-    def worker_app(self, run: Callable[[str], None], retry_on: type[Exception]) -> Any:
-        """Return a procrastinate app whose one task is ``run(job_id)``; raising ``retry_on`` puts the job back."""
+    def invite(self, connection: Connection, job_id: str, kind: str, seconds: int) -> None:
+        """Ask a worker to take parts of a job, in the caller's transaction, not before so many seconds have passed.
+
+        Raises:
+            AlreadyInvited: an invitation waits; the transaction is to be given up.
+        """
+        from procrastinate.exceptions import AlreadyEnqueued
+
+        app = self._app_to_defer()
+        task = app.configure_task(
+            JOIN,
+            queue=f"{QUEUE}.{kind}",
+            queueing_lock=invitation(job_id),
+            schedule_in={"seconds": seconds},
+            connection=connection,
+        )
+        try:
+            task.defer(job_id=job_id)
+        except AlreadyEnqueued as error:
+            raise AlreadyInvited(job_id) from error
+
+    def worker_app(self, run: Callable[[str], None], join: Callable[[str], None], retry_on: type[Exception]) -> App:
+        """Return a procrastinate app with the tasks ``run(job_id)`` and ``join(job_id)``.
+
+        Raising ``retry_on`` puts a job back; an invitation to join is never put back.
+        """
         import procrastinate
 
         connector = procrastinate.PsycopgConnector(conninfo=self._url, min_size=1, max_size=4)
@@ -34,12 +68,23 @@ class Queue:
         # A high limit in place of none: each worker that is stopped in an orderly way takes one.
         again = procrastinate.RetryStrategy(max_attempts=10_000, wait=1, retry_exceptions=[retry_on])
         app.task(name=TASK, queue=QUEUE, retry=again)(run)
+        app.task(name=JOIN, queue=QUEUE)(join)
         return app
 
-    def _app_to_defer(self) -> Any:
+    def _app_to_defer(self) -> App:
         import procrastinate
 
         with self._lock:
             if self._deferring is None:  # never opened: every statement runs on the caller's connection
                 self._deferring = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._url))
             return self._deferring
+
+
+def queues_of(kinds: Iterable[str]) -> list[str]:
+    """Return the queues in which jobs of these kinds wait."""
+    return [QUEUE, *(f"{QUEUE}.{kind}" for kind in kinds)]
+
+
+def invitation(job_id: str) -> str:
+    """Return the name under which the invitation to a job's parts waits, once at a time."""
+    return f"join {job_id}"

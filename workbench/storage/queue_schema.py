@@ -22,7 +22,7 @@ def is_current(connection: psycopg.Connection) -> bool:
 
 
 def bring_up_to_date(connection: psycopg.Connection) -> None:
-    """Apply what is missing, in one transaction. The caller holds the migrations' lock."""
+    """Apply the missing steps, in one transaction. The caller holds the migrations' lock."""
     with connection.transaction():
         fresh = connection.execute(_NOTED).fetchone() == (False,)
         connection.execute(

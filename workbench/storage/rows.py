@@ -1,21 +1,32 @@
-"""What goes into an index's table and what comes out of it."""
+"""Rows that go into an index's table and come out of it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
-from workbench.types import ResolvedScope
+from workbench.storage.database import Connection, Row, clean
+from workbench.storage.embedded_text import embedded_text
+from workbench.storage.statements import statement
+from workbench.types import JsonValue, ResolvedScope, as_whole
 
-Candidate = tuple[int, float]  # a passage's internal id and its score in one leg
-Scored = tuple[int, float, float | None]  # the same with its score in the other leg, where one was asked for
+
+@dataclass(frozen=True, slots=True)
+class LegRanking:
+    """The passages a leg brings: its ``scores`` by internal passage id, best first, in the leg's own unit.
+
+    ``others`` are the other leg's scores of the same passages, where they were asked for and there are some.
+    """
+
+    scores: dict[int, float]
+    others: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +44,12 @@ class NewPassage:
     end: int
     ordinal: int
     language: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
     def embedded_text(self) -> str:
         """The text the model reads."""
-        return f"{self.context}\n\n{self.text}" if self.context else self.text
+        return embedded_text(self.context, self.text)
 
     @property
     def passage_hash(self) -> bytes:
@@ -46,7 +57,7 @@ class NewPassage:
         return hashlib.blake2b(self.embedded_text.encode(), digest_size=16).digest()
 
     def node_id(self, index: str) -> str:
-        """The public id: the same text at the same place of the same document keeps it across rebuilds."""
+        """Return the public id: the same text at the same place of the same document keeps it across rebuilds."""
         place = f"{index}|{self.document_id}|{self.start}|{self.end}|".encode() + self.passage_hash
         return "psg_" + hashlib.blake2b(place, digest_size=9).hexdigest()
 
@@ -75,14 +86,24 @@ class StoredPassage:
     id: int
     node_id: str
     text: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
     document_id: str
     source_id: str
     title: str
     path: str | None
     url: str | None
     document_type: str
-    document_date: Any = None
+    document_date: date | None = None
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its start and end in its document's text, in characters."""
+        return as_whole(self.metadata["start"]), as_whole(self.metadata["end"])
+
+    @property
+    def ordinal(self) -> int:
+        """Its place among its document's passages, from 0."""
+        return as_whole(self.metadata["ordinal"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +111,8 @@ class QueryTerm:
     """A term of the query and what the lexicon knows of it; ``id`` None where no passage has the term.
 
     ``position`` counts the query's words from 1 and says which one the term comes from (the first, if several).
-    ``passages`` is how many passages are in a language whose analysis makes this term of the query: what ``df`` is
-    measured against, or a stop word of most passages' language would look rare because few others keep it.
+    ``passages`` is how many passages are in a language whose analysis makes this term of the query; ``df`` is
+    measured against it, or a stop word of most passages' language would look rare because few others keep it.
     """
 
     term: str
@@ -103,11 +124,12 @@ class QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class IndexTotals:
-    """The whole index, as BM25 needs it; ``average_length`` in terms."""
+    """The whole index, as BM25 needs it; ``average_length`` in terms, ``changed`` when a document was last written."""
 
     passages: int
     average_length: float
     languages: tuple[str, ...]
+    changed: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +145,14 @@ class TermWeights:
     c: float
     passages: int
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         """Return the bound parameters of the bm25 statements."""
         return {"term_ids": list(self.ids), "weights": list(self.weights), "a": self.a, "c": self.c}
+
+
+def read(connection: Connection, index: str, name: str, parameters: Mapping[str, object], **parts: str) -> list[Row]:
+    """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements."""
+    return connection.execute(statement(name, index, **parts), clean(parameters)).fetchall()
 
 
 def vector_value(vector: NDArray[np.float32]) -> HalfVector:
@@ -142,17 +169,18 @@ def scope_statement(scope: ResolvedScope) -> str:
     """Name the cheapest predicate that holds a scope."""
     if scope.is_everything:
         return "scope_everything"
-    if scope.document_types or scope.since is not None or scope.until is not None:
+    if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
         return "scope_properties"
     return "scope_sources" if scope.document_ids is None and not scope.without_documents else "scope_documents"
 
 
-def scope_parameters(scope: ResolvedScope) -> dict[str, Any]:
+def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
     """Return the bound parameters of the scope predicates."""
     return {
         "source_ids": None if scope.source_ids is None else list(scope.source_ids),
         "document_ids": None if scope.document_ids is None else list(scope.document_ids),
         "document_types": list(scope.document_types) or None,
+        "languages": list(scope.languages) or None,
         "without": list(scope.without_documents) or None,
         "since": scope.since,
         "until": scope.until,

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database
+from workbench.languages import AUTO
+from workbench.storage.database import Database, Row
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
-from workbench.types import DATASET, Source
+from workbench.types import DATASET, FAMILY_TYPES, JsonObject, Source
 
 _HINT = "List the sources to see the valid ids."
+_UNFILLED: JsonObject = {"unfilled": True}
 _FIELDS = tuple(Source.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedSource:
+    """A source that satisfies a scope, as much of it as preferences among equals need."""
+
+    id: str
+    scope: str
+    project_id: str | None
+    folder_id: str | None
+    tags: Sequence[str]
 
 
 class Sources:
@@ -44,10 +56,18 @@ class Sources:
         row = self._database.row(statement("source_count"), parameters | {"datasets": source_type == DATASET})
         return int(row["n"]) if row else 0
 
+    def ids(self) -> list[str]:
+        """Return the ids of all sources but evaluation corpora; without counts, so cheap."""
+        return [row["id"] for row in self._database.rows(statement("source_ids"))]
+
+    def titles(self) -> dict[str, str]:
+        """Return id -> title of all sources but evaluation corpora, in the order they were made; cheap like ``ids``."""
+        return {row["id"]: row["title"] for row in self._database.rows(statement("source_titles"))}
+
     def get(self, source_id: str) -> Source:
         """Return a source by its id. Raises NotFound."""
         for datasets in (False, True):
-            parameters: dict[str, Any] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
+            parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
             row = self._database.row(
                 statement("source_list"), parameters | {"datasets": datasets, "limit": 1, "offset": 0}
             )
@@ -76,10 +96,13 @@ class Sources:
         project_id: str | None = None,
         folder_id: str | None = None,
         tags: Sequence[str] = (),
-        language: str = "english",
-        metadata: dict[str, Any] | None = None,
+        language: str = AUTO,
+        metadata: JsonObject | None = None,
+        for_ingest: bool = False,
     ) -> Source:
         """Create a source; with a project it belongs to that project, without one it is global.
+
+        One that is made ``for_ingest`` goes away again by ``settle`` where the ingest brings nothing in.
 
         Raises:
             Conflict: the same place has a source of that type and title already.
@@ -95,17 +118,17 @@ class Sources:
             "folder_id": folder_id,
             "tags": list(tags),
             "language": language,
-            "metadata": Jsonb(metadata or {}),
+            "metadata": Jsonb((metadata or {}) | (_UNFILLED if for_ingest else {})),
         }
         self._database.rows(statement("source_insert"), values)
         return self.get(source_id)
 
-    def update(self, source_id: str, **fields: Any) -> Source:
+    def update(self, source_id: str, **fields: object) -> Source:
         """Change the given fields of a source (title, url, project_id, folder_id, tags, language, status).
 
         A source whose project changes becomes that project's; project None makes it global.
         """
-        source = replace(self.get(source_id), **fields)
+        source = replace(self.get(source_id), **fields)  # pyright: ignore[reportArgumentType]
         scope = "project" if source.project_id else "global"
         values = {name: getattr(source, name) for name in ("id", "title", "url", "project_id", "language", "status")}
         values |= {
@@ -117,7 +140,7 @@ class Sources:
         self._database.rows(statement("source_update"), values)
         return self.get(source_id)
 
-    def metadata(self, source_id: str) -> dict[str, Any]:
+    def metadata(self, source_id: str) -> JsonObject:
         """Return what a service keeps with a source (a dataset's hash, a crawl's settings)."""
         row = self._database.row(statement("source_metadata"), {"id": source_id})
         if row is None:
@@ -134,9 +157,36 @@ class Sources:
             connection.execute(statement("source_delete"), {"id": source_id})
         return source
 
+    def claim(self, source_id: str) -> None:
+        """Let a source stay that an ingest made, whatever becomes of that ingest."""
+        self._database.rows(statement("source_claim"), {"id": source_id})
+
+    def settle(self, source_id: str) -> bool:
+        """Take a source away that an ingest made and that is empty after it; returns whether the source stands.
+
+        Jobs that were to fill it keep their record. One that holds documents is a source like any other from now on.
+        """
+        key = {"id": source_id}
+        with self._database.transaction() as connection:
+            if connection.execute(statement("source_unfilled"), key).fetchone() is None:
+                return True
+            # asked after the row is held: documents come in under a lock on it
+            row = connection.execute(statement("source_has_documents"), key).fetchone()
+            filled = row is not None and bool(row["filled"])
+            if not filled:
+                connection.execute(statement("source_leaves_jobs"), key)
+                connection.execute(statement("source_leaves_crawls"), key)
+            connection.execute(statement("source_claim" if filled else "source_delete"), key)
+        return filled
+
     def tags(self) -> dict[str, int]:
         """Return every tag in use with the number of its sources."""
         return {row["tag"]: int(row["sources"]) for row in self._database.rows(statement("tags_in_use"))}
+
+    def any_apart(self) -> bool:
+        """Tell whether there are sources that only their own tools search: conversations, articles, archives."""
+        row = self._database.row(statement("source_of_types"), {"types": list(FAMILY_TYPES)})
+        return bool(row and row["found"])
 
     def in_scope(
         self,
@@ -146,17 +196,21 @@ class Sources:
         folder_id: str | None,
         tags: Sequence[str],
         source_ids: Sequence[str] | None,
-    ) -> list[dict[str, Any]]:
-        """Return id, scope, project_id, folder_id and tags of the sources that satisfy every given condition."""
+    ) -> list[ScopedSource]:
+        """Return the sources that satisfy every given condition, in the order of their ids.
+
+        Tags match in any case. Conversations, articles and archives belong only where ``source_ids`` names them.
+        """
         parameters = {
             "kind": kind,
             "project_id": project_id,
             "folder_id": folder_id,
-            "tags": list(tags) or None,
+            "tags": [tag.lower() for tag in tags] or None,
+            "apart": list(FAMILY_TYPES),
             "source_ids": None if source_ids is None else list(source_ids),
         }
-        return self._database.rows(statement("source_ids_in_scope"), parameters)
+        return [ScopedSource(**row) for row in self._database.rows(statement("source_ids_in_scope"), parameters)]
 
 
-def _source(row: dict[str, Any]) -> Source:
+def _source(row: Row) -> Source:
     return Source(**{name: row[name] for name in _FIELDS if name != "tags"}, tags=tuple(row["tags"]))

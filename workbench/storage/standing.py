@@ -1,32 +1,31 @@
-"""Where one passage stands in a whole ranking of its scope: exact, for explaining, not for searching."""
+"""The standing of one passage in a whole ranking of its scope: exact, for explaining, not for searching."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.storage.database import Connection, only_row
 from workbench.storage.rows import TermWeights, scope_parameters, scope_statement, vector_value
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
-Standing = tuple[float, int]  # score and rank, from 1
+ScoreAndRank = tuple[float, int]  # score and rank, from 1
 
 
 def vector_standing(
-    connection: Any, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
-) -> Standing:
+    connection: Connection, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
+) -> ScoreAndRank:
     """Return a passage's cosine and its rank in the scope, as if the leg had no end."""
     values = {"vector": vector_value(vector), "passage": passage, **scope_parameters(scope)}
     query = statement("vector_standing", index, scope=scope_statement(scope))
-    row = connection.execute(query, values).fetchone()
+    row = only_row(connection.execute(query, values))
     return float(row["score"]), int(row["rank"])
 
 
 def bm25_standing(
-    connection: Any, index: str, terms: TermWeights, scope: ResolvedScope, passage: int
-) -> Standing | None:
+    connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, passage: int
+) -> ScoreAndRank | None:
     """Return a passage's BM25 score and its rank in the scope; None where it has none of the words."""
     if not terms.ids:
         return None

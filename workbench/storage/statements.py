@@ -1,4 +1,4 @@
-"""SQL is data: named statements in ``sql/*.sql``, each with a line of purpose.
+"""Named statements in ``sql/*.sql``, each with a line of purpose: SQL is data.
 
 A file holds blocks that begin with ``-- name: purpose``. Tables that belong to one index are written as the
 placeholders ``{data}``, ``{lexicon}`` and ``{postings}``; values are always bound parameters.
@@ -17,16 +17,16 @@ _HEAD = re.compile(r"^-- ([a-z0-9_]+): .*$", re.MULTILINE)
 
 @cache
 def _statements() -> dict[str, str]:
-    found: dict[str, str] = {}
+    bodies: dict[str, str] = {}
     for file in sorted(files("workbench.storage").joinpath("sql").iterdir(), key=lambda item: item.name):
         if not file.name.endswith(".sql"):
             continue
         pieces = _HEAD.split(file.read_text(encoding="utf-8"))
         for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
-            if name in found:
+            if name in bodies:
                 raise ValueError(f"statement {name!r} is written twice")
-            found[name] = body.strip()
-    return found
+            bodies[name] = body.strip()
+    return bodies
 
 
 @cache

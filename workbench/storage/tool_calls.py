@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from workbench.storage.database import Database, clean
 from workbench.storage.statements import statement
-from workbench.types import Value
+from workbench.types import JsonValue, Value
 
 KEEP = 50_000  # calls; older ones go, so that the log never outgrows the corpus
 
@@ -26,11 +25,21 @@ class ToolCall(Value):
     answer_chars: int
     query: str | None = None
     argument_sizes: Mapping[str, int] = field(default_factory=dict)
-    scope: Mapping[str, Any] = field(default_factory=dict)
+    scope: Mapping[str, JsonValue] = field(default_factory=dict)
     results: int | None = None
     error: str | None = None
+    client: str | None = None
     id: int = 0
     zero_result: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Caller(Value):
+    """A client that called: its name, how many of its calls are kept, and when the last one came."""
+
+    client: str
+    calls: int
+    last: datetime
 
 
 class ToolCalls:
@@ -51,6 +60,7 @@ class ToolCalls:
                     "answer_chars": call.answer_chars,
                     "results": call.results,
                     "error": call.error,
+                    "client": call.client,
                 }
                 sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean(dict(call.scope)))
                 statement_values = clean(values) | {"argument_sizes": sizes, "scope": scope}
@@ -76,6 +86,11 @@ class ToolCalls:
         parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
         row = self._database.row(statement("tool_call_count"), parameters)
         return int(row["n"]) if row else 0
+
+    def callers(self) -> dict[str, Caller]:
+        """Return the clients that called, by name."""
+        rows = self._database.rows(statement("tool_call_callers"))
+        return {str(row["client"]): Caller(str(row["client"]), int(row["calls"]), row["last"]) for row in rows}
 
     def clear(self) -> None:
         """Forget every call."""

@@ -1,15 +1,14 @@
 """One index's passages: LlamaIndex's PGVectorStore with bound filters, COPY inserts and the keyword index beside it.
 
-The inherited queries serve ``llamaindex-hybrid`` and whoever builds on LlamaIndex; the strategies use the statements
-in ``sql/search.sql`` through the methods below, each in the caller's transaction.
+The inherited queries serve ``llamaindex-hybrid`` and those who build on LlamaIndex. The strategies read the same table
+by statements of their own: ``ranking``, ``scores``, ``passages`` and ``lexicon`` over a connection from ``reading``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode
@@ -20,27 +19,17 @@ from numpy.typing import NDArray
 from pydantic import PrivateAttr
 
 from workbench.errors import InvalidInput
-from workbench.storage.database import Database, clean, translated
+from workbench.storage.database import Connection, Database, clean
+from workbench.storage.driver_errors import translated
 from workbench.storage.filters import bound_clause
-from workbench.storage.ranking import BRIEF, EXACT_UP_TO, Rows, around, best_rows, nearest_rows
-from workbench.storage.rows import (
-    Candidate,
-    IndexTotals,
-    NewPassage,
-    QueryTerm,
-    Scored,
-    StoredPassage,
-    TermWeights,
-    scope_parameters,
-    scope_statement,
-    vector_from,
-    vector_value,
-)
+from workbench.storage.replica import Replica
+from workbench.storage.rows import NewPassage, vector_from, vector_value
 from workbench.storage.sqlalchemy_engines import engines
 from workbench.storage.statements import statement
-from workbench.types import Index, ResolvedScope
+from workbench.types import Index
 
-_SHOWN = {"passage": "passage_columns", "document": "document_columns"}
+if TYPE_CHECKING:
+    from sqlalchemy import TextClause
 
 
 class PassageStore(PGVectorStore):
@@ -51,7 +40,7 @@ class PassageStore(PGVectorStore):
     _index: Index = PrivateAttr()
 
     def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
-        """``reader`` is where searches go (a replica), by default the same database. Opens no connection."""
+        """Take ``reader``, the database for searches (a replica), by default the same one. Opens no connection."""
         sync_engine, async_engine = engines((reader or database).url)
         super().__init__(
             connection_string="postgresql+psycopg://",
@@ -74,12 +63,17 @@ class PassageStore(PGVectorStore):
 
     @property
     def database_url(self) -> str:
-        """Where searches go: with the index's name it says which lexicon is whose."""
+        """The URL of the database for searches: with the index's name it says which lexicon is whose."""
         return self._reader.url
+
+    @property
+    def replica_is_away(self) -> bool:
+        """True while searches go to the primary, because the replica cannot be reached."""
+        return isinstance(self._reader, Replica) and self._reader.is_away
 
     # --- LlamaIndex's interface -------------------------------------------------------------------------------------
 
-    def _build_filter_clause(self, filter_: MetadataFilter) -> Any:
+    def _build_filter_clause(self, filter_: MetadataFilter) -> TextClause:
         return bound_clause(filter_)
 
     def _db_rows_to_query_result(self, rows: list[DBEmbeddingRow]) -> VectorStoreQueryResult:
@@ -91,17 +85,22 @@ class PassageStore(PGVectorStore):
             nodes=nodes, similarities=[float(row.similarity) for row in rows], ids=[row.node_id for row in rows]
         )
 
-    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """Answer as the framework does; what the database refuses is told as everywhere in the house."""
+    def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
+        """Answer as the framework does; a refusal of the database is told as everywhere in the house."""
         from sqlalchemy.exc import DBAPIError
 
+        if isinstance(self._reader, Replica):
+            with self._reader.reading():  # says whether it is away
+                pass
+            if self._reader.is_away:
+                return PassageStore(self._database, self._index).query(query, **kwargs)
         with translated(self._reader.url):
             try:
                 return super().query(query, **kwargs)
             except DBAPIError as error:
                 raise (error.orig or error) from error
 
-    def add(self, nodes: Sequence[BaseNode], **add_kwargs: Any) -> list[str]:
+    def add(self, nodes: Sequence[BaseNode], **add_kwargs: object) -> list[str]:
         """Store embedded nodes whose metadata name an existing ``document_id`` and its ``source_id``.
 
         Raises:
@@ -118,9 +117,9 @@ class PassageStore(PGVectorStore):
 
     def insert(
         self,
-        connection: Any,
+        connection: Connection,
         passages: Sequence[NewPassage],
-        vectors: NDArray[np.float32],
+        vectors: Iterable[NDArray[np.float32]],
         token_bits: Sequence[bytes | None],
     ) -> list[str]:
         """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids."""
@@ -146,7 +145,7 @@ class PassageStore(PGVectorStore):
         return {bytes(row["passage_hash"]): (vector_from(row["embedding"]), row["token_bits"]) for row in rows}
 
     @contextmanager
-    def bulk_load(self) -> Iterator[None]:
+    def bulk_load(self) -> Generator[None]:
         """Leave the HNSW graph out while many passages come in, and build it at the end in one go.
 
         Searches by vector meanwhile read every row: for loads into an index that is not in use yet.
@@ -162,151 +161,10 @@ class PassageStore(PGVectorStore):
     # --- reading ----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def reading(self) -> Iterator[Any]:
+    def reading(self) -> Generator[Connection]:
         """Yield one connection for the statements of one search."""
         with self._reader.reading() as connection:
             yield connection
-
-    def query_terms(self, connection: Any, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
-        """Return the index's size and the query's terms in every language it holds."""
-        rows = self._all(connection, "query_terms", {"index": self._index.name, "query": query})
-        first = rows[0]
-        totals = IndexTotals(int(first["all_passages"]), float(first["average_length"]), tuple(first["languages"]))
-        terms = tuple(
-            QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0), int(row["passages"]))
-            for row in rows
-            if row["term"] is not None
-        )
-        return totals, terms
-
-    def held(self, connection: Any, scope: ResolvedScope) -> int:
-        """Return how many passages a scope holds, counted no further than one more than ``EXACT_UP_TO``."""
-        parameters = {**scope_parameters(scope), "cap": EXACT_UP_TO + 1}
-        return self._all(connection, "count_in_scope", parameters, scope=scope_statement(scope))[0]["n"]
-
-    def nearest(
-        self,
-        connection: Any,
-        vector: NDArray[np.float32],
-        scope: ResolvedScope,
-        limit: int,
-        held: int,
-        terms: TermWeights | None = None,
-    ) -> list[Scored]:
-        """Return the passages in scope nearest to a vector, best first: cosine, and BM25 where ``terms`` are given.
-
-        ``held`` is what the method of that name says of the scope.
-        """
-        read = partial(self._all, connection)
-        if terms is not None and terms.ids:
-            read = around(read, "nearest_with_bm25", terms.parameters())
-        return _scored(nearest_rows(read, vector, scope, limit, held))
-
-    def best_by_terms(
-        self,
-        connection: Any,
-        terms: TermWeights,
-        scope: ResolvedScope,
-        limit: int,
-        held: int,
-        vector: NDArray[np.float32] | None = None,
-        brief: int = BRIEF,
-    ) -> list[Scored]:
-        """Return the passages in scope with the highest BM25 scores, best first; cosine where a ``vector`` is given.
-
-        ``held`` is as for ``nearest``. Up to ``brief`` postings of all terms together are read without a bar.
-        """
-        read = partial(self._all, connection)
-        if vector is not None:
-            read = around(read, "best_with_cosine", {"vector": vector_value(vector)})
-        inside = partial(self.in_scope, connection, scope)
-        return _scored(best_rows(read, inside, terms, scope, limit, held, brief))
-
-    def cosines(self, connection: Any, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
-        """Return the cosine similarity of given passages with a vector."""
-        return dict(self._candidates(connection, "cosines_of", {"vector": vector_value(vector), "ids": list(ids)}))
-
-    def term_scores(self, connection: Any, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
-        """Return the BM25 scores of given passages; those without any of the terms are left out."""
-        if not terms.ids:
-            return {}
-        return dict(self._candidates(connection, "bm25_of", {**terms.parameters(), "ids": list(ids)}))
-
-    def term_shares(self, connection: Any, terms: TermWeights, passage: int) -> list[tuple[str, int, float]]:
-        """Return (term, frequency, share of the BM25 score) for one passage, largest first."""
-        rows = self._all(connection, "bm25_by_term", {**terms.parameters(), "passage": passage}) if terms.ids else []
-        return [(row["term"], int(row["tf"]), float(row["score"])) for row in rows]
-
-    def passages(self, connection: Any, ids: Sequence[int], *, only_same: bool = False) -> dict[int, StoredPassage]:
-        """Return given passages with what their documents say of themselves.
-
-        With ``only_same`` none where the index's row is no longer the one that this store was made for.
-        """
-        rows = self._shown(connection, "passages_by_id", {"ids": list(ids)}, only_same)
-        return {row["id"]: StoredPassage(**row) for row in rows}
-
-    def nearest_passages(
-        self, connection: Any, vector: NDArray[np.float32], limit: int, *, only_same: bool = False
-    ) -> list[tuple[StoredPassage, float]]:
-        """Return the passages of the whole index nearest to a vector with their cosines, best first.
-
-        What ``nearest`` and ``passages`` do in one statement; ``only_same`` as there.
-        """
-        parameters = {"vector": vector_value(vector), "limit": limit}
-        rows = self._shown(connection, "nearest_passages", parameters, only_same)
-        rows.sort(key=lambda row: (-row["score"], row["id"]))  # here rather than by a sort node that is planned anew
-        scores = [float(row.pop("score")) for row in rows]
-        return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
-
-    def passages_of_document(self, document_id: str) -> list[StoredPassage]:
-        """Return all passages of a document in reading order."""
-        with self.reading() as connection:
-            rows = self._all(connection, "passages_of_document", {"document_id": document_id}, **_SHOWN)
-        return [StoredPassage(**row) for row in rows]
-
-    def token_bits(self, connection: Any, ids: Sequence[int]) -> dict[int, bytes]:
-        """Return the one-bit token vectors of given passages, where they have some."""
-        rows = self._all(connection, "token_bits_by_id", {"ids": list(ids)})
-        return {row["id"]: bytes(row["token_bits"]) for row in rows if row["token_bits"] is not None}
-
-    def vectors(self, connection: Any, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return the stored vectors of given passages."""
-        rows = self._all(connection, "embeddings_by_id", {"ids": list(ids)})
-        return {row["id"]: vector_from(row["embedding"]) for row in rows}
-
-    def in_scope(self, connection: Any, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
-        """Return which of the given passages lie in a scope."""
-        if scope.is_empty:
-            return set()
-        parameters = {"ids": list(ids), **scope_parameters(scope)}
-        return {row["id"] for row in self._all(connection, "ids_in_scope", parameters, scope=scope_statement(scope))}
-
-    def documents_in_scope(self, connection: Any, scope: ResolvedScope) -> list[str]:
-        """Return the ids of the documents that have passages in a scope."""
-        rows = self._all(connection, "documents_in_scope", scope_parameters(scope), scope=scope_statement(scope))
-        return [row["document_id"] for row in rows]
-
-    def internal_ids(self, connection: Any, passage_ids: Sequence[str]) -> dict[str, int]:
-        """Return the internal ids behind public passage ids, of those that there are."""
-        rows = self._all(connection, "ids_of_passages", {"node_ids": list(passage_ids)})
-        return {row["node_id"]: row["id"] for row in rows}
-
-    def _all(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> Rows:
-        return connection.execute(statement(name, self._index.name, **parts), clean(parameters)).fetchall()
-
-    def _shown(self, connection: Any, name: str, parameters: Mapping[str, Any], only_same: bool) -> Rows:
-        if not only_same:
-            return self._all(connection, name, parameters, **_SHOWN, condition="any_index")
-        row = ("created_at", "is_default", "embedding_model")
-        same = {"index": self._index.name, **{name: getattr(self._index, name) for name in row}}
-        return self._all(connection, name, {**parameters, **same}, **_SHOWN, condition="same_index")
-
-    def _candidates(self, connection: Any, name: str, parameters: Mapping[str, Any], **parts: str) -> list[Candidate]:
-        return [(row["id"], float(row["score"])) for row in self._all(connection, name, parameters, **parts)]
-
-
-def _scored(rows: Rows) -> list[Scored]:
-    return [(row["id"], float(row["score"]), row.get("other")) for row in rows]
 
 
 def _passage_of(node: BaseNode, ordinal: int) -> NewPassage:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
+from datetime import date, datetime
 
 from workbench.storage.database import Database
 from workbench.storage.statements import statement
+from workbench.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarConversation:
+    """A conversation like another; ``score`` is a cosine, -1 to 1; ``text``: at most 2,000 characters of it."""
+
+    id: str
+    key: str
+    title: str
+    metadata: JsonObject
+    document_date: date | None
+    score: float
+    text: str | None
 
 
 class Workspaces:
-    """What a workspace holds, by its source's id."""
+    """The contents of a workspace, by its source's id."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -25,13 +38,14 @@ class Workspaces:
         """Return the types of conversation a workspace holds."""
         return [row["type"] for row in self._database.rows(statement("conversation_types"), {"source_id": source_id})]
 
-    def similar(self, index: str, source_id: str, document_id: str, limit: int) -> list[Mapping[str, Any]]:
-        """Return other conversations (id, key, title, metadata, document_date, text) with their score, best first.
+    def similar(self, index: str, source_id: str, document_id: str, limit: int) -> list[SimilarConversation]:
+        """Return other conversations, best first.
 
         The score is the cosine between the means of the conversations' passage vectors, -1 to 1.
         """
         values = {"source_id": source_id, "document_id": document_id, "limit": limit}
-        return list(self._database.rows(statement("conversations_like", index), values))
+        rows = self._database.rows(statement("conversations_like", index), values)
+        return [SimilarConversation(**row) for row in rows]
 
     def counts(self, source_id: str, index: str) -> tuple[int, int]:
         """Return the numbers of conversations and of passages in an index."""

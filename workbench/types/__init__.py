@@ -1,8 +1,24 @@
 """Frozen values that travel between the layers: no I/O, no framework, plain Python types."""
 
-from workbench.types.corpus import (
+from workbench.types.ingest import IngestFailure, IngestReport
+from workbench.types.json import (
+    JsonObject,
+    JsonValue,
+    as_items,
+    as_number,
+    as_object,
+    as_text,
+    as_text_or_none,
+    as_texts,
+    as_whole,
+)
+from workbench.types.name import Name, preference
+from workbench.types.parameter import Parameter, ParameterValue, read_parameters
+from workbench.types.progress import OnProgress, Progress, ShouldStop, time_left
+from workbench.types.records import (
     ARTICLE_CATEGORIES,
     DATASET,
+    FAMILY_TYPES,
     SOURCE_TYPES,
     Document,
     Folder,
@@ -11,23 +27,29 @@ from workbench.types.corpus import (
     Promotion,
     Source,
 )
-from workbench.types.ingest import IngestFailure, IngestReport, Progress
-from workbench.types.parameter import Parameter, read_parameters
-from workbench.types.result import Comparison, Leg, Passage, SearchResult
-from workbench.types.scope import ResolvedScope, Scope, ScopeKind
+from workbench.types.result import Comparison, Evidence, Leg, Passage, SearchResult
+from workbench.types.scope import NamesUse, ResolvedScope, Scope, ScopeKind
 from workbench.types.value import Value, plain
 
 __all__ = [
     "ARTICLE_CATEGORIES",
     "Comparison",
     "DATASET",
+    "FAMILY_TYPES",
     "Document",
+    "Evidence",
     "Folder",
     "Index",
     "IngestFailure",
     "IngestReport",
+    "JsonObject",
+    "JsonValue",
     "Leg",
+    "Name",
+    "NamesUse",
+    "OnProgress",
     "Parameter",
+    "ParameterValue",
     "Passage",
     "Progress",
     "Project",
@@ -37,8 +59,18 @@ __all__ = [
     "Scope",
     "ScopeKind",
     "SearchResult",
+    "ShouldStop",
     "Source",
     "Value",
+    "as_items",
+    "as_number",
+    "as_object",
+    "as_text",
+    "as_text_or_none",
+    "as_texts",
+    "as_whole",
     "plain",
+    "preference",
     "read_parameters",
+    "time_left",
 ]

@@ -1,14 +1,21 @@
-"""What came of an ingest, and how far long work is."""
+"""The result of an ingest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Protocol
 
+from workbench.types.json import JsonObject
 from workbench.types.value import Value
 
 SHOWN_KINDS = 8  # kinds of files named in a line
+
+
+class _Printer(Protocol):
+    """The printer that IPython gives to ``_repr_pretty_``."""
+
+    def text(self, obj: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,13 @@ class IngestFailure(Value):
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
-    """What an ingest changed; ``left_out`` counts by suffix the files in its folders whose kind is not read."""
+    """The changes of an ingest; ``source_id`` is "" where nothing could be stored in a source that was to be made.
+
+    ``left_out`` counts by suffix the files in its folders whose kind is not read. ``offer`` says, where new documents
+    are in languages that the model was not trained for, which index would find them by meaning too, and how long it
+    takes to build; "" otherwise. ``notes`` are sentences on documents that were read but for some pages, or whose scans
+    may hold errors.
+    """
 
     source_id: str
     added: int = 0
@@ -33,6 +46,8 @@ class IngestReport(Value):
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    offer: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def left_out_sentence(self) -> str:
@@ -45,7 +60,7 @@ class IngestReport(Value):
         files = "1 file" if count == 1 else f"{count:,} files"
         return f"{files} left out, of kinds that are not read: {', '.join(kinds[:SHOWN_KINDS])}{more}."
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the JSON form of ``workbench ingest --json``."""
         return {
             "source_id": self.source_id,
@@ -60,6 +75,8 @@ class IngestReport(Value):
             "seconds": round(self.seconds, 3),
             "failures": [asdict(failure) for failure in self.failures],
             "left_out": dict(self.left_out),
+            "offer": self.offer,
+            "notes": list(self.notes),
         }
 
     def _repr_html_(self) -> str:
@@ -67,20 +84,7 @@ class IngestReport(Value):
 
         return report_html(self)
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
         from workbench.display import report_text
 
         printer.text(report_text(self))
-
-
-@dataclass(frozen=True, slots=True)
-class Progress(Value):
-    """One step of long work: ``done`` of ``total`` (0 = not known yet), and what is happening now.
-
-    ``part`` is how far what is under way is, 0..1; it is not counted in ``done``.
-    """
-
-    done: int
-    total: int
-    message: str = ""
-    part: float = 0.0

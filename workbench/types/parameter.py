@@ -1,13 +1,15 @@
-"""What can be set about a strategy or a chunker, and how a given value is checked."""
+"""Parameters of strategies and chunkers, and how a given value is checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 from workbench.errors import InvalidInput, choices
 from workbench.types.value import Value
+
+ParameterValue: TypeAlias = bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +22,13 @@ class Parameter(Value):
 
     name: str
     kind: Literal["float", "int", "bool", "choice"]
-    default: Any
+    default: ParameterValue
     why: str
     low: float | None = None
     high: float | None = None
     choices: tuple[str, ...] = ()
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: object) -> ParameterValue:
         """Return the value in its type, also from text. Raises InvalidInput naming the valid values."""
         try:
             return self._read(value)
@@ -40,16 +42,16 @@ class Parameter(Value):
         if self.kind == "bool":
             return "use true or false"
         noun = "a whole number" if self.kind == "int" else "a number"
-        return f"use {noun} from {self.low:g} to {self.high:g}"
+        return f"use {noun} from {self.low or 0:g} to {self.high or 0:g}"
 
-    def _read(self, value: Any) -> Any:
+    def _read(self, value: object) -> ParameterValue:
         if self.kind == "choice":
             return {choice: choice for choice in self.choices}[str(value)]
         if self.kind == "bool":
             return value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
         if isinstance(value, bool):
             raise ValueError(value)
-        number = float(value)
+        number = float(value)  # pyright: ignore[reportArgumentType] - what is no number raises, which read tells
         if self.kind == "int" and number != int(number):
             raise ValueError(value)
         if not (self.low is None or self.low <= number) or not (self.high is None or number <= self.high):
@@ -57,14 +59,16 @@ class Parameter(Value):
         return int(number) if self.kind == "int" else number
 
 
-def read_parameters(owner: str, declared: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_parameters(
+    owner: str, declared: Sequence[Parameter], given: Mapping[str, object]
+) -> dict[str, ParameterValue]:
     """Return every declared parameter's value: the given one, checked, or the default.
 
     Raises:
         InvalidInput: a name ``owner`` does not have, or a value out of its range.
     """
-    known = {parameter.name: parameter for parameter in declared}
+    by_name = {parameter.name: parameter for parameter in declared}
     for name in given:
-        if name not in known:
-            raise InvalidInput(f"{owner} has no parameter {name!r}; its parameters are {choices(known)}.")
-    return {name: known[name].read(given.get(name, known[name].default)) for name in known}
+        if name not in by_name:
+            raise InvalidInput(f"{owner} has no parameter {name!r}; its parameters are {choices(by_name)}.")
+    return {name: by_name[name].read(given.get(name, by_name[name].default)) for name in by_name}

@@ -1,18 +1,28 @@
-"""What a search finds and what a comparison shows."""
+"""Results of a search and of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, overload
 
+from workbench.errors import InvalidInput
+from workbench.types.json import JsonValue, as_items
+from workbench.types.leg_names import VECTOR
+from workbench.types.name import Name, preference
 from workbench.types.scope import ResolvedScope
 from workbench.types.value import Value
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    from IPython.lib.pretty import RepresentationPrinter
+    from PIL.Image import Image
 
 
 @dataclass(frozen=True, slots=True)
 class Leg(Value):
-    """What one way of matching says about a passage.
+    """The verdict of one way of matching about a passage.
 
     ``score`` is in the leg's own unit (cosine, BM25, MaxSim); ``contribution`` is what it adds to the final score;
     ``rank`` counts from 1 and is None where the leg did not find the passage by itself.
@@ -25,7 +35,10 @@ class Leg(Value):
 
 @dataclass(frozen=True, slots=True)
 class Passage(Value):
-    """A piece of a document that was found, with why: ``sum(leg.contribution) == score`` for fused strategies."""
+    """A piece of a document that was found, with why: ``sum(leg.contribution) == score`` for fused strategies.
+
+    ``draw_page`` is the workbench's way to the pictures of pages; a hit that was copied to another process has none.
+    """
 
     rank: int
     score: float
@@ -40,13 +53,50 @@ class Passage(Value):
     end: int
     match_type: str
     attribution: Mapping[str, Leg]
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    draw_page: Callable[[Passage], Image] | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[type[Passage], tuple[object, ...]]:
+        return Passage, tuple(getattr(self, item.name) for item in fields(self) if item.repr)
+
+    def page_image(self) -> Image:
+        """Return the picture of the page that it begins on, with its lines marked; a notebook shows it as it is.
+
+        Raises:
+            NotFound: its document has no pages that can be seen. UnreadableDocument: the page cannot be drawn.
+            InvalidInput: it came without a workbench.
+        """
+        if self.draw_page is None:
+            raise InvalidInput("This hit came without its workbench; ask wb.pages.of_passage(hit) for its page.")
+        return self.draw_page(self)
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings it stands under, the document's own first; empty where it has none."""
+        return tuple(str(heading) for heading in as_items(self.metadata.get("heading_path")))
+
+    @property
+    def page(self) -> str:
+        """The page it begins on, counted from 1, with the number that the page bears where that differs: "12 (xii)"."""
+        page, label = self.metadata.get("page"), self.metadata.get("page_label")
+        return f"{page} ({label})" if page and label else str(page or "")
 
     @property
     def similarity(self) -> float:
         """Cosine between query and passage, 0..1, whichever strategy found it."""
-        leg = self.attribution.get("vector")
+        leg = self.attribution.get(VECTOR)
         return leg.score if leg else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Value):
+    """Evidence that something close to the question was found; ``reason`` is a sentence where nothing was, else ""."""
+
+    close: bool = True
+    reason: str = ""
+
+
+CLOSE = Evidence()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +104,8 @@ class SearchResult(Value, Sequence["Passage"]):
     """The passages that one strategy found for one query, best first; behaves as a sequence of them.
 
     ``corrections`` are words of the query that the index does not know, with the known words tried for each.
+    ``evidence`` says whether anything that was found is close to the question at all. ``preferring`` are the names in
+    the query whose documents were preferred.
     """
 
     query: str
@@ -63,19 +115,36 @@ class SearchResult(Value, Sequence["Passage"]):
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
     results: tuple[Passage, ...]
-    index: str = ""
+    index: str = ""  # pyright: ignore[reportIncompatibleMethodOverride] - the index searched; a place is nobody's wish
     corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    evidence: Evidence = CLOSE
+    preferring: tuple[Name, ...] = ()
 
     def __len__(self) -> int:
         return len(self.results)
 
-    def __getitem__(self, item: Any) -> Any:
+    @overload
+    def __getitem__(self, item: int) -> Passage: ...
+    @overload
+    def __getitem__(self, item: slice) -> tuple[Passage, ...]: ...
+    def __getitem__(self, item: int | slice) -> Passage | tuple[Passage, ...]:
         return self.results[item]
 
     def __iter__(self) -> Iterator[Passage]:
         return iter(self.results)
 
-    def to_pandas(self) -> Any:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for a person, a sentence each: what is preferred, nothing is close, the scope is odd, a part failed."""
+        return (*_preferred(self.preferring), *self.remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes but for what is preferred."""
+        far = () if self.evidence.close or not self.results else (self.evidence.reason,)
+        return (*far, *self.scope.notes, *self.degraded)
+
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row a passage: rank, score, title, heading, text and each leg's score."""
         from workbench.display import result_frame
 
@@ -86,7 +155,7 @@ class SearchResult(Value, Sequence["Passage"]):
 
         return result_html(self)
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         from workbench.display import result_text
 
         printer.text(result_text(self))
@@ -100,13 +169,32 @@ class Comparison(Value):
     strategies: Mapping[str, SearchResult]
     agreement: Mapping[str, Mapping[str, float]]
 
-    def to_pandas(self) -> Any:
+    @property
+    def preferring(self) -> tuple[Name, ...]:
+        """The names in the query whose documents any of the strategies preferred."""
+        return tuple(dict.fromkeys(name for result in self.strategies.values() for name in result.preferring))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of all results, each once; those of one strategy alone begin with its name."""
+        notes = [(name, note) for name, result in self.strategies.items() for note in result.remarks]
+        texts = [note for _, note in notes]
+        return tuple(
+            dict.fromkeys(
+                (
+                    *_preferred(self.preferring),
+                    *(note if texts.count(note) == len(self.strategies) else f"{name}: {note}" for name, note in notes),
+                )
+            )
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row a passage, one rank column a strategy."""
         from workbench.display import comparison_frame
 
         return comparison_frame(self)
 
-    def plot(self) -> Any:
+    def plot(self) -> altair.LayerChart | altair.FacetChart:
         """Return an Altair bump chart that joins the same passage across the strategies."""
         from workbench.display import bump_chart
 
@@ -117,7 +205,12 @@ class Comparison(Value):
 
         return comparison_html(self)
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+    def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:
         from workbench.display import comparison_text
 
         printer.text(comparison_text(self))
+
+
+def _preferred(names: Iterable[Name]) -> tuple[str, ...]:
+    sentence = preference(names)
+    return (sentence,) if sentence else ()

@@ -1,4 +1,4 @@
-"""What a search may see: as people say it, and after names became ids."""
+"""The part of the corpus a search may see: as people name it, and after names became ids."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from typing import Literal
 from workbench.types.value import Value
 
 ScopeKind = Literal["all", "global", "project"]
+NamesUse = Literal["prefer", "only", "ignore"]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope(Value):
-    """What a search may see; fields narrow each other, an empty scope is everything a person has.
+    """The part of the corpus a search may see; fields narrow each other, an empty scope is everything a person has.
 
     ``sources`` are ids, titles or URLs; ``None`` means any, an empty tuple means none at all.
     ``tags`` match a source that has *any* of them. ``kind`` "project" needs ``project``; "all" with a
-    ``project`` means that project and the global sources, never another project.
+    ``project`` means that project and the global sources, never another project. ``languages`` are ISO 639-1
+    codes or the keyword index's names ("de" or "german"; "cjk" is Chinese, Japanese and Korean, "simple" any other).
+    ``names`` says what the names of documents in a question do: their documents are preferred, or the "only" ones, or
+    names are words like others ("ignore"); those of ``ignored_names`` always are.
     """
 
     kind: ScopeKind = "all"
@@ -27,13 +31,16 @@ class Scope(Value):
     sources: tuple[str, ...] | None = None
     document_types: tuple[str, ...] = ()
     documents: tuple[str, ...] | None = None
+    languages: tuple[str, ...] = ()
     since: date | None = None
     until: date | None = None
+    names: NamesUse = "prefer"
+    ignored_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("tags", "sources", "document_types", "documents"):
-            if isinstance(given := getattr(self, name), str):  # one name: its letters are nobody's tags
-                object.__setattr__(self, name, (given,))
+        for name in ("tags", "sources", "document_types", "documents", "languages", "ignored_names"):
+            if isinstance(value := getattr(self, name), str):  # one name: its letters are nobody's tags
+                object.__setattr__(self, name, (value,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,7 @@ class ResolvedScope(Value):
     source_ids: tuple[str, ...] | None = None
     document_ids: tuple[str, ...] | None = None
     document_types: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
     since: date | None = None
     until: date | None = None
     preferred_source_ids: tuple[str, ...] = ()
@@ -55,6 +63,8 @@ class ResolvedScope(Value):
     notes: tuple[str, ...] = ()
     project_id: str | None = None
     folder_id: str | None = None
+    names: NamesUse = "prefer"
+    ignored_names: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -66,5 +76,6 @@ class ResolvedScope(Value):
         """True when nothing is filtered out."""
         return (
             self.source_ids is None and self.document_ids is None and not self.document_types
+            and not self.languages
             and self.since is None and self.until is None and not self.without_documents
         )  # fmt: skip

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused
+from mcp_app.forms import acted, form
+from mcp_app.job_answers import job_json as any_job_json
+from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool, needed
-from mcp_app.tools.knowledge.family import FAMILY, PAGE, PER_PAGE, page_of, source_named
+from mcp_app.tools.knowledge.family import FAMILY, OFFSET, PAGE, PER_PAGE, page_of, source_named
 from workbench.errors import NotFound
+from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
     from workbench.services.crawl_jobs import CrawlJob
@@ -29,7 +34,9 @@ def crawl_website(
     source_id: str,
     title: str,
     exclude_patterns: list[str],
-) -> dict[str, Any]:
+    project_id: str,
+    folder_name: str,
+) -> JsonObject:
     """Start a crawl; it goes on after the answer."""
     if not url.lower().startswith(("http://", "https://")):
         raise Refused("Invalid URL: must start with http:// or https://", "Provide fully qualified URL")
@@ -38,47 +45,72 @@ def crawl_website(
         recursive=recursive,
         max_pages=min(max_pages, MOST_PAGES),
         source=source_named(call, source_id).id if source_id else None,
+        new_source=not source_id,
         title=title or None,
+        project=project_id or None,
+        folder=folder_name or None,
         exclude=tuple(exclude_patterns),
     )
     call.work_jobs()
-    shown = job_json(job)
-    message = f"Crawl job started, use manage_crawl_job(action='get', job_id='{shown['id']}') to check progress"
-    return {"success": True, "crawl_job": shown, "message": message}
+    answer = job_json(job)
+    message = f"Crawl job started, use manage_crawl_job(action='get', job_id='{answer['id']}') to check progress"
+    return {"success": True, "crawl_job": answer, "message": message}
 
 
-def manage_crawl_job(call: Call, action: str, **arguments: Any) -> dict[str, Any]:
+def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: int, offset: int | None) -> JsonObject:
     """Carry out one action on crawl jobs."""
     if action == "list":
-        return _list(call, arguments)
-    job_id = needed(arguments, "job_id", action, _LIST_JOBS)
+        return _list(call, page, per_page, offset)
+    job_id = needed(job_id, "job_id", action, _LIST_JOBS)
     crawls = call.workbench.crawls
-    verbs = {"get": crawls.get, "cancel": crawls.cancel, "resume": crawls.resume, "retry_failed": crawls.retry_failed}
+    verbs: dict[str, Callable[[str], CrawlJob]] = {
+        "get": crawls.get,
+        "cancel": crawls.cancel,
+        "resume": crawls.resume,
+        "retry_failed": crawls.retry_failed,
+    }
     try:
+        job = verbs[action](job_id)
+    except NotFound:
+        return _other_job(call, action, job_id)
+    if action in _GOES_ON:
+        call.work_jobs()
+    answer = job_json(job)
+    if job.pages_failed:
+        answer["failures"] = crawls.failures(job_id)[:SHOWN_FAILURES]
+    return {"success": True, "crawl_job": answer, "message": _state(answer)}
+
+
+def _other_job(call: Call, action: str, job_id: str) -> JsonObject:
+    """Stop work of another kind, or let it go on; get_job shows it. Raises Refused."""
+    jobs = call.workbench.jobs
+    verbs = {"get": jobs.get, "cancel": jobs.cancel, "resume": jobs.resume}
+    try:
+        if action not in verbs:
+            raise NotFound("job", job_id)
         job = verbs[action](job_id)
     except NotFound:
         raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS) from None
     if action in _GOES_ON:
         call.work_jobs()
-    shown = job_json(job)
-    if job.pages_failed:
-        shown["failures"] = crawls.failures(job_id)[:SHOWN_FAILURES]
-    return {"success": True, "crawl_job": shown, "message": _state(shown)}
+    return {"success": True, "job": any_job_json(job), "message": f"Job {job.status}: {job.message}"}
 
 
-def _list(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    size, skipped = page_of(given["page"], given["per_page"])
+def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:
+    size, skipped = page_of(page, per_page, offset)
     jobs = [job_json(job) for job in call.workbench.crawls.list(limit=size, offset=skipped)]
-    return {"success": True, "crawl_jobs": jobs, "count": len(jobs), "page": given["page"], "per_page": size}
+    total = call.workbench.crawls.count()
+    answer: JsonObject = {"crawl_jobs": jobs, "total_count": total, "count": len(jobs), "page": page, "per_page": size}
+    return {"success": True} | answer
 
 
-def job_json(job: CrawlJob) -> dict[str, Any]:
+def job_json(job: CrawlJob) -> JsonObject:
     """Return a crawl as the specification shows it: running until it has ended; ``state`` says it exactly."""
-    shown = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
-    return shown | {"status": _STATUS.get(job.status, job.status), "state": job.status}
+    answer = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
+    return answer | {"status": _STATUS.get(job.status, job.status), "state": job.status}
 
 
-def _state(job: dict[str, Any]) -> str:
+def _state(job: JsonObject) -> str:
     crawled, documents = job.get("pages_crawled", 0), job.get("documents_created", 0)
     return f"Crawl {job['status']}: {crawled} pages crawled, {documents} documents created"
 
@@ -87,13 +119,10 @@ CRAWL_WEBSITE = Tool(
     name="crawl_website",
     title="Crawl a website",
     description=(
-        "Fetch a page, or with recursive=true the pages it links to on the same site, and index their text. "
-        "Answers at once with a running job; "
-        "follow it with manage_crawl_job(action='get').\n"
-        "Use it for public websites; for files and texts you have use manage_document(action='create'). Addresses "
-        "on private networks are refused.\n"
-        'Example: crawl_website(url="https://docs.example.com/", recursive=true, max_pages=50, '
-        'exclude_patterns=["/archive/"])'
+        "Index a page, or with recursive=true the pages it links to on its site. Answers at once with a job for "
+        "manage_crawl_job(action='get').\n"
+        "Use it for websites; for files use manage_document, to read a page without keeping it fetch_url.\n"
+        'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
     ),
     arguments=(
         Argument("url", "string", "Where to start: http:// or https://.", required=True),
@@ -109,20 +138,23 @@ CRAWL_WEBSITE = Tool(
         Argument("source_id", "string", "An existing source to add to; by default a new one is made.", ""),
         Argument("title", "string", "Title of the new source; by default the site's name.", ""),
         Argument("exclude_patterns", "array", "Addresses to skip: parts of a URL or globs.", []),
+        Argument("project_id", "string", "The new source's project; by default it is global.", ""),
+        Argument("folder_name", "string", "The new source's folder in the project.", ""),
     ),
     run=crawl_website,
     family=FAMILY,
     read_only=False,
     idempotent=False,
     open_world=True,
+    advice="Bring a website in: crawl_website answers at once with a job; follow it by manage_crawl_job(action='get').",
+    output=form(crawl_job="object"),
 )
 
 MANAGE_CRAWL_JOB = Tool(
     name="manage_crawl_job",
     title="Follow a crawl",
     description=(
-        "See how a crawl is going, list crawls, stop one, go on with a stopped or broken one, or try its failed "
-        "pages again.\n"
+        "Show, list, stop or resume crawls, or try failed pages again; cancel and resume take any job.\n"
         "Use it after crawl_website, which starts a crawl.\n"
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),
@@ -131,6 +163,7 @@ MANAGE_CRAWL_JOB = Tool(
         Argument("job_id", "string", "The job, for every action but list.", ""),
         PAGE,
         PER_PAGE,
+        OFFSET,
     ),
     run=manage_crawl_job,
     family=FAMILY,
@@ -138,4 +171,11 @@ MANAGE_CRAWL_JOB = Tool(
     idempotent=True,
     open_world=True,
     reading_actions=("get", "list"),
+    reading_description=(
+        "See how a crawl is going, or list crawls.\n"
+        "Use it to follow crawls; for jobs of every kind use get_job.\n"
+        'Example: manage_crawl_job(action="get", job_id="job_abc123")'
+    ),
+    parts=Items("crawl_jobs", total="total_count"),
+    output=acted(crawl_job="object", crawl_jobs="array", total_count="integer", job="object"),
 )

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.fitting import cut
+from mcp_app.forms import acted
+from mcp_app.job_answers import LARGE, job_json
+from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import (
     FAMILY,
     LIST_DOCUMENTS,
     LONGEST_METADATA,
+    OFFSET,
     PAGE,
     PER_PAGE,
     document_json,
@@ -18,6 +24,10 @@ from mcp_app.tools.knowledge.family import (
     page_of,
     source_named,
 )
+from workbench.types.json import JsonObject, JsonValue
+
+if TYPE_CHECKING:  # importing it brings the database driver along
+    from workbench.storage.job_table import Job
 
 ACTIONS = ("create", "get", "list", "update", "delete")
 _DONE = {
@@ -27,120 +37,189 @@ _DONE = {
 }
 
 
-def manage_document(call: Call, action: str, **arguments: Any) -> dict[str, Any]:
+def manage_document(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
     """Carry out one action on documents."""
-    return _ACTIONS[action](call, arguments)
+    return _ACTIONS[action](call, **arguments)
 
 
-def _create(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    if bool(given["file_path"]) == bool(given["content"]):
-        if given["content"]:
+def _create(
+    call: Call,
+    *,
+    file_path: str,
+    content: str,
+    source_id: str,
+    title: str,
+    url: str,
+    metadata: Mapping[str, JsonValue] | None,
+    **others: JsonValue,
+) -> JsonObject:
+    del others
+    if bool(file_path) == bool(content):
+        if content:
             raise Refused("Give either file_path or content, not both", "Leave one of them out")
         raise missing("file_path", "file_path (a file) or content (the text itself) is required for create.")
-    source = source_named(call, given["source_id"]).id if given["source_id"] else None
+    path = call.files.file(file_path) if file_path else None
+    source = source_named(call, source_id).id if source_id else None
+    if is_large(path, content):
+        job = call.workbench.jobs.enqueue_document(
+            path=path,
+            text=content or None,
+            source=source,
+            title=title or None,
+            url=url or None,
+            metadata=metadata,
+        )
+        return queued_json(call, job)
     written = call.workbench.documents.create(
-        path=call.files.file(given["file_path"]) if given["file_path"] else None,
-        text=given["content"] or None,
+        path=path,
+        text=content or None,
         source=source,
-        title=given["title"] or None,
-        url=given["url"] or None,
-        metadata=given["metadata"],
+        title=title or None,
+        url=url or None,
+        metadata=metadata,
         on_progress=call.on_progress,
         should_stop=call.should_stop,
     )
     message = _DONE[written.outcome].format(chunks=written.document.passages_count)
-    shown = document_json(written.document, "chunks_created")
-    return {"success": True, "document": shown, "message": message, "outcome": written.outcome}
+    answer = document_json(written.document, "chunks_created")
+    if written.offer:
+        message += f". {written.offer}"
+    return {"success": True, "document": answer, "message": message, "outcome": written.outcome}
 
 
-def _get(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    document = document_named(call, needed(given, "document_id", "get", LIST_DOCUMENTS))
-    shown = document_json(document, room=LONGEST_METADATA) | {
+def _get(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
+    del others
+    document = document_named(call, needed(document_id, "document_id", "get", LIST_DOCUMENTS))
+    answer = document_json(document, room=LONGEST_METADATA) | {
         "characters": len(document.text or ""),
         "preview": cut(document.text),
         "full_text": f"resource document://{document.id}",
     }
-    return {"success": True, "document": shown}
+    return {"success": True, "document": answer}
 
 
-def _list(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    knowledge = call.workbench.knowledge
-    source = source_named(call, given["source_id"]).id if given["source_id"] else None
-    size, skipped = page_of(given["page"], given["per_page"])
-    documents = knowledge.documents(source_id=source, limit=size, offset=skipped)
+def _list(
+    call: Call, *, source_id: str, page: int, per_page: int, offset: int | None, **others: JsonValue
+) -> JsonObject:
+    del others
+    service = call.workbench.documents
+    source = source_named(call, source_id).id if source_id else None
+    size, skipped = page_of(page, per_page, offset)
+    documents = service.list(source_id=source, limit=size, offset=skipped)
     return {
         "success": True,
         "documents": [document_json(document) for document in documents],
-        "total_count": knowledge.count_documents(source_id=source),
+        "total_count": service.count(source_id=source),
         "count": len(documents),
-        "page": given["page"],
+        "page": page,
         "per_page": size,
     }
 
 
-def _update(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    document_id = document_named(call, needed(given, "document_id", "update", LIST_DOCUMENTS)).id
-    if not any(given[name] for name in ("title", "url", "metadata", "content", "file_path")):
+def _update(
+    call: Call,
+    *,
+    document_id: str,
+    file_path: str,
+    content: str,
+    title: str,
+    url: str,
+    metadata: Mapping[str, JsonValue] | None,
+    **others: JsonValue,
+) -> JsonObject:
+    del others
+    document_id = document_named(call, needed(document_id, "document_id", "update", LIST_DOCUMENTS)).id
+    if not any((title, url, metadata, content, file_path)):
         raise Refused(
             "Nothing to update", "Give a title, url, metadata, content or file_path that is to replace the old one"
         )
-    if given["content"] and given["file_path"]:
+    if content and file_path:
         raise Refused("Give either file_path or content, not both", "Leave one of them out")
+    path = call.files.file(file_path) if file_path else None
+    if is_large(path, content):
+        job = call.workbench.jobs.enqueue_document(
+            path=path,
+            text=content or None,
+            title=title or None,
+            url=url or None,
+            metadata=metadata,
+            document=document_id,
+        )
+        return queued_json(call, job)
     written = call.workbench.documents.update(
         document_id,
-        path=call.files.file(given["file_path"]) if given["file_path"] else None,
-        text=given["content"] or None,
-        title=given["title"] or None,
-        url=given["url"] or None,
-        metadata=given["metadata"],
+        path=path,
+        text=content or None,
+        title=title or None,
+        url=url or None,
+        metadata=metadata,
         on_progress=call.on_progress,
         should_stop=call.should_stop,
     )
     return {"success": True, "document": document_json(written.document), "message": "Document updated successfully"}
 
 
-def _delete(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    document_id = document_named(call, needed(given, "document_id", "delete", LIST_DOCUMENTS)).id
-    gone = call.workbench.knowledge.delete_document(document_id)
-    deleted = {"document_id": gone.id, "title": gone.title, "passages": gone.passages, "citations": gone.citations}
-    message = f"Document and {gone.passages} associated chunks deleted successfully"
+def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
+    del others
+    document_id = document_named(call, needed(document_id, "document_id", "delete", LIST_DOCUMENTS)).id
+    deletion = call.workbench.documents.delete(document_id)
+    deleted: JsonObject = {
+        "document_id": deletion.id,
+        "title": deletion.title,
+        "passages": deletion.passages,
+        "citations": deletion.citations,
+    }
+    message = f"Document and {deletion.passages} associated chunks deleted successfully"
     return {"success": True, "message": message, "deleted": deleted}
 
 
-_ACTIONS = {"create": _create, "get": _get, "list": _list, "update": _update, "delete": _delete}
+def is_large(path: Path | None, content: str) -> bool:
+    """Tell whether a file or a text is work for a job."""
+    return (path.stat().st_size if path else len(content)) > LARGE
+
+
+def queued_json(call: Call, job: Job) -> JsonObject:
+    """Return the answer for a document that a job brings in, which begins now."""
+    call.work_jobs()
+    message = f"The document is large and is being ingested. Next: {next_call('get_job', {}, job_id=job.id)}"
+    return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
+
+
+_ACTIONS: dict[str, Callable[..., JsonObject]] = {
+    "create": _create,
+    "get": _get,
+    "list": _list,
+    "update": _update,
+    "delete": _delete,
+}
 
 MANAGE_DOCUMENT = Tool(
     name="manage_document",
     title="Manage documents",
     description=(
-        "Add, show, list, change or delete single documents. create takes a file (file_path) or a text (content) "
-        "and indexes "
-        "it for search at once; the same content twice in a source is kept once. update re-indexes only when the "
-        "content changes. delete "
-        "cannot be undone.\n"
-        "Use it for one document; for whole collections use manage_source, for a website crawl_website, to find "
-        "something in the "
-        "texts search_knowledge_base.\n"
+        "Add, show, list, change or delete documents. create takes file_path or content (kept once, where a source "
+        "gets it twice); a large one becomes a job for get_job. delete cannot be undone.\n"
+        "Use it to change one document; to read use rag_read_full_page, for collections manage_source.\n"
         'Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("document_id", "string", "The document, for get, update and delete.", ""),
+        Argument("document_id", "string", "get, update, delete: the document.", ""),
         Argument(
             "file_path",
             "string",
-            "create, update: a file in the allowed folders (PDF, HTML, Markdown, Office, ...).",
+            "create, update: a file in the allowed folders (PDF, HTML, Office, ...).",
             "",
+            reading=False,
         ),
-        Argument(
-            "source_id", "string", "create: the source it goes to (by default 'Uploads'). list: only this source.", ""
-        ),
-        Argument("title", "string", "create, update: the title; by default the file's own.", ""),
-        Argument("url", "string", "create, update: where it came from.", ""),
-        Argument("metadata", "object", "create, update: further facts such as author or year; merged on update."),
+        Argument("source_id", "string", "create: its source (by default 'Uploads'). list: only this source.", ""),
+        Argument("title", "string", "create, update: the title; by default the file's own.", "", reading=False),
+        Argument("url", "string", "create, update: where it came from.", "", reading=False),
+        Argument("metadata", "object", "create, update: facts such as author; merged on update.", reading=False),
         PAGE,
         PER_PAGE,
-        Argument("content", "string", "create, update: the text itself (Markdown), in place of file_path.", ""),
+        OFFSET,
+        Argument("content", "string", "create, update: the text itself (Markdown).", "", reading=False),
     ),
     run=manage_document,
     family=FAMILY,
@@ -148,5 +227,13 @@ MANAGE_DOCUMENT = Tool(
     destructive=True,
     idempotent=False,
     reading_actions=("get", "list"),
-    rest="Ask for fewer (per_page) or for the next page.",
+    reading_description=(
+        "Show or list single documents, without their texts.\n"
+        "Use it for what is stored; to read a text use rag_read_full_page, to search search_knowledge_base.\n"
+        'Example: manage_document(action="list", source_id="src_abc123")'
+    ),
+    parts=Items("documents", total="total_count"),
+    advice="Add, change or delete documents and their sources: manage_document, manage_source.",
+    reading_advice="What is stored, one by one: manage_document, manage_source.",
+    output=acted(document="object", documents="array", total_count="integer", message="string", job="object"),
 )

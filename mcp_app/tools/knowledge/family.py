@@ -1,26 +1,29 @@
-"""How the knowledge tools write, and what they say of sources and documents."""
+"""The form in which the knowledge tools write, with sources and documents as they show them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.fitting import ITEMS_A_PAGE, LONGEST_TEXT, LONGEST_TITLE, cut
-from mcp_app.tool import Call, Family, compact, failure_json
+from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
+from mcp_app.parts import ITEMS_A_PAGE
+from mcp_app.tool import Call, ToolFamily, compact, failure_json
 from workbench.errors import NotFound
-from workbench.types import Document, Source, plain
+from workbench.types import Document, Source, as_object
+from workbench.types.json import JsonObject, JsonValue
 
-FAMILY = Family(render=compact, failure=failure_json)
+FAMILY = ToolFamily(render=compact, failure=failure_json)
 
-PAGE = Argument("page", "integer", "Page of a list, from 1.", 1, low=1, high=1_000_000)
+PAGE = Argument("page", "integer", "list: the page, from 1.", 1, low=1, high=1_000_000)
 PER_PAGE = Argument(
     "per_page",
     "integer",
-    f"Items a page of a list; more than {ITEMS_A_PAGE} becomes {ITEMS_A_PAGE}.",
+    f"Items a page; more than {ITEMS_A_PAGE} becomes {ITEMS_A_PAGE}.",
     10,
     low=1,
     high=1_000_000,
 )
+OFFSET = Argument("offset", "integer", "list: skip so many.", low=0)
 LONGEST_METADATA = 5 * LONGEST_TEXT  # characters, where one document is shown
 LIST_SOURCES = "Use manage_source(action='list') to see available sources"
 LIST_DOCUMENTS = "Verify document_id or use manage_document(action='list')"
@@ -29,7 +32,7 @@ LIST_DOCUMENTS = "Verify document_id or use manage_document(action='list')"
 def source_named(call: Call, key: str) -> Source:
     """Return a source by id, URL or exact title. Raises Refused in the specification's words."""
     try:
-        return call.workbench.knowledge.source(key)
+        return call.workbench.sources.get(key)
     except NotFound:
         raise Refused(f"Invalid source_id: {key} not found", LIST_SOURCES) from None
 
@@ -37,25 +40,25 @@ def source_named(call: Call, key: str) -> Source:
 def document_named(call: Call, document_id: str) -> Document:
     """Return a document by id. Raises Refused in the specification's words."""
     try:
-        return call.workbench.knowledge.document(document_id)
+        return call.workbench.documents.get(document_id)
     except NotFound:
         raise Refused(f"Document not found: {document_id}", LIST_DOCUMENTS) from None
 
 
-def source_json(source: Source) -> dict[str, Any]:
+def source_json(source: Source) -> JsonObject:
     """Return a source as the tools show it."""
-    shown = plain(source)
+    answer = source.to_dict()
     names = ("id", "title", "url", "source_type", "status", "documents_count", "passages_count", "scope", "project_id")
     more = ("folder_name", "tags", "created_at", "updated_at")
-    return {name: shown[name] for name in names + more} | {"title": cut(source.title, LONGEST_TITLE)}
+    return {name: answer[name] for name in names + more} | {"title": cut(source.title, LONGEST_TITLE)}
 
 
-def document_json(document: Document, passages: str = "chunks_count", room: int = LONGEST_TEXT) -> dict[str, Any]:
+def document_json(document: Document, passages: str = "chunks_count", room: int = LONGEST_TEXT) -> JsonObject:
     """Return a document without its text; the number of passages is called ``passages``.
 
-    ``room`` is for how many characters of metadata; what has no place is counted.
+    ``room`` is for how many characters of metadata; entries without room are counted.
     """
-    shown = plain(document)
+    answer = document.to_dict()
     return {
         "id": document.id,
         "title": cut(document.title, LONGEST_TITLE),
@@ -65,33 +68,33 @@ def document_json(document: Document, passages: str = "chunks_count", room: int 
         "path": document.path,
         passages: document.passages_count,
         "status": document.status,
-        "created_at": shown["created_at"],
-        "updated_at": shown["updated_at"],
-        "metadata": _within(_short(shown["metadata"]), room),
+        "created_at": answer["created_at"],
+        "updated_at": answer["updated_at"],
+        "metadata": _within(as_object(answer["metadata"]), room),
     }
 
 
-def page_of(page: int, per_page: int) -> tuple[int, int]:
-    """Return (items a page, items to skip), at most 20 a page."""
+def page_of(page: int, per_page: int, offset: int | None) -> tuple[int, int]:
+    """Return (items a page, items to skip), at most 20 a page; an offset outranks the page."""
     size = min(per_page, ITEMS_A_PAGE)
-    return size, (page - 1) * size
+    return size, (page - 1) * size if offset is None else offset
 
 
-def _within(metadata: dict[str, Any], room: int) -> dict[str, Any]:
-    """Leave out what has no room, and say how much that is."""
-    kept: dict[str, Any] = {}
-    for key, value in metadata.items():
+def _within(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
+    """Keep the entries that fit into ``room`` characters of JSON, and say how many are left out."""
+    fitting: JsonObject = {}
+    for key, value in ((key, _short(value)) for key, value in metadata.items()):
         size = len(compact({key: value}))
         if size <= room:
-            kept[key] = value
+            fitting[key] = value
             room -= size
-    left = len(metadata) - len(kept)
-    return kept | ({"...": f"{left} of {len(metadata)} entries are too long to be shown"} if left else {})
+    missing = len(metadata) - len(fitting)
+    return fitting | ({"...": f"{missing} of {len(metadata)} entries are too long to be shown"} if missing else {})
 
 
-def _short(value: Any) -> Any:
+def _short(value: JsonValue) -> JsonValue:
     """Cut long texts in metadata wherever they are."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _short(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_short(item) for item in value]

@@ -2,63 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
-from mcp_app.arguments import Argument
+from mcp_app.arguments import NAMES, Argument
 from mcp_app.fitting import LONGEST_TITLE, cut
+from mcp_app.forms import form
+from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.knowledge.family import FAMILY, source_named
-from workbench.types import Passage, Scope
+from mcp_app.worth import worth_reading
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.legs import RERANKERS
+from workbench.retrieval.parameters import MACHINES_CUTOFF
+from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
+from workbench.types import NamesUse, Passage, Scope
+from workbench.types.json import JsonObject
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
-DEFAULT_SEARCH_TYPE = "hybrid"
+DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY
 NOT_GIVEN = ""
+DEFAULT_COUNT, LEAST_SIMILARITY = 10, 0.05
+DEEPEST = 200  # passages that one search ranks: offset and match_count together
 
 
 def search_knowledge_base(
-    call: Call, query: str, source_id: str, match_count: int, search_type: str, similarity_threshold: float
-) -> dict[str, Any]:
+    call: Call,
+    query: str,
+    source_id: str,
+    match_count: int,
+    search_type: str,
+    similarity_threshold: float,
+    offset: int,
+    language: str = "",
+    names: str = "prefer",
+) -> JsonObject:
     """Return the passages that answer a query; the source is a filter in the search, not after it.
 
-    Where no search type was given, what is promoted for the scope serves.
+    Where no search type was given, what is promoted for the scope serves; where neither a count nor a threshold was,
+    what scores far below the best is left out, and ``more`` says that it is there.
     """
-    scope = Scope(sources=(source_named(call, source_id).id,)) if source_id else Scope()
-    found = call.workbench.search_service.search(
-        query,
-        strategy=search_type or None,
-        built_in=DEFAULT_SEARCH_TYPE,
-        limit=match_count,
-        scope=scope,
-        min_similarity=similarity_threshold,
+    scope = Scope(
+        sources=(source_named(call, source_id).id,) if source_id else None,
+        languages=(language,) if language.strip() else (),
+        names=cast(NamesUse, names),
     )
-    answer: dict[str, Any] = {
+    deep = min(DEEPEST, offset + (match_count or DEFAULT_COUNT))
+    ask = Ask(
+        search_type or None,
+        deep,
+        scope,
+        min_similarity=LEAST_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
+        built_in=DEFAULT_SEARCH_TYPE,
+    )
+    result = call.workbench.search_service.search(query, ask)
+    passages = list(result)[offset:]
+    if not match_count and similarity_threshold < 0 and not offset:
+        passages = passages[: worth_reading([hit.score for hit in passages], result.strategy, MACHINES_CUTOFF)]
+    answer: JsonObject = {
         "success": True,
-        "results": [passage_json(passage) for passage in found],
-        "count": len(found),
-        "search_type": found.strategy,
+        "results": [passage_json(passage) for passage in passages],
+        "count": len(passages),
+        "more": offset + len(passages) < len(result) or (not result.under_filled and deep < DEEPEST),
+        "search_type": search_type_of(result.strategy),
+        "strategy": result.strategy,
         "query": cut(query, LONGEST_TITLE),
     }
-    if found.degraded:
-        answer["degraded"] = list(found.degraded)
-    if not found:
+    if passages and not result.evidence.close:
+        answer["nothing_close"] = result.evidence.reason
+    if result.preferring:
+        answer["preferring"] = [name.text for name in result.preferring]
+    if result.degraded:
+        answer["degraded"] = list(result.degraded)
+    if not passages:
         answer["suggestion"] = "Nothing matched; lower similarity_threshold, drop source_id or use other words"
     return answer
 
 
-def passage_json(passage: Passage) -> dict[str, Any]:
+def search_type_of(strategy: str) -> str:
+    """Return the search type that a strategy comes nearest to; a promoted one need not be any of them."""
+    legs = STRATEGIES[strategy].legs
+    if not RERANKERS.isdisjoint(legs):
+        return "rerank"
+    return "hybrid" if STRATEGIES[strategy].uses_words else "vector"
+
+
+def passage_json(passage: Passage) -> JsonObject:
     """Return a passage as the specification shows it."""
-    metadata: dict[str, Any] = {
+    metadata: JsonObject = {
         "source_id": passage.source_id,
         "chunk_index": passage.metadata.get("ordinal", 0),
         "url": passage.url,
         "similarity": round(max(0.0, passage.similarity), 4),
     }
+    if passage.metadata.get("language"):
+        metadata["language"] = passage.metadata["language"]
     if passage.path:
         metadata["path"] = cut(passage.path, LONGEST_TITLE)
-    if passage.metadata.get("heading_path"):
-        metadata["section"] = cut(" > ".join(passage.metadata["heading_path"]), LONGEST_TITLE)
+    if passage.headings:
+        metadata["section"] = cut(" > ".join(passage.headings), LONGEST_TITLE)
     if passage.metadata.get("page"):
         metadata["page"] = passage.metadata["page"]
+    if passage.metadata.get("page_label"):
+        metadata["page_label"] = passage.metadata["page_label"]
     return {
         "chunk_id": passage.passage_id,
         "document_id": passage.document_id,
@@ -74,22 +119,30 @@ SEARCH_KNOWLEDGE_BASE = Tool(
     name="search_knowledge_base",
     title="Search the knowledge base",
     description=(
-        "Find the passages of the stored documents that answer a question, best first, with their documents.\n"
-        "Use it for any look-up across all sources or in one source (source_id). For a project's knowledge, "
-        "folders or "
-        "tags use rag_search_project_knowledge or rag_search_global_knowledge; for a list of documents use "
-        "manage_document(action='list').\n"
+        "Find the passages that answer a question, best first.\n"
+        "Use it for all sources, or one (source_id); for a project, a folder or tags use rag_search_project_knowledge "
+        "or rag_search_global_knowledge.\n"
         'Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)'
     ),
     arguments=(
-        Argument("query", "string", "What to look for, in words or as a question.", required=True),
+        Argument("query", "string", "Words or a question.", required=True),
         Argument("source_id", "string", "Only this source: its id, URL or exact title.", ""),
-        Argument("match_count", "integer", "Passages wanted.", 10, low=1, high=50),
+        Argument("language", "string", "Only this language: de or german.", ""),
+        NAMES,
+        Argument(
+            "match_count",
+            "integer",
+            f"Passages wanted. Without it and a threshold, only those above {MACHINES_CUTOFF:g} of the best's score.",
+            DEFAULT_COUNT,
+            low=1,
+            high=50,
+            unset=0,
+        ),
         Argument(
             "search_type",
             "string",
-            "vector: by meaning, fast. hybrid: by meaning and words. rerank: hybrid, then compared word by word. "
-            "Left out, what was promoted for this scope serves, else hybrid.",
+            "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then word by word. "
+            "By default the strategy promoted for this scope, else hybrid; the answer names what served.",
             DEFAULT_SEARCH_TYPE,
             choices=SEARCH_TYPES,
             unset=NOT_GIVEN,
@@ -97,13 +150,17 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument(
             "similarity_threshold",
             "number",
-            "Minimum cosine similarity between query and passage; higher is stricter.",
-            0.05,
+            "Minimum cosine; hides no matched words that the model cannot read.",
+            LEAST_SIMILARITY,
             low=0,
             high=1,
+            unset=-1.0,
         ),
+        Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
     ),
     run=search_knowledge_base,
     family=FAMILY,
-    rest="Ask for fewer (match_count), narrow by source_id, or read a whole text at document://DOCUMENT_ID.",
+    parts=Items("results"),
+    advice="Passages with a choice of search type and a similarity threshold: search_knowledge_base.",
+    output=form(results="array", more="boolean", search_type="string"),
 )

@@ -2,88 +2,158 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from mcp_app.arguments import Argument, Refused
+from mcp_app.forms import acted
+from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool, needed
-from mcp_app.tools.knowledge.family import FAMILY, LIST_SOURCES, PAGE, PER_PAGE, page_of, source_json, source_named
+from mcp_app.tools.knowledge.family import (
+    FAMILY,
+    LIST_SOURCES,
+    OFFSET,
+    PAGE,
+    PER_PAGE,
+    page_of,
+    source_json,
+    source_named,
+)
+from workbench.types.json import JsonObject, JsonValue
 
 ACTIONS = ("create", "get", "list", "update", "delete")
 SOURCE_TYPES = ("upload", "crawl", "api")
 
 
-def manage_source(call: Call, action: str, **arguments: Any) -> dict[str, Any]:
+def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
     """Carry out one action on sources."""
-    return _ACTIONS[action](call, arguments)
+    return _ACTIONS[action](call, **arguments)
 
 
-def _create(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    title = needed(given, "title", "create", "It names the source.")
-    source = call.workbench.knowledge.create_source(title, source_type=given["source_type"], url=given["url"] or None)
+def _create(
+    call: Call,
+    *,
+    title: str,
+    url: str,
+    source_type: str,
+    project_id: str,
+    folder_name: str,
+    tags: list[str],
+    **others: JsonValue,
+) -> JsonObject:
+    del others
+    source = call.workbench.sources.create(
+        needed(title, "title", "create", "It names the source."),
+        source_type=source_type,
+        url=url or None,
+        project=project_id or None,
+        folder=folder_name or None,
+        tags=tags,
+    )
     return {"success": True, "source": source_json(source), "message": "Source created successfully"}
 
 
-def _get(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    source = source_named(call, needed(given, "source_id", "get", LIST_SOURCES))
+def _get(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
+    del others
+    source = source_named(call, needed(source_id, "source_id", "get", LIST_SOURCES))
     return {"success": True, "source": source_json(source)}
 
 
-def _list(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    size, skipped = page_of(given["page"], given["per_page"])
-    sources = call.workbench.knowledge.sources(limit=size, offset=skipped)
+def _list(call: Call, *, page: int, per_page: int, offset: int | None, **others: JsonValue) -> JsonObject:
+    del others
+    size, skipped = page_of(page, per_page, offset)
+    sources = call.workbench.sources.list(limit=size, offset=skipped)
     return {
         "success": True,
         "sources": [source_json(source) for source in sources],
-        "total_count": call.workbench.knowledge.count_sources(),
+        "total_count": call.workbench.sources.count(),
         "count": len(sources),
-        "page": given["page"],
+        "page": page,
         "per_page": size,
     }
 
 
-def _update(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    source = source_named(call, needed(given, "source_id", "update", LIST_SOURCES))
-    if not given["title"] and not given["url"]:
-        raise Refused("Nothing to update", "Give a title or a url")
-    changed = call.workbench.knowledge.update_source(source.id, title=given["title"] or None, url=given["url"] or None)
+def _update(
+    call: Call,
+    *,
+    source_id: str,
+    title: str,
+    url: str,
+    project_id: str,
+    folder_name: str,
+    tags: list[str],
+    language: str,
+    **others: JsonValue,
+) -> JsonObject:
+    del others
+    source = source_named(call, needed(source_id, "source_id", "update", LIST_SOURCES))
+    if not any((title, url, project_id, folder_name, tags, language)):
+        raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
+    changed = call.workbench.sources.update(
+        source.id,
+        title=title or None,
+        url=url or None,
+        project=project_id or None,
+        folder=folder_name or None,
+        tags=tags or None,
+        language=language or None,
+    )
     return {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
 
 
-def _delete(call: Call, given: dict[str, Any]) -> dict[str, Any]:
-    source = source_named(call, needed(given, "source_id", "delete", LIST_SOURCES))
-    gone = call.workbench.knowledge.delete_source(source.id)
-    deleted = {"source_id": gone.id, "title": gone.title, "documents": gone.documents, "passages": gone.passages}
-    deleted["citations"] = gone.citations
-    message = (
-        f"Source and all associated documents deleted successfully ({gone.documents} documents, {gone.passages} chunks)"
-    )
+def _delete(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
+    del others
+    source = source_named(call, needed(source_id, "source_id", "delete", LIST_SOURCES))
+    deletion = call.workbench.sources.delete(source.id)
+    deleted: JsonObject = {
+        "source_id": deletion.id,
+        "title": deletion.title,
+        "documents": deletion.documents,
+        "passages": deletion.passages,
+        "citations": deletion.citations,
+    }
+    counts = f"{deletion.documents} documents, {deletion.passages} chunks"
+    message = f"Source and all associated documents deleted successfully ({counts})"
     return {"success": True, "message": message, "deleted": deleted}
 
 
-_ACTIONS = {"create": _create, "get": _get, "list": _list, "update": _update, "delete": _delete}
+_ACTIONS: dict[str, Callable[..., JsonObject]] = {
+    "create": _create,
+    "get": _get,
+    "list": _list,
+    "update": _update,
+    "delete": _delete,
+}
 
 MANAGE_SOURCE = Tool(
     name="manage_source",
     title="Manage sources",
     description=(
-        "Make, show, list, rename or delete sources, the collections that documents belong to. get includes the "
-        "counts of documents "
-        "and passages. delete takes all documents of the source along and cannot be undone.\n"
+        "Make, show, list, change or delete sources, the collections of documents. delete takes their documents "
+        "along for good.\n"
         "Use it to organise; for single documents use manage_document, to see sources by project "
-        "rag_get_available_sources, "
-        "to fill a source from a website crawl_website.\n"
+        "rag_get_available_sources.\n"
         'Example: manage_source(action="create", title="Research Papers", source_type="upload")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("source_id", "string", "The source, for get, update and delete: its id, URL or exact title.", ""),
-        Argument("title", "string", "create, update: its name.", ""),
-        Argument("url", "string", "create, update: the base URL of a crawl or api source.", ""),
+        Argument("source_id", "string", "The source's id, URL or exact title; not for create.", ""),
+        Argument("title", "string", "create, update: its name.", "", reading=False),
+        Argument("url", "string", "create, update: the base URL.", "", reading=False),
         Argument(
-            "source_type", "string", "create: upload (files), crawl (a website) or api.", "upload", choices=SOURCE_TYPES
+            "source_type",
+            "string",
+            "create: what it holds.",
+            "upload",
+            choices=SOURCE_TYPES,
+            reading=False,
         ),
         PAGE,
         PER_PAGE,
+        OFFSET,
+        Argument("project_id", "string", "create, update: its project.", "", reading=False),
+        Argument("folder_name", "string", "create, update: its folder there.", "", reading=False),
+        Argument("tags", "array", "create, update: its tags.", [], reading=False),
+        Argument("language", "string", "update: its language, or auto.", "", reading=False),
     ),
     run=manage_source,
     family=FAMILY,
@@ -91,5 +161,11 @@ MANAGE_SOURCE = Tool(
     destructive=True,
     idempotent=False,
     reading_actions=("get", "list"),
-    rest="Ask for fewer (per_page) or for the next page.",
+    reading_description=(
+        "Show or list sources, the collections that documents belong to, with their counts.\n"
+        "Use it for one source; to see sources by project use rag_get_available_sources.\n"
+        'Example: manage_source(action="get", source_id="src_abc123")'
+    ),
+    parts=Items("sources", total="total_count"),
+    output=acted(source="object", sources="array", total_count="integer", message="string"),
 )

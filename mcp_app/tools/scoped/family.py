@@ -1,38 +1,50 @@
-"""How the scoped tools write: an error carries the empty fields that an answer would have had."""
+"""The form in which the scoped tools write: an error carries the empty fields that an answer would have had."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from mcp_app.arguments import Argument
-from mcp_app.tool import Family, compact
+from mcp_app.tool import ToolFamily, compact
+from workbench.types.json import JsonValue
 
-QUERY = Argument("query", "string", "What to look for: short and focused, 2 to 5 keywords.", required=True)
-MATCH_COUNT = Argument("match_count", "integer", "Most results.", 5, low=1, high=50)
+Empty = Callable[[Mapping[str, object]], JsonValue]
+
+QUERY = Argument("query", "string", "2 to 5 keywords.", required=True)
+OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0)
+DEFAULT_COUNT = 5
+MATCH_COUNT = Argument(
+    "match_count",
+    "integer",
+    "How many at most; unset, the best few.",
+    DEFAULT_COUNT,
+    low=1,
+    high=50,
+    unset=0,
+)
 
 
-def family(**empty: Callable[[Mapping[str, Any]], Any]) -> Family:
+def family(**empty: Empty) -> ToolFamily:
     """Return a family whose errors also hold ``empty``: each a field's value, from the arguments as they came."""
 
-    def failure(error: str, suggestion: str, given: Mapping[str, Any]) -> str:
+    def failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
         fields = {name: value(given) for name, value in empty.items()}
         return compact({"success": False, "error": error, "suggestion": suggestion, **fields})
 
-    return Family(render=compact, failure=failure)
+    return ToolFamily(render=compact, failure=failure)
 
 
-def nothing(given: Mapping[str, Any]) -> list[Any]:
+def nothing(given: Mapping[str, object]) -> list[JsonValue]:
     """Return the empty list of results."""
     del given
     return []
 
 
-def as_given(name: str, default: Any = None) -> Callable[[Mapping[str, Any]], Any]:
+def as_given(name: str, default: JsonValue = None) -> Empty:
     """Return a field that repeats an argument, where it came in a form that can be repeated."""
 
-    def value(given: Mapping[str, Any]) -> Any:
-        found = given.get(name)
-        return found[:200] if isinstance(found, str) and found else default
+    def value(given: Mapping[str, object]) -> JsonValue:
+        text = given.get(name)
+        return text[:200] if isinstance(text, str) and text else default
 
     return value

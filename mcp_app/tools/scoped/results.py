@@ -3,56 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.tool import Call
+from mcp_app.tools.scoped.family import DEFAULT_COUNT
+from mcp_app.worth import worth_reading
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.legs import RERANKERS
+from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
 from workbench.types import Passage, Scope, SearchResult
+from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:  # importing it brings the database driver along, which nothing before the first reply may do
-    from workbench.services.pages import Page, Place
+    from workbench.services.document_search import DocumentHit, SourcePlace
 
 
-RERANKERS = frozenset({"late", "cross-encoder", "llm"})  # the legs that the reranking stages leave
+MOST_PAGES, MOST_CHUNKS = 100, 200  # how deep one search ranks
 
 
-def found_pages(call: Call, query: str, scope: Scope, match_count: int) -> tuple[list[dict[str, Any]], SearchResult]:
-    """Return documents and the search they come from."""
-    result = call.workbench.pages.search(query, limit=match_count, scope=scope)
-    return [page_json(page) for page in result.pages], result.searched
+@dataclass(frozen=True, slots=True)
+class ScopedResults:
+    """Results as a client sees them, from ``offset`` on; ``more`` tells that further ones match."""
+
+    items: list[JsonObject]
+    searched: SearchResult
+    under_filled: bool
+    more: bool
 
 
-def found_chunks(call: Call, query: str, scope: Scope, match_count: int) -> tuple[list[dict[str, Any]], SearchResult]:
-    """Return passages and the search they come from."""
-    found = call.workbench.search_service.search(query, limit=match_count, scope=scope)
-    places = call.workbench.pages.places(passage.source_id for passage in found)
-    return [chunk_json(hit, places[hit.source_id]) for hit in found if hit.source_id in places], found
+def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
+    """Return documents and the search they come from; without a ``match_count`` (0) those worth reading."""
+    deep = min(MOST_PAGES, offset + (match_count or DEFAULT_COUNT))
+    result = call.workbench.document_search.search(query, Ask(limit=deep, scope=scope))
+    hits = result.documents[offset:]
+    scores = [hit.score for hit in hits]
+    all_of_them = match_count or offset
+    shown = len(hits) if all_of_them else worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
+    more = shown < len(hits) or (not result.under_filled and deep < MOST_PAGES)
+    return ScopedResults([page_json(hit) for hit in hits[:shown]], result.searched, len(hits) < deep - offset, more)
 
 
-def reranked(found: Iterable[Passage]) -> bool:
+def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
+    """Return passages and the search they come from; without a ``match_count`` (0) those worth reading."""
+    deep = min(MOST_CHUNKS, offset + (match_count or DEFAULT_COUNT))
+    result = call.workbench.search_service.search(query, Ask(limit=deep, scope=scope))
+    passages = list(result)[offset:]
+    places = call.workbench.document_search.places(passage.source_id for passage in passages)
+    items = [chunk_json(passage, places[passage.source_id]) for passage in passages if passage.source_id in places]
+    scores = [passage.score for passage in passages if passage.source_id in places]
+    all_of_them = match_count or offset
+    shown = len(items) if all_of_them else worth_reading(scores, result.strategy, MACHINES_CUTOFF)
+    more = shown < len(items) or (not result.under_filled and deep < MOST_CHUNKS)
+    return ScopedResults(items[:shown], result, len(items) < deep - offset, more)
+
+
+def reranked(passages: Iterable[Passage]) -> bool:
     """Tell whether the order is the reranker's: it leaves its leg at every passage it has seen."""
-    return any(not RERANKERS.isdisjoint(passage.attribution) for passage in found)
+    return any(not RERANKERS.isdisjoint(passage.attribution) for passage in passages)
 
 
-def page_json(page: Page) -> dict[str, Any]:
+def page_json(hit: DocumentHit) -> JsonObject:
     """Return a document that was found; aggregate_similarity falls down the list and lies in 0..1."""
     return {
-        "page_id": page.document_id,
-        "url": page.best.url,
-        "title": cut(page.title, LONGEST_TITLE),
-        "section_title": _section(page.best),
-        "word_count": page.word_count,
-        "chunk_matches": len(page.passages),
-        "aggregate_similarity": round(page.score, 4),
-        "average_similarity": round(max(0.0, page.average_similarity), 4),
-        **place_json(page.place),
-        "preview": cut(page.best.text),
+        "page_id": hit.document_id,
+        "url": hit.best.url,
+        "title": cut(hit.title, LONGEST_TITLE),
+        "section_title": _section(hit.best),
+        "word_count": hit.word_count,
+        "chunk_matches": len(hit.passages),
+        "aggregate_similarity": round(hit.score, 4),
+        "average_similarity": round(max(0.0, hit.average_similarity), 4),
+        **place_json(hit.place),
+        "preview": cut(hit.best.text),
     }
 
 
-def chunk_json(passage: Passage, place: Place) -> dict[str, Any]:
+def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
     """Return a passage that was found."""
-    shown = {
+    answer: JsonObject = {
         "id": passage.passage_id,
         "content": cut(passage.text),
         "metadata": {
@@ -61,14 +91,15 @@ def chunk_json(passage: Passage, place: Place) -> dict[str, Any]:
             "section_title": _section(passage),
             "url": passage.url,
             "chunk_index": passage.metadata.get("ordinal", 0),
+            "language": passage.metadata.get("language"),
         },
         "similarity_score": round(max(0.0, passage.similarity), 4),
         **place_json(place),
     }
-    return shown | ({"rerank_score": round(passage.score, 4)} if reranked([passage]) else {})
+    return answer | ({"rerank_score": round(passage.score, 4)} if reranked([passage]) else {})
 
 
-def place_json(place: Place) -> dict[str, Any]:
+def place_json(place: SourcePlace) -> JsonObject:
     """Return where a result stands."""
     return {
         "source_id": place.source_id,
@@ -80,5 +111,4 @@ def place_json(place: Place) -> dict[str, Any]:
 
 
 def _section(passage: Passage) -> str | None:
-    headings = passage.metadata.get("heading_path") or ()
-    return cut(str(headings[-1]), LONGEST_TITLE) if headings else None
+    return cut(passage.headings[-1], LONGEST_TITLE) if passage.headings else None

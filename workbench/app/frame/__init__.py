@@ -1,1 +1,1 @@
-"""What Streamlit is pointed at. Apart from ``pages/``, which it would otherwise serve as scripts of their own."""
+"""The script that Streamlit runs, in a folder of its own: Streamlit serves every script beside it as a page."""

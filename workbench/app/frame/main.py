@@ -6,13 +6,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from workbench.app import address
-from workbench.app.assets import STYLESHEET, component
-from workbench.app.engine import ENGINE
-from workbench.app.navigation import pages
-from workbench.app.scope_bar import scope_bar
-from workbench.app.states import failed, opening
-from workbench.app.work_view import work_bar
+from workbench.app.frame.pages import PAGES
+from workbench.app.shell.navigation import navigation
+from workbench.app.shell.scope_bar import scope_bar
+from workbench.app.shell.states import failed, opening
+from workbench.app.shell.work_view import work_bar
+from workbench.app.state import address
+from workbench.app.state.one_run import begin_run
+from workbench.app.state.shared import OPENING
+from workbench.app.widgets.assets import component, stylesheet
 from workbench.errors import WorkbenchError
 
 PATIENCE = 0.2  # seconds to wait for a workbench that is nearly open, before a skeleton is painted
@@ -22,22 +24,27 @@ def main() -> None:
     """Show the navigation, the scope bar, running work and the page."""
     icon = Path(__file__).parent / "static" / "icon.svg"
     st.set_page_config(page_title="RAG Workbench", page_icon=str(icon), layout="wide")
-    st.html(STYLESHEET)
+    st.html(stylesheet())
     st.logo(str(icon), size="medium")
-    current = st.navigation(pages(), position="top")
-    address.arrive(current.title)
+    entry, page = navigation(PAGES)
+    address.arrive(entry.name)
+    begin_run()
     try:
-        workbench = ENGINE.wait(PATIENCE)
+        workbench = OPENING.wait(PATIENCE)
         if workbench is None:
             opening()
             return
         scope_bar(workbench)
-        work_bar(current.title)
-        current.run()
+        work_bar(entry)
+        page.run()
     except WorkbenchError as error:
         failed(error)
     address.remember()
-    component("shortcuts")(key="shortcuts")
+    component("shell/shortcuts")(key="shortcuts", on_theme_change=_drawn_anew)
+
+
+def _drawn_anew() -> None:
+    """Do nothing: that the theme changed draws the page anew, with its charts in the colours of the new theme."""
 
 
 main()

@@ -1,6 +1,18 @@
 """Cutting documents into passages: a table of chunkers and the one function that runs them."""
 
-from workbench.ingestion.chunking.span import ChunkInput, Span, Tokens
-from workbench.ingestion.chunking.table import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete
+from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete, spans_of
+from workbench.ingestion.chunking.finish import Spans
+from workbench.ingestion.chunking.span import ChunkInput, CutPassage, Tokenize
 
-__all__ = ["CHUNKERS", "DEFAULT_CHUNKER", "ChunkInput", "Chunker", "Span", "Tokens", "chunk", "complete"]
+__all__ = [
+    "CHUNKERS",
+    "DEFAULT_CHUNKER",
+    "ChunkInput",
+    "Chunker",
+    "CutPassage",
+    "Spans",
+    "Tokenize",
+    "chunk",
+    "complete",
+    "spans_of",
+]

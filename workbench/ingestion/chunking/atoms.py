@@ -1,10 +1,9 @@
-"""Break blocks into atoms: the smallest stretches that packing keeps whole (sentences, rows, items, lines)."""
+"""The atoms of blocks: the smallest stretches that packing keeps whole (sentences, rows, items, lines)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from workbench.ingestion.chunking.blocks import ITEM, Block, lines_of
 from workbench.ingestion.chunking.ruler import Ruler
@@ -23,7 +22,7 @@ class Atom:
     end: int
     clings: bool = False
     ends: bool = False
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def atoms_of(blocks: Iterable[Block], ruler: Ruler, room: int, whole: int | None = None) -> list[Atom]:
@@ -63,7 +62,7 @@ def _sentence_atoms(ruler: Ruler, start: int, end: int, room: int) -> Iterator[A
 
 
 def _table_atoms(block: Block, ruler: Ruler, room: int) -> Iterator[Atom]:
-    """Rows of a table too long for one passage; all but the first remember where the table's header is."""
+    """Yield the rows of a table too long for one passage; all but the first remember where the table's header is."""
     note = {"table_header": strip(ruler.text, block.start, block.body)}
     for start, end in fitting(ruler, block.start, block.body, room):
         yield Atom(start, end, clings=True)
@@ -79,7 +78,7 @@ def _line_spans(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple
 
 
 def _item_spans(text: str, block: Block) -> list[tuple[int, int]]:
-    """A list's top items, each with what is nested under it."""
+    """Return the spans of a list's top items, each with the items nested under it."""
     starts = [line.start for line in lines_of(text, block.start, block.end) if ITEM.match(line.text)]
     return [strip(text, start, end) for start, end in zip(starts, [*starts[1:], block.end], strict=True)]
 

@@ -1,11 +1,14 @@
-"""See the blocks of a Markdown text (headings, paragraphs, lists, tables, code fences) with their character spans."""
+"""The blocks of a Markdown text (headings, paragraphs, lists, tables, code fences) with their character spans."""
 
 from __future__ import annotations
 
 import re
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
-from workbench.ingestion.chunking.span import Kind
+from workbench.ingestion.chunking.span import BlockKind
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
@@ -26,7 +29,7 @@ class Block:
 
     start: int
     end: int
-    kind: Kind
+    kind: BlockKind
     level: int = 0
     path: tuple[str, ...] = ()
     body: int = 0
@@ -42,16 +45,45 @@ class Line:
 
     @property
     def blank(self) -> bool:
+        """True where nothing but white space stands on it."""
         return not self.text or self.text.isspace()
 
 
-def lines_of(text: str, start: int = 0, end: int | None = None) -> list[Line]:
+class TextLines(Sequence[Line]):
+    """The lines of a stretch of a text, each made when it is asked for: a book has hundreds of thousands."""
+
+    __slots__ = ("_starts", "_text")
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self._text = text
+        self._starts = array("I", (start,))
+        place = text.find("\n", start, end)
+        while place >= 0:
+            self._starts.append(place + 1)
+            place = text.find("\n", place + 1, end)
+        self._starts.append(end + 1)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> Line: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Line]: ...
+    def __getitem__(self, place: int | slice) -> Line | list[Line]:
+        if isinstance(place, slice):
+            return [self[index] for index in range(*place.indices(len(self)))]
+        if place < 0:
+            place += len(self)
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        start, end = self._starts[place], self._starts[place + 1] - 1
+        return Line(start, end, self._text[start:end])
+
+
+def lines_of(text: str, start: int = 0, end: int | None = None) -> TextLines:
     """Split ``text[start:end]`` into lines with their positions in ``text``."""
-    lines: list[Line] = []
-    for piece in text[start:end].split("\n"):
-        lines.append(Line(start, start + len(piece), piece))
-        start += len(piece) + 1
-    return lines
+    return TextLines(text, start, len(text) if end is None else end)
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -68,7 +100,7 @@ def blocks_of(text: str) -> list[Block]:
     return _with_paths(text, blocks)
 
 
-def _block_at(lines: list[Line], index: int) -> tuple[Block, int]:
+def _block_at(lines: TextLines, index: int) -> tuple[Block, int]:
     """Return the block that begins at a line, and the index of the line after it."""
     line = lines[index]
     fence = FENCE.match(line.text)
@@ -90,8 +122,8 @@ def _block_at(lines: list[Line], index: int) -> tuple[Block, int]:
     return _paragraph(lines, index)
 
 
-def _after_fence(lines: list[Line], index: int, mark: str) -> int:
-    """A fence without its end runs to the end of the text, as CommonMark says."""
+def _after_fence(lines: TextLines, index: int, mark: str) -> int:
+    """Return the index after a fence; one without its end runs to the end of the text, as CommonMark says."""
     for after in range(index + 1, len(lines)):
         text = lines[after].text.strip()
         if text.startswith(mark) and not text.strip(mark[0]):
@@ -99,15 +131,15 @@ def _after_fence(lines: list[Line], index: int, mark: str) -> int:
     return len(lines)
 
 
-def _is_table(lines: list[Line], index: int) -> bool:
+def _is_table(lines: TextLines, index: int) -> bool:
     if "|" not in lines[index].text or index + 1 >= len(lines):
         return False
     rule = lines[index + 1].text
     return "|" in rule and "-" in rule and TABLE_RULE.match(rule) is not None
 
 
-def _after_list(lines: list[Line], index: int) -> int:
-    """A list goes on over lazy and indented lines, and over one blank line when an item or indentation follows."""
+def _after_list(lines: TextLines, index: int) -> int:
+    """Return the index after a list: it goes on over lazy and indented lines, and over one blank line before these."""
     after = index + 1
     while after < len(lines):
         line = lines[after]
@@ -123,12 +155,12 @@ def _after_list(lines: list[Line], index: int) -> int:
     return after
 
 
-def _interrupts(lines: list[Line], index: int) -> bool:
+def _interrupts(lines: TextLines, index: int) -> bool:
     text = lines[index].text
     return bool(FENCE.match(text) or HEADING.match(text) or _is_table(lines, index))
 
 
-def _paragraph(lines: list[Line], index: int) -> tuple[Block, int]:
+def _paragraph(lines: TextLines, index: int) -> tuple[Block, int]:
     start = lines[index].start
     after = index + 1
     while after < len(lines) and not lines[after].blank:

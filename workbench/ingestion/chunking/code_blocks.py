@@ -1,4 +1,4 @@
-"""See the blocks of source code: top-level definitions, and the definitions above a deeper line."""
+"""The blocks of source code: top-level definitions, and the definitions above a deeper line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pack atoms into passages of about equal length, none over the size."""
+"""The packing of atoms into passages of about equal length, none over the size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line, parted from what 
 def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
     """Return pieces of consecutive atoms, each at most ``size`` tokens unless one atom alone is more.
 
-    What remains is spread evenly (220 tokens at size 200 give two halves, not 200 and a stub of 20), and a piece
+    The rest is spread evenly (220 tokens at size 200 give two halves, not 200 and a stub of 20), and a piece
     rather ends with a block than within one.
     """
     pieces: list[Piece] = []
@@ -29,7 +29,7 @@ def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
 
 
 def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
-    """Return pieces filled up one after the other, the last one taking what is left."""
+    """Return pieces filled up to ``size`` tokens one after the other; the last one takes the rest."""
     pieces: list[Piece] = []
     first = 0
     while first < len(atoms):

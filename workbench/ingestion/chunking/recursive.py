@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 
-from workbench.ingestion.chunking.job import Job
+from workbench.ingestion.chunking.cutting_task import CuttingTask
 from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import Piece
 
@@ -14,14 +14,14 @@ SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")
 Bounds = tuple[int, int]
 
 
-def recursive(job: Job) -> list[Piece]:
+def recursive(task: CuttingTask) -> list[Piece]:
     """Split at the coarsest separator that occurs, again at finer ones what is too long, and merge up to the size.
 
     Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator begins the piece after
     it. At the last separator, "", it parts tokens where the original parts characters.
     """
-    overlap = min(int(job.options["overlap"]), job.size - 1)
-    return [Piece(*bounds) for bounds in _cut(job.ruler, (0, len(job.text)), SEPARATORS, job.size, overlap)]
+    overlap = min(int(task.options["overlap"]), task.size - 1)
+    return [Piece(*bounds) for bounds in _cut(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)]
 
 
 def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, overlap: int) -> Iterator[Bounds]:
@@ -29,33 +29,37 @@ def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, ove
     text = ruler.text
     index = next(i for i, separator in enumerate(separators) if text.find(separator, *bounds) >= 0)
     finer = separators[index + 1 :]
-    fitting: list[Bounds] = []
-    for split in _splits(ruler, bounds, separators[index]):
-        if ruler.count(*split) < size or not finer:
-            fitting.append(split)
+
+    def fits(split: Bounds) -> bool:
+        return ruler.count(*split) < size or not finer
+
+    for merge, splits in groupby(_splits(ruler, bounds, separators[index]), key=fits):
+        if merge:
+            yield from _merged(ruler, splits, size, overlap)
             continue
-        yield from _merged(ruler, fitting, size, overlap)
-        fitting = []
-        yield from _cut(ruler, split, finer, size, overlap)
-    yield from _merged(ruler, fitting, size, overlap)
+        for split in splits:
+            yield from _cut(ruler, split, finer, size, overlap)
 
 
-def _splits(ruler: Ruler, bounds: Bounds, separator: str) -> list[Bounds]:
+def _splits(ruler: Ruler, bounds: Bounds, separator: str) -> Iterator[Bounds]:
     """Return consecutive stretches, each but the first beginning with the separator."""
-    start, end = bounds
+    return pairwise(_edges(ruler, *bounds, separator))
+
+
+def _edges(ruler: Ruler, start: int, end: int, separator: str) -> Iterator[int]:
+    yield start
     if separator:
-        cuts = []
-        found = ruler.text.find(separator, start, end)
-        while found >= 0:
-            cuts.append(found)
-            found = ruler.text.find(separator, found + len(separator), end)
+        place = ruler.text.find(separator, start, end)
+        while place >= 0:
+            if place > start:
+                yield place
+            place = ruler.text.find(separator, place + len(separator), end)
     else:
-        cuts = ruler.boundaries(start, end)
-    edges = [start, *(cut for cut in cuts if cut > start), end]
-    return list(pairwise(edges))
+        yield from (cut for cut in ruler.boundaries(start, end) if cut > start)
+    yield end
 
 
-def _merged(ruler: Ruler, splits: Sequence[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
+def _merged(ruler: Ruler, splits: Iterable[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
     """Yield runs of neighbouring splits of at most ``size`` tokens, each run starting up to ``overlap`` back."""
     window: deque[Bounds] = deque()
     for split in splits:

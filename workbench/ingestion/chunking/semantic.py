@@ -1,39 +1,40 @@
-"""Break where neighbouring sentences' embeddings part."""
+"""The chunker that breaks where neighbouring sentences' embeddings part."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from workbench.errors import InvalidInput
 from workbench.ingestion.chunking.atoms import Atom, atoms_of
-from workbench.ingestion.chunking.job import Job
+from workbench.ingestion.chunking.cutting_task import CuttingTask
 from workbench.ingestion.chunking.packing import pack
 from workbench.ingestion.chunking.span import Piece
 
+SLICE = 512  # atoms whose vectors are in memory at once
 BUFFER = 1  # sentences on either side that are embedded with each, to steady the comparison
 
 
-def semantic(job: Job) -> list[Piece]:
+def semantic(task: CuttingTask) -> list[Piece]:
     """Cut where the cosine distance between neighbours is in the top ``100 - percentile`` percent of the document.
 
     After Greg Kamradt's percentile breakpoints. Groups over ``size`` are parted evenly; groups under ``small`` tokens
     join the next one.
     """
-    atoms = atoms_of(job.blocks, job.ruler, job.size, whole=job.room)
+    atoms = atoms_of(task.blocks, task.ruler, task.size, whole=task.room)
     if len(atoms) < 3:
-        return pack(atoms, job.ruler, job.size)
-    far = distances(_embedded(job, atoms))
-    breaks = far > np.percentile(far, float(job.options["percentile"]))
+        return pack(atoms, task.ruler, task.size)
+    far = np.concatenate([distances(vectors) for vectors in _embedded(task, atoms)])
+    breaks = far > np.percentile(far, float(task.options["percentile"]))
     pieces: list[Piece] = []
     group: list[Atom] = [atoms[0]]
     for atom, parts in zip(atoms[1:], breaks, strict=True):
-        if parts and job.ruler.count(group[0].start, group[-1].end) >= int(job.options["small"]):
-            pieces.extend(pack(group, job.ruler, job.size))
+        if parts and task.ruler.count(group[0].start, group[-1].end) >= int(task.options["small"]):
+            pieces.extend(pack(group, task.ruler, task.size))
             group = []
         group.append(atom)
-    return pieces + pack(group, job.ruler, job.size)
+    return pieces + pack(group, task.ruler, task.size)
 
 
 def distances(vectors: np.ndarray) -> np.ndarray:
@@ -43,12 +44,18 @@ def distances(vectors: np.ndarray) -> np.ndarray:
     return 1 - np.sum(unit[:-1] * unit[1:], axis=1)
 
 
-def _embedded(job: Job, atoms: Sequence[Atom]) -> np.ndarray:
-    if job.embed is None:
+def _embedded(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
+    """Yield the vectors of all atoms, a few hundred at a time; each array begins with the last row of the one before.
+
+    So neighbours' distances need no more than that many vectors in memory at once.
+    """
+    if task.embed is None:
         raise InvalidInput("The chunker 'semantic' compares sentences: pass the option 'embed'.")
     last = len(atoms) - 1
-    texts = [
-        job.text[atoms[max(0, index - BUFFER)].start : atoms[min(last, index + BUFFER)].end]
-        for index in range(len(atoms))
-    ]
-    return np.asarray(job.embed(texts), dtype=np.float64)
+    before: list[np.ndarray] = []
+    for first in range(0, len(atoms), SLICE):
+        places = range(first, min(first + SLICE, len(atoms)))
+        texts = [task.text[atoms[max(0, at - BUFFER)].start : atoms[min(last, at + BUFFER)].end] for at in places]
+        vectors = np.asarray(task.embed(texts), dtype=np.float64)
+        yield np.concatenate([*before, vectors])
+        before = [vectors[-1:]]

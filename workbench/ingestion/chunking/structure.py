@@ -1,4 +1,4 @@
-"""The default: passages that follow the document's own structure, packed to about the same size."""
+"""The default chunker: passages that follow the document's own structure, packed to about the same size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from workbench.ingestion.chunking.atoms import atoms_of
 from workbench.ingestion.chunking.blocks import Block
-from workbench.ingestion.chunking.job import Job
+from workbench.ingestion.chunking.cutting_task import CuttingTask
+from workbench.ingestion.chunking.headings import headed
 from workbench.ingestion.chunking.packing import pack
 from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import Piece
@@ -21,28 +22,31 @@ class Section:
 
     @property
     def start(self) -> int:
+        """The character of the document's text at which its first block begins."""
         return self.blocks[0].start
 
     @property
     def end(self) -> int:
+        """The character after its last block."""
         return self.blocks[-1].end
 
     @property
     def only_heading(self) -> bool:
+        """True where headings have no text under them."""
         return all(block.kind == "heading" for block in self.blocks)
 
 
-def structure(job: Job) -> list[Piece]:
+def structure(task: CuttingTask) -> list[Piece]:
     """Pack sentences and blocks within sections; small sections join neighbours under the same parent."""
-    sections = merged(sections_of(job.blocks), job.ruler, job.size, int(job.options["small"]))
-    return [piece for section in sections for piece in pieces_of(section, job, job.size)]
+    sections = merged(sections_of(task.blocks), task.ruler, task.size, int(task.options["small"]))
+    return headed(task, [piece for section in sections for piece in pieces_of(section, task, task.size)])
 
 
-def pieces_of(section: Section, job: Job, size: int) -> list[Piece]:
+def pieces_of(section: Section, task: CuttingTask, size: int) -> list[Piece]:
     """Cut one section into pieces of at most ``size`` tokens, keeping tables and code whole while there is room."""
-    if job.ruler.count(section.start, section.end) <= size:
+    if task.ruler.count(section.start, section.end) <= size:
         return [Piece(section.start, section.end)]
-    return pack(atoms_of(section.blocks, job.ruler, size, whole=job.room), job.ruler, size)
+    return pack(atoms_of(section.blocks, task.ruler, size, whole=task.room), task.ruler, size)
 
 
 def sections_of(blocks: list[Block]) -> list[Section]:
@@ -56,7 +60,7 @@ def sections_of(blocks: list[Block]) -> list[Section]:
 
 
 def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list[Section]:
-    """Join a section with the next while both fit the size, one of them is under ``small`` and they are related."""
+    """Join related sections while both fit ``size`` tokens and one of them has fewer than ``small`` tokens."""
     joined: list[Section] = []
     for section in sections:
         if joined and _belongs(joined[-1], section, ruler, size, small):

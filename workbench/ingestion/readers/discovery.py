@@ -1,4 +1,4 @@
-"""Find the files to read under the paths a person named, and say what was left out and why."""
+"""The files to read under the paths a person named, and those that were left out, with the reason."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from workbench.errors import InvalidInput
 from workbench.ingestion.decoding import looks_binary
-from workbench.ingestion.readers.table import reader_for, supported_suffixes
+from workbench.ingestion.readers.formats import format_titles, lacking_extra, reader_for
 
 SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedPath:
     """A path that was left out; ``missed`` when it was named itself or is a folder that cannot be opened.
 
     ``unread_kind`` tells that it is a file, of a kind that is not read.
@@ -32,7 +32,7 @@ class Discovery:
     """The files to read, in order and once each, and what was left out. Iterating gives the files."""
 
     files: tuple[Path, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self.files)
@@ -47,15 +47,15 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     A path that was named itself is taken even where it is hidden; one that does not exist is listed as skipped.
     """
     files: dict[Path, Path] = {}
-    skipped: list[Skipped] = []
+    skipped: list[SkippedPath] = []
     for path in (Path(path) for path in paths if str(path)):
         if _is(path.is_dir):
-            for found in _walk(path, (), skipped):
-                files.setdefault(found.resolve(), found)
+            for file in _walk(path, (), skipped):
+                files.setdefault(file.resolve(), file)
         elif not os.path.lexists(path):
-            skipped.append(Skipped(path, "It does not exist.", missed=True))
+            skipped.append(SkippedPath(path, "It does not exist.", missed=True))
         elif (reason := _refusal(path)) is not None:
-            skipped.append(Skipped(path, reason, missed=True))
+            skipped.append(SkippedPath(path, reason, missed=True))
         else:
             files.setdefault(path.resolve(), path)
     return Discovery(tuple(files.values()), tuple(skipped))
@@ -94,32 +94,37 @@ def _absence(path: Path | str) -> str | None:
 
 def wanted(relative: str) -> bool:
     """Tell of a file in an uploaded folder, by its path there, whether ``discover`` would have read it."""
+    return not passed_over(relative) and reader_for(relative.rpartition("/")[2]) is not None
+
+
+def passed_over(relative: str) -> bool:
+    """Tell of a file in an uploaded folder whether it is hidden or lies among installed packages, whatever its kind."""
     *folders, name = relative.split("/")
     hidden = any(part.startswith(".") for part in (*folders, name))
-    return not hidden and not SKIPPED_FOLDERS.intersection(folders) and reader_for(name) is not None
+    return hidden or bool(SKIPPED_FOLDERS.intersection(folders))
 
 
-def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[Skipped]) -> Iterator[Path]:
+def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -> Iterator[Path]:
     real = folder.resolve()
     if real in parents:
-        skipped.append(Skipped(folder, "It is a link to a folder above it."))
+        skipped.append(SkippedPath(folder, "It is a link to a folder above it."))
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        skipped.append(Skipped(folder, f"It cannot be opened: {error.strerror}.", missed=True))
+        skipped.append(SkippedPath(folder, f"It cannot be opened: {error.strerror}.", missed=True))
         return
     for entry in entries:
         path = Path(entry.path)
         if entry.name.startswith("."):
-            skipped.append(Skipped(path, "It is hidden."))
+            skipped.append(SkippedPath(path, "It is hidden."))
         elif _is(path.is_dir):
             if entry.name in SKIPPED_FOLDERS:
-                skipped.append(Skipped(path, "It holds installed packages."))
+                skipped.append(SkippedPath(path, "It holds installed packages."))
             else:
                 yield from _walk(path, (*parents, real), skipped)
         elif (reason := _refusal(path)) is not None:
-            skipped.append(Skipped(path, reason, unread_kind=_is(path.is_file)))
+            skipped.append(SkippedPath(path, reason, unread_kind=_is(path.is_file)))
         else:
             yield path
 
@@ -144,6 +149,8 @@ def _refusal(path: Path) -> str | None:
             binary = looks_binary(file.read(4096))
     except OSError as error:
         return f"It cannot be opened: {error.strerror}."
+    if (sentence := lacking_extra(path.name)) is not None:
+        return sentence
     if binary:
         return f"It is a binary file ({suffix})."
-    return f"Its kind is not known ({suffix}); supported are {', '.join(supported_suffixes())}."
+    return f"Its kind is not known ({suffix}); these are: {', '.join(format_titles())}."

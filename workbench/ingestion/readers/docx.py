@@ -1,4 +1,4 @@
-"""Read Word files: mammoth to HTML by the paragraph styles, then to Markdown."""
+"""The reader of Word files: mammoth to HTML by the paragraph styles, then to Markdown."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""Read EPUB books: the chapters of the spine in order, as Markdown."""
+"""The reader of EPUB books: the chapters of the spine in order, as Markdown."""
 
 from __future__ import annotations
 
 import posixpath
 import zipfile
-from typing import Any
 from urllib.parse import unquote
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.decoding import decode
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.html import fragment_to_markdown
-from workbench.ingestion.readers.package import open_package, parse_xml
+from workbench.ingestion.readers.package import XmlElement, open_package, parse_xml
 
 PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
 
@@ -25,6 +24,8 @@ def read_epub(data: bytes, name: str) -> Draft:
     with open_package(data, name) as package:
         opf_path = _opf_path(package, name)
         opf = parse_xml(package.read(opf_path))
+        if opf is None:
+            raise UnreadableDocument(f"'{name}' is no EPUB book: it does not list its chapters. Fetch it anew.")
         chapters = _spine(opf, posixpath.dirname(opf_path))
         if set(chapters) & _encrypted(package):
             raise UnreadableDocument(f"'{name}' is locked by copy protection (DRM). Only books without it can be read.")
@@ -38,16 +39,19 @@ def read_epub(data: bytes, name: str) -> Draft:
 def _opf_path(package: zipfile.ZipFile, name: str) -> str:
     try:
         container = parse_xml(package.read("META-INF/container.xml"))
-        return str(container.find(".//{*}rootfile").get("full-path"))
-    except (KeyError, AttributeError) as error:
+        rootfile = container.find(".//{*}rootfile") if container is not None else None
+        if rootfile is None:
+            raise KeyError("rootfile")
+        return str(rootfile.get("full-path"))
+    except KeyError as error:
         raise UnreadableDocument(f"'{name}' is no EPUB book: its table of files is missing. Fetch it anew.") from error
 
 
-def _spine(opf: Any, folder: str) -> list[str]:
+def _spine(opf: XmlElement, folder: str) -> list[str]:
     items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
     order = [items.get(entry.get("idref")) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
-    kept = [item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()]
-    return [posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in kept]
+    chapters = [item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()]
+    return [posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in chapters]
 
 
 def _encrypted(package: zipfile.ZipFile) -> set[str]:
@@ -55,14 +59,18 @@ def _encrypted(package: zipfile.ZipFile) -> set[str]:
     if "META-INF/encryption.xml" not in package.namelist():
         return set()
     root = parse_xml(package.read("META-INF/encryption.xml"))
-    return {unquote(element.get("URI") or "") for element in root.iterfind(".//{*}CipherReference")}
+    return (
+        {unquote(element.get("URI") or "") for element in root.iterfind(".//{*}CipherReference")}
+        if root is not None
+        else set()
+    )
 
 
-def _described(opf: Any) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _described(opf: XmlElement) -> dict[str, str]:
+    properties: dict[str, str] = {}
     for element in opf.iterfind(".//{*}metadata/*"):
         name = str(element.tag).rpartition("}")[2]
         key = "title" if name == "title" else PROPERTIES.get(name)
-        if key and key not in found and element.text and element.text.strip():
-            found[key] = element.text.strip()
-    return found
+        if key and key not in properties and element.text and element.text.strip():
+            properties[key] = element.text.strip()
+    return properties

@@ -1,4 +1,4 @@
-"""Write rows as text: a Markdown table, or one "column: value" record a row."""
+"""Rows as text: a Markdown table, or one "column: value" record a row."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
 
     The first row holds the column names. Columns that are empty throughout are left out.
     """
-    rows = _filled(rows)
+    rows = filled(rows)
     if not rows:
         return ""
     if len(rows) == 1:
         return " | ".join(cell for cell in rows[0] if cell)
-    small = sum(len(cell) for row in rows for cell in row) <= TABLE_CHARACTERS
-    return markdown_table(rows) if small and len(rows[0]) <= TABLE_COLUMNS else records(rows)
+    return markdown_table(rows) if fits_table(rows) else records(rows)
+
+
+def fits_table(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether rows are few and narrow enough to be found as one table."""
+    return sum(len(cell) for row in rows for cell in row) <= TABLE_CHARACTERS and len(rows[0]) <= TABLE_COLUMNS
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
@@ -43,10 +47,10 @@ def one_line(value: object) -> str:
     return "" if value is None else " ".join(str(value).split())
 
 
-def _filled(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+def filled(rows: Iterable[Sequence[str]]) -> list[list[str]]:
     """Return the rows that are not empty, padded to the same length, without empty columns."""
-    kept = [list(row) for row in rows if any(row)]
-    width = max(map(len, kept), default=0)
-    padded = [row + [""] * (width - len(row)) for row in kept]
+    filled = [list(row) for row in rows if any(row)]
+    width = max(map(len, filled), default=0)
+    padded = [row + [""] * (width - len(row)) for row in filled]
     used = [column for column in range(width) if any(row[column] for row in padded)]
     return [[row[column] for column in used] for row in padded]

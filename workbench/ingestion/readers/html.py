@@ -1,12 +1,16 @@
-"""Read HTML: the main content as Markdown, without what a person does not read."""
+"""The reader of HTML: the main content as Markdown, without the parts that nobody reads."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from workbench.ingestion.decoding import decode
 from workbench.ingestion.raw import Draft
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
@@ -16,8 +20,12 @@ HIDDEN_STYLE = re.compile(
     r"|(?<![-\w])(?:opacity|height|width)\s*:\s*0(?![.\d])|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0",
     re.IGNORECASE,
 )
-STYLE_RULE = re.compile(r"([^{}@;]+)\{([^{}]*)\}")
-STYLE_BLOCK = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})|/\*.*?\*/", re.DOTALL)
+# Possessive, and begun only where a rule can begin: linear on style sheets that were never closed, however large.
+STYLE_RULE = re.compile(r"(?<![^{}@;])([^{}@;]++)\{([^{}]*+)\}")
+STYLE_BLOCK = re.compile(
+    r"@[^@{};]*+(?:;|\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\})|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)", re.DOTALL
+)
+LONGEST_STYLE = 4_000  # characters of a style attribute that are looked at
 SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
 UNREAD_TAGS = frozenset(
     (
@@ -45,8 +53,8 @@ def draft_from_html(source: str, base_url: str | None = None) -> Draft:
     return Draft() if root is None else draft_from_tree(root, base_url)
 
 
-def draft_from_tree(root: Any, base_url: str | None = None) -> Draft:
-    """Do the same with a parsed page; what is not read is taken out of the tree."""
+def draft_from_tree(root: HtmlElement, base_url: str | None = None) -> Draft:
+    """Do the same with a parsed page; elements that are not read are taken out of the tree."""
     title = _words(root.find(".//head/title"))
     metadata = _metadata(root)
     content = _main_content(root)
@@ -61,7 +69,7 @@ def fragment_to_markdown(source: str) -> str:
     return "" if root is None else markdown_of(_main_content(root))
 
 
-def parsed(source: str) -> Any:
+def parsed(source: str) -> HtmlElement | None:
     """Parse a page, None where it is empty; lxml is ten times faster than soup at finding the part that is read."""
     from lxml import html
 
@@ -73,7 +81,7 @@ def parsed(source: str) -> Any:
     return root
 
 
-def _take_out_of_head(root: Any) -> None:
+def _take_out_of_head(root: HtmlElement) -> None:
     """Move what is no head's business into the body: the parser leaves <main> there where nobody wrote <body>."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -88,13 +96,17 @@ def _take_out_of_head(root: Any) -> None:
             body.insert(place, stray)
 
 
-def markdown_of(element: Any) -> str:
+def markdown_of(element: HtmlElement) -> str:
     """Convert a parsed element to Markdown."""
     if _depth(element) > MAX_DEPTH:
         return "\n".join(text.strip() for text in element.itertext() if text.strip())
     from bs4 import BeautifulSoup
-    from lxml import html
     from markdownify import MarkdownConverter
+
+    from workbench.ingestion.readers.html_parts import parts_of
+    from workbench.ingestion.readers.html_tables import set_tables_right
+
+    set_tables_right(element)
 
     converter = MarkdownConverter(
         heading_style="ATX",
@@ -105,10 +117,11 @@ def markdown_of(element: Any) -> str:
         table_infer_header=True,
         code_language_callback=_code_language,
     )
-    return converter.convert_soup(BeautifulSoup(html.tostring(element, encoding="unicode", with_tail=False), "lxml"))
+    texts = [converter.convert_soup(BeautifulSoup(part, "lxml")) for part in parts_of(element)]
+    return texts[0] if len(texts) == 1 else "\n\n".join(text.strip("\n") for text in texts if text.strip())
 
 
-def _main_content(root: Any) -> Any:
+def _main_content(root: HtmlElement) -> HtmlElement:
     """Drop what is not read, then choose the element that holds the text."""
     hidden = _hidden_by_style(root)
     for element in [element for element in root.iter() if _unread(element, hidden)]:
@@ -123,26 +136,26 @@ def _main_content(root: Any) -> Any:
     body = root if body is None else body
     length = _length(body)
     for path in MAIN:
-        found = body.findall(path)
-        if len(found) == 1 and _length(found[0]) > MAIN_SHARE * length:
-            return found[0]
+        elements = body.findall(path)
+        if len(elements) == 1 and _length(elements[0]) > MAIN_SHARE * length:
+            return elements[0]
     return body
 
 
-def _hidden_by_style(root: Any) -> frozenset[tuple[str, str]]:
+def _hidden_by_style(root: HtmlElement) -> frozenset[tuple[str, str]]:
     """Return the (".class") and ("#id") selectors that the page's own style elements hide, media rules left aside."""
-    found = set()
+    hidden: set[tuple[str, str]] = set()
     for style in root.iter("style"):
         for selectors, body in STYLE_RULE.findall(STYLE_BLOCK.sub("", style.text or "")):
             if HIDDEN_STYLE.search(body):
                 for selector in selectors.split(","):
                     match = SIMPLE_SELECTOR.fullmatch(selector.strip())
                     if match and match.group(1):
-                        found.add((match.group(1), match.group(2)))
-    return frozenset(found)
+                        hidden.add((match.group(1), match.group(2)))
+    return frozenset(hidden)
 
 
-def _unread(element: Any, hidden: frozenset[tuple[str, str]]) -> bool:
+def _unread(element: HtmlElement, hidden: frozenset[tuple[str, str]]) -> bool:
     """Tell whether an element is a comment, hidden, page furniture, or a permalink mark."""
     tag = element.tag
     if not isinstance(tag, str) or tag in UNREAD_TAGS:
@@ -154,28 +167,28 @@ def _unread(element: Any, hidden: frozenset[tuple[str, str]]) -> bool:
         "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in UNREAD_ROLES
-        or HIDDEN_STYLE.search(attributes.get("style", "")) is not None
+        or HIDDEN_STYLE.search(attributes.get("style", "")[:LONGEST_STYLE]) is not None
         or (bool(hidden) and _is_hidden(attributes, hidden))
         or (tag == "header" and element.getparent().tag == "body")
         or (tag == "a" and "headerlink" in attributes.get("class", ""))
     )
 
 
-def _is_hidden(attributes: Any, hidden: frozenset[tuple[str, str]]) -> bool:
+def _is_hidden(attributes: Mapping[str, str], hidden: frozenset[tuple[str, str]]) -> bool:
     return ("#", attributes.get("id", "")) in hidden or any(
         (".", name) in hidden for name in attributes.get("class", "").split()
     )
 
 
-def _length(element: Any) -> int:
+def _length(element: HtmlElement) -> int:
     return sum(len(text.strip()) for text in element.itertext())
 
 
-def _words(element: Any) -> str:
+def _words(element: HtmlElement | None) -> str:
     return "" if element is None else " ".join("".join(element.itertext()).split())
 
 
-def _metadata(root: Any) -> dict[str, Any]:
+def _metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     for tag in root.iterfind(".//meta"):
         key = META_NAMES.get(tag.get("name", "").lower())
@@ -193,7 +206,7 @@ def _declared(data: bytes) -> str | None:
     return match.group(1).decode("ascii", "ignore") if match else None
 
 
-def _code_language(element: Any) -> str:
+def _code_language(element: HtmlElement) -> str:
     for tag in (element, element.find("code")):
         for name in (tag.get("class") or []) if tag is not None else []:
             for prefix in ("language-", "lang-", "highlight-source-"):
@@ -202,7 +215,7 @@ def _code_language(element: Any) -> str:
     return ""
 
 
-def _depth(element: Any) -> int:
+def _depth(element: HtmlElement) -> int:
     """Return how deep elements nest, walking without recursion."""
     deepest, stack = 0, [(element, 0)]
     while stack:

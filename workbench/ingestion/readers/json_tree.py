@@ -1,14 +1,14 @@
-"""Read JSON and JSON Lines: flattened to "path: value" lines that can be read and found."""
+"""The reader of JSON and JSON Lines: values become "path: value" lines that can be read and found."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.decoding import decode
 from workbench.ingestion.raw import Draft
+from workbench.types.json import JsonValue
 
 TITLE_KEYS = ("title", "name")
 
@@ -41,14 +41,14 @@ def read_json_lines(data: bytes, name: str) -> Draft:
     return Draft(json_text(values), metadata={"records": len(values)})
 
 
-def json_text(value: Any) -> str:
+def json_text(value: JsonValue) -> str:
     """Flatten a JSON value: a list of objects gives a paragraph each, nested keys are joined by dots."""
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         return "\n\n".join(paragraph for item in value if (paragraph := json_text(item)))
     return "\n".join(_lines(value, ""))
 
 
-def _lines(value: Any, path: str) -> Iterator[str]:
+def _lines(value: JsonValue, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             yield from _lines(item, f"{path}.{key}" if path else str(key))
@@ -68,13 +68,13 @@ def _leaf(text: str, path: str) -> Iterator[str]:
         yield text
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: JsonValue) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _title(value: Any) -> str:
+def _title(value: JsonValue) -> str:
     if not isinstance(value, dict):
         return ""
-    return next((value[key] for key in TITLE_KEYS if isinstance(value.get(key), str)), "")
+    return next((title for key in TITLE_KEYS if isinstance(title := value.get(key), str)), "")

@@ -1,12 +1,15 @@
-"""Read Markdown: front matter becomes metadata, the rest is the text as it stands."""
+"""The reader of Markdown: front matter becomes metadata, the rest is the text as it stands."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from workbench.ingestion.decoding import decode
 from workbench.ingestion.raw import Draft
+
+if TYPE_CHECKING:
+    from yaml import Node, SafeLoader
 
 FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
@@ -24,7 +27,7 @@ def read_markdown(data: bytes, name: str) -> Draft:
     return Draft(body, title or first_heading(body), metadata)
 
 
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+def split_front_matter(text: str) -> tuple[dict[str, object], str]:
     """Return (front matter, rest); ({}, the whole text) where there is none or it is no valid YAML mapping."""
     match = FRONT_MATTER.match(text)
     if not match:
@@ -48,12 +51,12 @@ def first_heading(text: str) -> str:
     return MARKUP.sub("", LINK.sub(r"\1", match.group(1) or match.group(2))).strip()
 
 
-def _loader() -> Any:
-    """A safe loader that refuses aliases, with which a short text can unfold to gigabytes."""
+def _loader() -> type[SafeLoader]:
+    """Return a safe loader that refuses aliases, with which a short text can unfold to gigabytes."""
     import yaml
 
     class PlainLoader(yaml.SafeLoader):
-        def compose_node(self, parent: Any, index: Any) -> Any:
+        def compose_node(self, parent: Node | None, index: int) -> Node | None:
             if self.check_event(yaml.events.AliasEvent):
                 raise yaml.YAMLError("aliases are not read in front matter")
             return super().compose_node(parent, index)

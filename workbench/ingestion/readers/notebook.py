@@ -1,4 +1,4 @@
-"""Read Jupyter notebooks: prose and code cells in order, with outputs that are text."""
+"""The reader of Jupyter notebooks: prose and code cells in order, with outputs that are text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from workbench.errors import UnreadableDocument
 from workbench.ingestion.decoding import decode
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.markdown import first_heading
+from workbench.types.json import JsonValue
 
 OUTPUT_CHARACTERS = 2_000  # of a cell's output; logs and dumps drown the text
 
@@ -59,7 +60,7 @@ def _output_text(output: dict[str, Any]) -> str:
     return _joined(data.get("text/markdown") or ("" if "text/html" in data else data.get("text/plain") or ""))
 
 
-def _joined(source: Any) -> str:
+def _joined(source: JsonValue) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
 
 

@@ -1,16 +1,28 @@
-"""Open the zip archives that office files and books are, and read the properties they share."""
+"""The zip archives that office files and books are, and the properties they share."""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from typing import Any
+from collections.abc import Iterator
+from typing import Protocol
 
 from workbench.errors import UnreadableDocument
+from workbench.sizes import GB
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or the binary format of before 2007
-MAX_UNPACKED = 1024 * 1024 * 1024
-PROPERTIES = {"title": "title", "creator": "author", "created": "created", "modified": "modified", "subject": "subject"}
+MAX_UNPACKED = GB
+MADE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # a program's word on itself, no description
+PROPERTIES = {
+    "title": "title",
+    "creator": "author",
+    "created": "created",
+    "modified": "modified",
+    "subject": "subject",
+    "keywords": "keywords",
+    "description": "description",
+}
 
 
 def open_package(data: bytes, name: str) -> zipfile.ZipFile:
@@ -36,8 +48,40 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
     return package
 
 
-def parse_xml(data: bytes) -> Any:
-    """Parse XML without entities and without network."""
+class XmlElement(Protocol):
+    """The part that is used of an element of lxml, which has no types."""
+
+    @property
+    def tag(self) -> object:
+        """The element's name, ``{namespace}local``; of a comment no text but a function."""
+        ...
+
+    @property
+    def text(self) -> str | None:
+        """The text before the first child; None where there is none."""
+        ...
+
+    def get(self, key: str) -> str | None:
+        """Return the value of an attribute; None where it is not set."""
+        ...
+
+    def find(self, path: str) -> XmlElement | None:
+        """Return the first element at an ElementPath below this one; None where there is none."""
+        ...
+
+    def findtext(self, path: str) -> str | None:
+        """Return the text of the first element at an ElementPath ("" of an empty one); None where there is none."""
+        ...
+
+    def iterfind(self, path: str) -> Iterator[XmlElement]:
+        """Yield every element at an ElementPath below this one, in document order."""
+        ...
+
+    def __iter__(self) -> Iterator[XmlElement]: ...
+
+
+def parse_xml(data: bytes) -> XmlElement | None:
+    """Parse XML without entities and without network; None where nothing can be read."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
@@ -48,12 +92,12 @@ def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
     if "docProps/core.xml" not in package.namelist():
         return {}
     root = parse_xml(package.read("docProps/core.xml"))
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for element in root if root is not None else ():
         key = PROPERTIES.get(str(element.tag).rpartition("}")[2])
-        if key and element.text and element.text.strip():
-            found[key] = element.text.strip()
-    return found
+        if key and element.text and element.text.strip() and not MADE.match(element.text):
+            properties[key] = element.text.strip()
+    return properties
 
 
 def without_title(properties: dict[str, str]) -> dict[str, str]:

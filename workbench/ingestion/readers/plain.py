@@ -1,4 +1,4 @@
-"""Read plain text as it stands."""
+"""The reader of plain text, which is taken as it stands."""
 
 from __future__ import annotations
 

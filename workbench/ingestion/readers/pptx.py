@@ -1,14 +1,19 @@
-"""Read PowerPoint: a page a slide, with its title, text, tables and the speaker's notes."""
+"""The reader of PowerPoint: a page a slide, with its title, text, tables and the speaker's notes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import markdown_table, one_line
+from workbench.ingestion.readers.grid import filled, markdown_table, one_line
+from workbench.ingestion.readers.header_rows import with_one_header
 from workbench.ingestion.readers.package import core_properties, open_package, without_title
+
+if TYPE_CHECKING:
+    from pptx.shapes.base import BaseShape
+    from pptx.slide import Slide
 
 
 def read_pptx(data: bytes, name: str) -> Draft:
@@ -29,12 +34,12 @@ def read_pptx(data: bytes, name: str) -> Draft:
     )
 
 
-def _title(slide: Any) -> str:
+def _title(slide: Slide) -> str:
     shape = slide.shapes.title
     return one_line(shape.text_frame.text) if shape is not None and shape.has_text_frame else ""
 
 
-def _slide(slide: Any) -> str:
+def _slide(slide: Slide) -> str:
     title = _title(slide)
     parts = [f"## {title}"] if title else []
     title_id = slide.shapes.title.shape_id if slide.shapes.title is not None else None
@@ -46,19 +51,25 @@ def _slide(slide: Any) -> str:
     return "\n\n".join(parts)
 
 
-def _shapes(shapes: Any) -> Iterator[Any]:
+def _shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
     """Yield shapes in reading order, those inside groups included."""
+    from pptx.shapes.group import GroupShape
+
     for shape in shapes:
-        if hasattr(shape, "shapes"):
+        if isinstance(shape, GroupShape):
             yield from _shapes(shape.shapes)
         else:
             yield shape
 
 
-def _shape(shape: Any) -> str:
-    if getattr(shape, "has_table", False):
-        return markdown_table([[one_line(cell.text) for cell in row.cells] for row in shape.table.rows])
-    if not shape.has_text_frame:
+def _shape(shape: BaseShape) -> str:
+    from pptx.shapes.autoshape import Shape
+    from pptx.shapes.graphfrm import GraphicFrame
+
+    if isinstance(shape, GraphicFrame) and shape.has_table:
+        rows = filled([[one_line(cell.text) for cell in row.cells] for row in shape.table.rows])
+        return markdown_table(with_one_header(rows)) if rows else ""
+    if not isinstance(shape, Shape):
         return ""
     lines = [(paragraph.level, one_line(paragraph.text)) for paragraph in shape.text_frame.paragraphs]
     lines = [(level, text) for level, text in lines if text]

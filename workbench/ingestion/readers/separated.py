@@ -1,4 +1,4 @@
-"""Read CSV and TSV: the delimiter sniffed, the header kept, each row readable by itself."""
+"""The reader of CSV and TSV: the delimiter sniffed, the header kept, each row readable by itself."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _delimiter(text: str) -> str:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """A first row of numbers, or with gaps or repetitions, holds no names."""
+    """Tell whether the first row holds names: one of numbers, or with gaps or repetitions, does not."""
     first = [cell for cell in rows[0] if cell]
     return len(rows) > 1 and len(set(first)) == len(first) and not any(_is_number(cell) for cell in first)
 

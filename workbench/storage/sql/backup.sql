@@ -6,7 +6,7 @@ WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
   AND c.relname NOT IN ('schema_migrations', 'queue_migrations') AND c.relname NOT LIKE 'procrastinate%%'
 GROUP BY c.relname ORDER BY c.relname
 
--- backup_references: which table needs the rows of which other one first
+-- backup_references: pairs of tables of which one needs the rows of the other first
 SELECT DISTINCT child.relname AS child, parent.relname AS parent
 FROM pg_constraint k JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
 WHERE k.contype = 'f' AND child.relnamespace = current_schema()::regnamespace AND k.conrelid <> k.confrelid

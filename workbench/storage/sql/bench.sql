@@ -1,8 +1,8 @@
--- bench_nearest: what anyone would write to get the nearest passages, their texts and metadata included
+-- bench_nearest: the nearest passages as anyone would select them, their texts and metadata included
 SELECT id, node_id, text, metadata_, 1 - (embedding <=> %(vector)s::halfvec) AS score
 FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
--- bench_bm25: what anyone would write to get the passages with the best BM25 scores
+-- bench_bm25: the passages with the best BM25 scores as anyone would select them
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
 FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {postings} o ON o.term_id = t.id
 GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s

@@ -1,4 +1,4 @@
--- citations_forget: take out what was read of a document's links before
+-- citations_forget: take out the links that were read of a document before
 WITH a AS (DELETE FROM document_addresses WHERE document_id = %(document_id)s),
     m AS (DELETE FROM document_mentions WHERE document_id = %(document_id)s)
 DELETE FROM citations WHERE document_id = %(document_id)s
@@ -21,13 +21,13 @@ VALUES (%(document_id)s, %(source_id)s, %(reading)s, %(keys)s)
 SELECT d.id FROM documents d LEFT JOIN document_mentions m ON m.document_id = d.id
 WHERE m.reading IS DISTINCT FROM %(reading)s ORDER BY d.id LIMIT %(limit)s
 
--- citations_from: what given documents cite, resolved; links first, in reading order
+-- citations_from: the documents that given ones cite, resolved; links first, in reading order
 SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position
 FROM citation_links l
 WHERE l.document_id = ANY(%(ids)s) AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
 ORDER BY l.document_id, l.position LIMIT %(limit)s
 
--- citations_to: what cites given documents, resolved; the keys narrow by index, the view decides
+-- citations_to: the documents that cite given ones, resolved; the keys narrow by index, the view decides
 SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position
 FROM citation_links l
 WHERE l.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id = ANY(%(ids)s))
@@ -45,15 +45,15 @@ WHERE m.document_id IN (
     WHERE n.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id = ANY(%(ids)s) AND a.key LIKE 'title:%%'))
   AND m.to_document = ANY(%(ids)s) ORDER BY m.to_document, m.document_id LIMIT %(limit)s
 
--- mention_contexts: where given documents mention given titles, with the text around
+-- mention_contexts: the places where given documents mention given titles, with the text around
 SELECT d.id AS document_id, w.title, substr(d.text, greatest(1, f.place - 300), length(w.title) + 600) AS around,
     least(f.place - 1, 300) AS start
 FROM unnest(%(documents)s::text[], %(titles)s::text[]) AS w (document_id, title)
     JOIN documents d ON d.id = w.document_id, LATERAL (SELECT strpos(lower(d.text), w.title) AS place) f
 WHERE f.place > 0
 
--- cited_documents: what showing documents in a graph needs
-SELECT d.id, d.title, d.path, d.url, d.source_id, s.title AS source_title, d.document_date, s.source_type
+-- cited_documents: documents as a graph shows them
+SELECT d.id, d.title, d.path, d.url, d.source_id, s.title AS source_title, d.document_date, d.document_type, s.source_type
 FROM documents d JOIN sources s ON s.id = d.source_id WHERE d.id = ANY(%(ids)s)
 
 -- citation_pairs: each pair of documents of which one cites the other; NULL means every source but evaluation corpora
@@ -72,14 +72,14 @@ WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' E
   AND l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
 ORDER BY d.title, l.position LIMIT %(limit)s
 
--- citation_counts: how many links there are, and how many of them lead to a document
+-- citation_counts: the number of links, and of those that lead to a document
 SELECT count(*) AS links, count(l.to_document) AS resolved,
     count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NOT NULL) AS external,
     count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0) AS broken
 FROM citation_links l JOIN sources s ON s.id = l.source_id
 WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
 
--- citations_held: how many links given documents, or all of a source's, hold
+-- citations_held: the number of links of given documents, or of all of a source's
 SELECT count(*) AS held FROM citations WHERE document_id = ANY(%(ids)s) OR source_id = %(source_id)s
 
 -- documents_to_cite: the ids of the documents of sources; NULL means every source but evaluation corpora

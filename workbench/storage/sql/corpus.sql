@@ -31,23 +31,31 @@ INSERT INTO sources (id, title, source_type, url, scope, project_id, folder_id, 
 VALUES (%(id)s, %(title)s, %(source_type)s, %(url)s, %(scope)s, %(project_id)s, %(folder_id)s, %(tags)s, %(language)s, %(metadata)s)
 
 -- source_list: sources with the number of their documents and passages; NULL parameters do not narrow
-SELECT s.*, f.name AS folder_name, count(d.id) AS documents_count,
-    coalesce(sum((SELECT sum(i.passages) FROM index_documents i JOIN indexes x ON x.name = i.index_name
-        WHERE i.document_id = d.id AND (x.is_default OR x.dataset = s.id))), 0)::bigint AS passages_count
-FROM sources s LEFT JOIN folders f ON f.id = s.folder_id LEFT JOIN documents d ON d.source_id = s.id
+SELECT s.*, f.name AS folder_name, documents.documents_count, passages.passages_count
+FROM sources s LEFT JOIN folders f ON f.id = s.folder_id
+CROSS JOIN LATERAL (SELECT count(*) AS documents_count FROM documents d WHERE d.source_id = s.id) documents
+CROSS JOIN LATERAL (SELECT coalesce(sum(i.passages), 0)::bigint AS passages_count
+    FROM documents d JOIN index_documents i ON i.document_id = d.id JOIN indexes x ON x.name = i.index_name
+    WHERE d.source_id = s.id AND (x.is_default OR x.dataset = s.id)) passages
 WHERE (s.source_type = 'dataset') = %(datasets)s
   AND (%(id)s::text IS NULL OR s.id = %(id)s)
   AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
   AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
   AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
-GROUP BY s.id, f.name ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
+ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
 
--- source_count: how many sources there are under the same conditions
+-- source_count: the number of sources under the same conditions
 SELECT count(*) AS n FROM sources s
 WHERE (s.source_type = 'dataset') = %(datasets)s
   AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
   AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
   AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
+
+-- source_titles: ids and titles of all sources but evaluation corpora, in the order they were made
+SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at, id
+
+-- source_ids: the ids of all sources but evaluation corpora
+SELECT id FROM sources WHERE source_type <> 'dataset'
 
 -- source_find: ids of the sources that a person may mean by an id, a URL or an exact title; ids win, then titles
 SELECT id FROM sources WHERE (id = %(key)s OR title = %(key)s OR url = %(key)s)
@@ -60,27 +68,48 @@ SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORD
 UPDATE sources SET title = %(title)s, url = %(url)s, scope = %(scope)s, project_id = %(project_id)s, folder_id = %(folder_id)s,
     tags = %(tags)s, language = %(language)s, status = %(status)s, metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s
 
--- source_metadata: what a service keeps with a source
+-- source_metadata: the facts that a service keeps with a source
 SELECT metadata FROM sources WHERE id = %(id)s
+
+-- source_claim: a source that an ingest made is meant by somebody else, too, or holds documents: it stays
+UPDATE sources SET metadata = metadata - 'unfilled' WHERE id = %(id)s AND metadata ? 'unfilled'
+
+-- source_unfilled: a source that an ingest made and that nobody else has meant since, held until the transaction ends
+SELECT id FROM sources WHERE id = %(id)s AND metadata ? 'unfilled' FOR UPDATE
+
+-- source_has_documents: whether anything is in a source
+SELECT EXISTS (SELECT FROM documents WHERE source_id = %(id)s) AS filled
+
+-- source_leaves_jobs: jobs that were to fill a source keep their record without it
+UPDATE jobs SET source_id = NULL WHERE source_id = %(id)s
+
+-- source_leaves_crawls: the tasks of crawls that were to fill a source stay without it
+UPDATE crawl_jobs SET source_id = NULL WHERE source_id = %(id)s
 
 -- source_delete: with its documents, by cascade
 DELETE FROM sources WHERE id = %(id)s
 
--- source_ids_in_scope: the ids of the sources a scope names; NULL parameters do not narrow
+-- source_ids_in_scope: the ids of the sources a scope names; NULL parameters do not narrow, tags match in any case,
+-- and sources of the types in "apart" count only where they are named
 SELECT s.id, s.scope, s.project_id, s.folder_id, s.tags FROM sources s
 WHERE s.source_type <> 'dataset'
   AND (%(kind)s::text <> 'global' OR s.scope = 'global')
   AND (%(kind)s::text <> 'project' OR s.project_id = %(project_id)s)
   AND (%(project_id)s::text IS NULL OR s.scope = 'global' OR s.project_id = %(project_id)s)
   AND (%(folder_id)s::text IS NULL OR s.folder_id = %(folder_id)s)
-  AND (%(tags)s::text[] IS NULL OR s.tags && %(tags)s)
+  AND (%(tags)s::text[] IS NULL OR EXISTS (SELECT FROM unnest(s.tags) AS t WHERE lower(t) = ANY(%(tags)s)))
   AND (%(source_ids)s::text[] IS NULL OR s.id = ANY(%(source_ids)s))
+  AND (%(source_ids)s::text[] IS NOT NULL OR s.source_type <> ALL(%(apart)s))
 ORDER BY s.id
+
+-- source_of_types: whether there is a source of one of these types
+SELECT EXISTS (SELECT FROM sources WHERE source_type = ANY(%(types)s)) AS found
 
 -- tags_in_use: every tag with the number of its sources
 SELECT tag, count(*) AS sources FROM sources, unnest(tags) AS tag WHERE source_type <> 'dataset' GROUP BY tag ORDER BY tag
 
--- document_upsert: a document, new or in a new version; its id stays
+-- document_upsert: a document, new or in a new version; its id stays; whether it was the same version already
+WITH before AS (SELECT content_hash FROM documents WHERE source_id = %(source_id)s AND key = %(key)s)
 INSERT INTO documents AS d (id, source_id, key, title, path, url, document_type, content_hash, text, language, metadata, pages, document_date)
 VALUES (%(id)s, %(source_id)s, %(key)s, %(title)s, %(path)s, %(url)s, %(document_type)s, %(content_hash)s, %(text)s,
     %(language)s, %(metadata)s, %(pages)s, %(document_date)s)
@@ -88,7 +117,8 @@ ON CONFLICT (source_id, key) DO UPDATE SET title = excluded.title, path = exclud
     document_type = excluded.document_type, content_hash = excluded.content_hash, text = excluded.text,
     language = excluded.language, metadata = excluded.metadata, pages = excluded.pages,
     document_date = excluded.document_date, updated_at = now()
-RETURNING d.id, (d.created_at = d.updated_at) AS added
+RETURNING d.id, (d.created_at = d.updated_at) AS added,
+    coalesce((SELECT content_hash FROM before) = %(content_hash)s, false) AS same
 
 -- document_file_upsert: the bytes a document was read from
 INSERT INTO document_files (document_id, name, media_type, bytes) VALUES (%(document_id)s, %(name)s, %(media_type)s, %(bytes)s)
@@ -97,7 +127,17 @@ ON CONFLICT (document_id) DO UPDATE SET name = excluded.name, media_type = exclu
 -- document_file: the bytes a document was read from
 SELECT name, media_type, bytes FROM document_files WHERE document_id = %(document_id)s
 
--- document_hashes: what is known of a source's documents, to find out which have changed
+-- scanned_page_insert: the words that OCR read on a page
+INSERT INTO scanned_pages (document_id, number, confidence, words) VALUES (%(document_id)s, %(number)s, %(confidence)s, %(words)s)
+
+-- scanned_pages_delete: a new version of the document is read anew
+DELETE FROM scanned_pages WHERE document_id = %(document_id)s
+
+-- scanned_pages_of_document: the words that OCR read, of one page or of all
+SELECT number, confidence, words FROM scanned_pages
+WHERE document_id = %(document_id)s AND (%(number)s::int IS NULL OR number = %(number)s) ORDER BY number
+
+-- document_hashes: the hashes of a source's documents, to find out which have changed
 SELECT d.key, d.id, d.content_hash, i.content_hash AS indexed_hash
 FROM documents d LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
 WHERE d.source_id = %(source_id)s
@@ -111,22 +151,31 @@ WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
   AND (%(source_id)s::text IS NOT NULL OR s.source_type <> 'dataset')
   AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
   AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0)
+  AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
+        WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
 ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
 
--- document_count: how many documents there are under the same conditions
+-- document_count: the number of documents under the same conditions
 SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
   AND (%(source_id)s::text IS NOT NULL OR s.source_type <> 'dataset')
   AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
   AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0)
+  AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
+        WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
 
 -- document_get: one document, whole
-SELECT d.*, coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
-    WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
+SELECT d.id, d.source_id, d.key, d.title, d.path, d.url, d.document_type, d.content_hash, d.text, d.language, d.metadata, d.pages,
+    d.document_date, d.status, d.created_at, d.updated_at,
+    coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
+        WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
 FROM documents d WHERE d.id = %(id)s
 
 -- document_by_hash: a document of a source with the same content
 SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(content_hash)s ORDER BY created_at LIMIT 1
+
+-- document_by_url: the newest document that came from an address
+SELECT id FROM documents WHERE url = %(url)s ORDER BY updated_at DESC LIMIT 1
 
 -- document_update: fields that do not touch the passages; NULL leaves a field as it is
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),
@@ -135,12 +184,39 @@ UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s,
 -- document_delete: with its passages in every index, by cascade
 DELETE FROM documents WHERE id = ANY(%(ids)s)
 
+-- documents_of_language: let a source's documents be of a language; returns those that were of another
+UPDATE documents SET language = %(language)s, updated_at = now()
+WHERE source_id = %(source_id)s AND language <> %(language)s RETURNING id
+
+-- language_of_source: the language that a person chose for a source's documents; no row where each text tells its own
+SELECT language FROM sources WHERE id = %(source_id)s AND language <> 'auto'
+
+-- beginnings_of_documents: a source's documents after an id, each with the beginning of its text
+SELECT id, document_type, left(text, %(characters)s) AS beginning FROM documents
+WHERE source_id = %(source_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
+
+-- documents_of_languages: give documents a language each; returns those that were of another
+UPDATE documents d SET language = n.language, updated_at = now()
+FROM unnest(%(ids)s::text[], %(languages)s::text[]) AS n (id, language)
+WHERE d.id = n.id AND d.language <> n.language RETURNING d.id
+
+-- languages_of_documents: the languages of documents, each once
+SELECT DISTINCT language FROM documents WHERE id = ANY(%(ids)s) ORDER BY language
+
+-- documents_to_stem_anew: no index holds these documents in their present version any more; building it brings them in
+UPDATE index_documents SET content_hash = '' WHERE document_id = ANY(%(ids)s)
+
 -- documents_missing_from_index: documents an index does not hold, or holds in an older version
 SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
     LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
 WHERE i.content_hash IS DISTINCT FROM d.content_hash
   AND CASE WHEN %(dataset)s::text IS NULL THEN s.source_type <> 'dataset' ELSE s.id = %(dataset)s END
 ORDER BY d.created_at, d.key
+
+-- documents_changed_since: documents added or changed after a moment, by the database's own clock
+SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one
+    LEFT JOIN documents d ON d.updated_at > %(since)s::timestamptz
+ORDER BY d.updated_at LIMIT %(limit)s
 
 -- documents_last_change: when a document was last added or changed
 SELECT max(updated_at) AS at FROM documents
@@ -191,7 +267,7 @@ INSERT INTO index_documents (index_name, document_id, content_hash, passages)
 VALUES (%(index)s, %(document_id)s, %(content_hash)s, %(passages)s)
 ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.content_hash, passages = excluded.passages
 
--- index_turn: who writes or deletes passages of an index waits here for the others, and so never in the middle, where
+-- index_turn: a writer of an index's passages waits here for the others, and so never in the middle, where
 -- two could wait for each other's words; a NULL name means every index. The lock goes with the transaction.
 SELECT pg_advisory_xact_lock(7215005, hashtext(x.name))
 FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name) x
@@ -206,3 +282,10 @@ SELECT (SELECT count(*) FROM projects) AS projects,
     (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type <> 'dataset') AS documents,
     pg_database_size(current_database()) AS bytes, version() AS postgres,
     (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector
+
+-- replica_position: how far a replica has replayed its primary's log, and the age in seconds of the last change it has
+SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()::text END AS position,
+    extract(epoch FROM now() - pg_last_xact_replay_timestamp())::float AS seconds
+
+-- log_beyond: the bytes of this server's log beyond a position
+SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), %(position)s::pg_lsn)::bigint AS bytes

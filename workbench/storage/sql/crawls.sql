@@ -1,10 +1,14 @@
--- crawl_insert: what a crawl job is to do
+-- crawl_insert: the task of a crawl job
 INSERT INTO crawl_jobs (job_id, source_id, url, options, furniture) VALUES (%(job_id)s, %(source_id)s, %(url)s, %(options)s,
     (SELECT c.furniture FROM crawl_jobs c JOIN jobs j ON j.id = c.job_id
      WHERE c.source_id = %(source_id)s AND c.furniture IS NOT NULL ORDER BY j.created_at DESC LIMIT 1))
 
--- crawl_get: what a crawl job is to do, and where it is
+-- crawl_get: the task of a crawl job, and how far it is
 SELECT * FROM crawl_jobs WHERE job_id = %(job_id)s
+
+-- crawl_source: the source that a crawl fills, where it was made anew
+WITH job AS (UPDATE jobs SET source_id = %(source_id)s WHERE id = %(job_id)s)
+UPDATE crawl_jobs SET source_id = %(source_id)s WHERE job_id = %(job_id)s
 
 -- crawl_seeded: the crawl knows where it keeps to and what the site lists itself
 UPDATE crawl_jobs SET seeded = true, scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
@@ -17,12 +21,12 @@ INSERT INTO crawl_pages (job_id, position, url, depth, parent, via, lastmod, sta
 VALUES (%(job_id)s, %(position)s, %(url)s, %(depth)s, %(parent)s, %(via)s, %(lastmod)s,
     CASE WHEN %(outcome)s::text IS NULL THEN 'queued' ELSE 'done' END, %(outcome)s, %(reason)s, %(outcome)s::text IS NOT NULL)
 
--- page_frontier: what a crawl needs in memory of every page; links only where they are still to be taken up
+-- page_frontier: as much of every page as a crawl needs in memory; links only where they are still to be taken up
 SELECT position, url, depth, via, lastmod, state, outcome, expanded, attempts, content_hash, document_key, document_id, size,
     body IS NOT NULL AS has_body, media_type, metadata, CASE WHEN expanded THEN '[]'::jsonb ELSE links END AS links
 FROM crawl_pages WHERE job_id = %(job_id)s ORDER BY position
 
--- page_fetched: what came back for an address
+-- page_fetched: the answer of an address
 UPDATE crawl_pages SET state = %(state)s, outcome = %(outcome)s, reason = %(reason)s, attempts = %(attempts)s,
     status_code = %(status_code)s, final_url = %(final_url)s, document_key = %(document_key)s, document_id = %(document_id)s,
     title = %(title)s, media_type = %(media_type)s, etag = %(etag)s, last_modified = %(last_modified)s,
@@ -36,7 +40,7 @@ UPDATE crawl_pages SET attempts = %(attempts)s, reason = %(reason)s WHERE job_id
 -- page_expanded: the page's links are in the frontier now
 UPDATE crawl_pages SET expanded = true WHERE job_id = %(job_id)s AND position = %(position)s
 
--- page_settled: how it ended for a page
+-- page_settled: the outcome of a page
 UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, reason = %(reason)s, body = NULL,
     document_id = CASE WHEN %(outcome)s = 'unchanged' THEN document_id END
 WHERE job_id = %(job_id)s AND position = %(position)s
@@ -64,7 +68,7 @@ WHERE job_id = %(job_id)s AND outcome = 'failed' RETURNING position
 SELECT position, url, depth, parent, title, metadata, media_type, document_key, final_url, links, body, rendered, fetched_at
 FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s) ORDER BY position
 
--- page_blocks: what pages are compared by
+-- page_blocks: the hashes by which pages are compared
 SELECT url, blocks FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s)
 ORDER BY array_position(%(positions)s::integer[], position)
 
@@ -74,11 +78,11 @@ SELECT position, url, depth, parent, via, state, outcome, reason, attempts, stat
 FROM crawl_pages WHERE job_id = %(job_id)s AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)
 ORDER BY position LIMIT %(limit)s OFFSET %(offset)s
 
--- page_counts: how many pages a crawl has of each state and outcome
+-- page_counts: the number of a crawl's pages of each state and outcome
 SELECT state, outcome, count(*) AS n, coalesce(sum(passages), 0)::bigint AS passages, coalesce(sum(size), 0)::bigint AS bytes
 FROM crawl_pages WHERE job_id = %(job_id)s GROUP BY state, outcome
 
--- page_memory: what the latest crawl that fetched it knows of each address of a source, with the document's present version
+-- page_memory: the knowledge of the latest crawl that fetched each address of a source, with the document's present version
 SELECT DISTINCT ON (p.url) p.url, p.etag, p.last_modified, p.lastmod, p.content_hash, p.links, p.blocks, p.title, p.metadata,
     p.media_type, p.document_key, p.size, p.outcome, p.rendered, d.id AS document_id,
     d.id IS NOT NULL AND d.content_hash = i.content_hash AS indexed

@@ -42,11 +42,12 @@ WHERE dataset_id = %(dataset_id)s AND question_id = %(question_id)s AND until IS
        AND end_at IS NOT DISTINCT FROM %(end)s AND (judge = 'llm') = (%(judge)s = 'llm'))
 
 -- judgment_insert: a judgment holds from this version on
-INSERT INTO judgments (dataset_id, question_id, since, document, grade, start_at, end_at, quote, judge)
-VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(document)s, %(grade)s, %(start)s, %(end)s, %(quote)s, %(judge)s)
+INSERT INTO judgments (dataset_id, question_id, since, document, grade, start_at, end_at, quote, judge, pages)
+VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(document)s, %(grade)s, %(start)s, %(end)s, %(quote)s, %(judge)s,
+    %(pages)s)
 
 -- judgment_list: the judgments of one version
-SELECT question_id, document, grade, start_at AS start, end_at AS end, quote, judge FROM judgments
+SELECT question_id, document, grade, start_at AS start, end_at AS end, quote, pages, judge FROM judgments
 WHERE dataset_id = %(dataset_id)s AND since <= %(version)s AND (until IS NULL OR until > %(version)s) ORDER BY id
 
 -- run_begin: a run under its key, new or the one there is
@@ -63,33 +64,53 @@ SELECT * FROM eval_runs WHERE id = %(id)s
 UPDATE eval_runs SET status = %(status)s, error = %(error)s,
     finished_at = CASE WHEN %(status)s = 'done' THEN coalesce(finished_at, now()) END WHERE id = %(id)s
 
+-- run_complete: done, once all its questions are answered
+UPDATE eval_runs r SET status = 'done', error = NULL, finished_at = coalesce(finished_at, now())
+WHERE id = %(id)s AND (SELECT count(*) FROM eval_answers a WHERE a.run_id = r.id) >= r.questions
+
 -- run_delete: a run with its answers, and out of the experiments that show it
 DELETE FROM eval_runs WHERE id = %(id)s
 
--- answer_insert: what a run found for one question; two processes may find it at once
-INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded)
-VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s) ON CONFLICT DO NOTHING
+-- run_delete_unused: runs that were not finished and that no experiment shows
+DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
+  AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
+
+-- answer_insert: the answer of a run to one question; two processes may find it at once
+INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within)
+VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s) ON CONFLICT DO NOTHING
+
+-- answer_questions: the questions that a run has answered
+SELECT question_id FROM eval_answers WHERE run_id = %(run_id)s
 
 -- answer_list: everything a run found so far
-SELECT question_id, documents, passages, latency_ms, degraded FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
+SELECT question_id, documents, passages, latency_ms, degraded, within FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
 
 -- experiment_insert: a new experiment
 INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)
 VALUES (%(id)s, %(title)s, %(dataset_id)s, %(dataset_version)s, %(dataset_hash)s, %(corpus_hash)s, %(plan)s)
 
 -- experiment_list: experiments, newest first; NULL does not narrow
-SELECT e.*, d.title AS dataset_title, (SELECT count(*) FROM experiment_runs x WHERE x.experiment_id = e.id) AS runs
+SELECT e.*, e.dataset_id AS test_set_id, e.dataset_version AS test_set_version, e.dataset_hash AS test_set_hash,
+    d.title AS test_set_title, (SELECT count(*) FROM experiment_runs x WHERE x.experiment_id = e.id) AS runs
 FROM experiments e JOIN datasets d ON d.id = e.dataset_id
 WHERE (%(id)s::text IS NULL OR e.id = %(id)s) AND (%(dataset_id)s::text IS NULL OR e.dataset_id = %(dataset_id)s)
 ORDER BY e.created_at DESC, e.id
 
--- experiment_status: running, done, stopped or failed
-UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = now() WHERE id = %(id)s
+-- experiment_status: running, done, stopped or failed; one that runs again has no winner yet
+UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = now(),
+    winner = CASE WHEN %(status)s = 'done' THEN winner END
+WHERE id = %(id)s
+
+-- experiment_winners: the winners that were found
+SELECT id, winner FROM experiments WHERE winner IS NOT NULL
+
+-- experiment_keep_winner: the winner of a finished experiment
+UPDATE experiments SET winner = %(winner)s WHERE id = %(id)s AND status = 'done'
 
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
--- experiment_add_run: a run at its place in the matrix; what was noted of the same run before stays
+-- experiment_add_run: a run at its place in the matrix; earlier notes on the same run stay
 INSERT INTO experiment_runs (experiment_id, position, run_id, label, extra)
 VALUES (%(experiment_id)s, %(position)s, %(run_id)s, %(label)s, %(extra)s)
 ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, label = excluded.label,

@@ -10,42 +10,50 @@ SELECT * FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(stat
   AND (%(source_id)s::text IS NULL OR source_id = %(source_id)s)
 ORDER BY created_at DESC, id LIMIT %(limit)s OFFSET %(offset)s
 
+-- job_count: the number of jobs that job_list would give without a limit
+SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
+  AND (%(status)s::text IS NULL OR status = %(status)s)
+
 -- job_unfinished: jobs of a kind that wait or run, oldest first
 SELECT * FROM jobs WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
--- job_in_view: what people want to see: work that goes on, and documents and indexes that came in until they put them away
+-- job_in_view: the work that people want to see: unfinished jobs, and those that brought something in until they are put away
 SELECT * FROM jobs WHERE status IN ('queued', 'running')
-  OR (NOT put_away AND kind IN ('ingest', 'index_build') AND completed_at > now() - interval '1 day')
+  OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
 -- job_heard: when the workers of jobs in hand were last heard of; the queue's own record, by which a job is taken over
 SELECT q.args->>'job_id' AS id, max(w.last_heartbeat) AS at FROM procrastinate_jobs q
     JOIN procrastinate_workers w ON w.id = q.worker_id
-WHERE q.status = 'doing' GROUP BY 1
+WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
 
 -- job_put_away: seen; only work that has ended
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 
--- job_requeue: a finished job waits for a worker again
+-- job_requeue: a finished job waits for a worker again; its parts will be planned anew
+WITH former AS (DELETE FROM job_parts p USING jobs j WHERE p.job_id = %(id)s AND j.id = p.job_id AND j.status NOT IN ('queued', 'running'))
 UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, completed_at = NULL, attempts = 0, put_away = false,
     message = 'Waiting for a worker.', updated_at = now()
-WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id
+WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id, kind
 
 -- job_begin: a worker takes the job, unless it is over; it may take it from a worker that died
 UPDATE jobs SET status = 'running', worker = %(worker)s, attempts = attempts + 1, started_at = coalesce(started_at, now()),
-    taken_at = now(), part = 0, message = 'Started.', updated_at = now()
+    taken_at = now(), part = 0, seconds_left = NULL, message = 'Started.', updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 
--- job_progress: how far it is; going forward clears the count of attempts
+-- job_source: the source that a job fills, once it is made
+UPDATE jobs SET source_id = %(source_id)s WHERE id = %(id)s
+
+-- job_progress: the progress of a job; going forward clears the count of attempts
 UPDATE jobs SET attempts = CASE WHEN done IS DISTINCT FROM %(done)s THEN 1 ELSE attempts END, done = %(done)s, total = %(total)s,
-    part = %(part)s, message = %(message)s, updated_at = now() WHERE id = %(id)s
+    part = %(part)s, seconds_left = %(seconds_left)s, message = %(message)s, updated_at = now() WHERE id = %(id)s
 
 -- job_got_on: a step is done that will not have to be done again: whatever killed workers before, it was not this
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
 
--- job_finish: how it ended
+-- job_finish: the end of a job
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
-    cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
+    seconds_left = NULL, cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
 
 -- job_release: the worker stops before the job is over; another one goes on with it
 UPDATE jobs SET status = 'queued', worker = NULL, attempts = greatest(0, attempts - 1), message = 'Waiting for a worker to go on.',
@@ -57,8 +65,8 @@ UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WH
     message = CASE status WHEN 'queued' THEN 'Cancelled before it began.' ELSE 'Stopping.' END, updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING status
 
--- job_cancel_requested: whether somebody asked the job to stop (a deleted job is to stop, too)
-SELECT coalesce((SELECT cancel_requested FROM jobs WHERE id = %(id)s), true) AS stop
+-- job_cancel_requested: whether somebody asked the job to stop (one that is over or deleted is to stop, too)
+SELECT coalesce((SELECT cancel_requested OR status NOT IN ('queued', 'running') FROM jobs WHERE id = %(id)s), true) AS stop
 
 -- job_delete: a job with its log, files and pages
 DELETE FROM jobs WHERE id = %(id)s
@@ -69,3 +77,13 @@ INSERT INTO job_log (job_id, level, message) SELECT id, %(level)s, %(message)s F
 -- job_log_list: a job's log after a line, oldest first
 SELECT id, at, level, message FROM (
     SELECT * FROM job_log WHERE job_id = %(job_id)s AND id > %(after)s ORDER BY id DESC LIMIT %(limit)s) AS latest ORDER BY id
+
+-- job_pace: seconds a passage that was embedded took in the last ingest with enough of them
+SELECT (result ->> 'seconds')::float / (result ->> 'embedded')::float AS pace FROM jobs
+WHERE kind = 'ingest' AND status IN ('completed', 'completed_with_errors') AND (result ->> 'embedded')::int >= %(enough)s
+ORDER BY completed_at DESC LIMIT 1
+
+-- job_any_waiting: whether a job waits for a worker, or was left by one that died
+SELECT EXISTS (
+    SELECT 1 FROM jobs WHERE status = 'queued' OR (status = 'running' AND updated_at < now() - interval '20 seconds')
+) AS waiting

@@ -15,7 +15,7 @@ FROM promotions p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN folders 
     LEFT JOIN projects k ON k.id = f.project_id LEFT JOIN sources s ON s.id = p.source_id
 WHERE (%(keys)s::text[] IS NULL OR p.scope_key = ANY(%(keys)s)) ORDER BY p.scope_key, p.version DESC
 
--- promotion_serving: what serves a scope, its keys given from the most specific one on
+-- promotion_serving: the promotion that serves a scope, its keys given from the most specific one on
 SELECT p.* FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS k (scope_key, place)
     JOIN promotions p ON p.scope_key = k.scope_key AND p.undone_at IS NULL
 ORDER BY k.place, p.version DESC LIMIT 1

@@ -17,10 +17,11 @@ p.source_id = ANY(%(source_ids)s)
         SELECT d.id FROM documents d
         WHERE (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
           AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
+          AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
           AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
           AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
 
--- count_in_scope: how many passages a scope holds, counted no further than a cap
+-- count_in_scope: the number of passages in a scope, counted no further than a cap
 SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped
 
 -- vector_everything: nearest passages by HNSW
@@ -39,6 +40,10 @@ ORDER BY score DESC, id
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
 ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
+-- languages_of_index: the languages of an index's passages with their number, most first
+SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0
+ORDER BY passages DESC, language
+
 -- query_terms: the index's size, and the query's terms in each of its languages with what the lexicon knows of them;
 -- one row without a term where the query has none
 WITH spoken AS MATERIALIZED (
@@ -46,7 +51,8 @@ WITH spoken AS MATERIALIZED (
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
         coalesce(sum(terms)::float8 / nullif(sum(passages), 0), 1) AS average_length,
-        coalesce(array_agg(language ORDER BY language), '{{}}') AS languages FROM spoken),
+        coalesce(array_agg(language ORDER BY language), '{{}}') AS languages,
+        (SELECT max(updated_at) FROM documents) AS changed FROM spoken),
 asked AS (
     SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
         min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
@@ -57,7 +63,7 @@ SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
 
 -- bm25_best: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length.
 -- MaxScore (Turtle & Flood, "Query evaluation: strategies and optimizations", 1995): the rarest terms are read first, and the
--- full scores of the best so found set a bar. What holds only terms whose weights together stay below the bar cannot be
+-- full scores of the best so found set a bar. Passages with only terms whose weights together stay below the bar cannot be
 -- among the best, so those light terms are looked up for passages alone that can still reach it, heaviest term first.
 WITH RECURSIVE terms AS MATERIALIZED (
     SELECT id, weight, rare, sum(weight) OVER lighter AS at_most, row_number() OVER lighter AS place FROM (
@@ -104,6 +110,42 @@ FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
     JOIN {postings} o ON o.term_id = t.id AND o.passage_id = ANY(%(ids)s::integer[])
 GROUP BY o.passage_id
 
+-- said_names: the documents of given passages, and the share of the title or file name that a question says, by idf, 0 to 1
+WITH spoken AS MATERIALIZED (
+    SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0),
+total AS (SELECT sum(passages)::float8 AS passages FROM spoken),
+asked AS MATERIALIZED (
+    SELECT array_agg(DISTINCT u.lexeme) AS terms FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u),
+listed AS MATERIALIZED (
+    SELECT p.id, p.document_id FROM {data} p WHERE p.id = ANY(%(ids)s)),
+called AS MATERIALIZED (
+    SELECT d.id, n.name, tsvector_to_array(n.terms) AS terms
+    FROM (SELECT DISTINCT document_id FROM listed) AS l JOIN documents d ON d.id = l.document_id,
+        LATERAL (VALUES ('title', d.title_terms), ('file', d.name_terms)) AS n (name, terms), asked
+    WHERE asked.terms && tsvector_to_array(n.terms)),
+shares AS (
+    SELECT c.id, c.name, sum(i.idf) FILTER (WHERE i.term = ANY(asked.terms)) / nullif(sum(i.idf), 0) AS share
+    FROM called c, asked, LATERAL (
+        SELECT u.term, ln(1 + greatest(0, total.passages - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf
+        FROM total, unnest(c.terms) AS u (term) LEFT JOIN {lexicon} l ON l.term = u.term) AS i
+    GROUP BY c.id, c.name),
+best AS (SELECT id, max(share) AS share, max(share) FILTER (WHERE name = 'title') AS title FROM shares GROUP BY id)
+SELECT l.id, l.document_id, b.share, CASE WHEN b.share > %(told)s THEN (
+    SELECT CASE WHEN b.title = b.share THEN d.title ELSE workbench_file_words(d.path) END
+    FROM documents d WHERE d.id = l.document_id) END AS name
+FROM listed l LEFT JOIN best b ON b.id = l.document_id
+
+-- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
+SELECT d.id, d.title, workbench_file_words(d.path) AS file, s.title AS source, d.document_type,
+    coalesce((SELECT jsonb_object_agg(m.key, m.value) FROM jsonb_each(d.metadata) AS m WHERE length(m.value::text) <= 400),
+        '{{}}') AS metadata
+FROM index_documents i JOIN documents d ON d.id = i.document_id JOIN sources s ON s.id = d.source_id
+WHERE i.index_name = %(index)s
+
+-- terms_held: those of given terms that given passages have
+SELECT o.passage_id, o.term_id FROM {postings} o
+WHERE o.term_id = ANY(%(term_ids)s::integer[]) AND o.passage_id = ANY(%(ids)s::integer[])
+
 -- bm25_by_term: the share of each term in a given passage's score
 SELECT l.term, o.tf, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length) AS score
 FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
@@ -129,13 +171,13 @@ ORDER BY b.score DESC, b.id
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- ids_in_scope: which of given passages lie in a scope
+-- ids_in_scope: those of given passages that lie in a scope
 SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}
 
--- passage_columns: what is shown of a passage
+-- passage_columns: the columns of a passage that are shown
 p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id
 
--- document_columns: what is shown of a passage's document
+-- document_columns: the columns of a passage's document that are shown
 d.title, d.path, d.url, d.document_type, d.document_date
 
 -- any_index: the condition of a search that has just read which index it asks
@@ -161,6 +203,11 @@ SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 
 -- embeddings_by_id: the vectors of given passages
 SELECT p.id, p.embedding::text AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
+
+-- likeness_to_all: the likeness of given passages to a sample of the index's: inner products with its mean vector
+WITH centre AS MATERIALIZED (
+    SELECT avg(p.embedding) AS mean FROM {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1))
+SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL
 
 -- embeddings_by_hash: vectors already computed for the same text with the same model
 SELECT DISTINCT ON (passage_hash) passage_hash, embedding::text AS embedding, token_bits

@@ -1,4 +1,4 @@
--- lexicon_version: what changes whenever words come into an index: the newest word, and what the index holds
+-- lexicon_version: values that change whenever words come into an index: the newest word, and the index's counts
 SELECT (SELECT coalesce(max(id), 0) FROM {lexicon}) AS newest, coalesce(sum(passages), 0)::bigint AS passages,
     coalesce(sum(terms), 0)::bigint AS terms
 FROM index_statistics WHERE index_name = %(index)s
@@ -6,7 +6,7 @@ FROM index_statistics WHERE index_name = %(index)s
 -- lexicon_all: every term, also one that no passage has at present, because it may come back without a new id
 SELECT coalesce(array_agg(term), '{{}}') AS terms FROM {lexicon}
 
--- terms_by_name: what the lexicon knows of given terms, and whether the scope holds them
+-- terms_by_name: the lexicon's entries of given terms, and whether the scope holds them
 SELECT l.term, l.id, l.df, EXISTS (
     SELECT 1 FROM {postings} o JOIN {data} p ON p.id = o.passage_id WHERE o.term_id = l.id AND {scope}) AS in_scope
 FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
@@ -15,6 +15,10 @@ FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
 SELECT DISTINCT u.lexeme AS term
 FROM (SELECT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
     unnest(workbench_terms(g.language, %(variants)s)) u JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
+
+-- stop_words: the number of given words that each language of the text search leaves out as too common
+SELECT c.cfgname AS language, count(*)::integer AS words FROM pg_ts_config c, unnest(%(words)s::text[]) AS w (word)
+WHERE c.cfgname <> 'simple' AND length(to_tsvector(c.oid::regconfig, w.word)) = 0 GROUP BY c.cfgname
 
 -- terms_of_words: the terms that given words become in given languages
 SELECT w.word, w.language, u.lexeme AS term

@@ -5,6 +5,35 @@ FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY A
         AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
 GROUP BY w.place
 
+-- spans_of_sections: for each wanted passage the span of the passages around it that stand under the same heading
+SELECT w.place, min((s.metadata_ ->> 'start')::integer) AS first, max((s.metadata_ ->> 'end')::integer) AS last
+FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
+    JOIN {data} p ON p.document_id = w.document_id AND (p.metadata_ ->> 'ordinal')::integer = w.at
+        AND p.metadata_ ? 'heading_path'
+    CROSS JOIN LATERAL (
+        SELECT coalesce(max(o.at) FILTER (WHERE o.at < w.at), w.at - %(reach)s - 1) AS before,
+            coalesce(min(o.at) FILTER (WHERE o.at > w.at), w.at + %(reach)s + 1) AS after
+        FROM (
+            SELECT (n.metadata_ ->> 'ordinal')::integer AS at
+            FROM {data} n
+            WHERE n.document_id = w.document_id
+                AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
+                AND n.metadata_ -> 'heading_path' IS DISTINCT FROM p.metadata_ -> 'heading_path'
+        ) o
+    ) other
+    JOIN {data} s ON s.document_id = w.document_id
+        AND (s.metadata_ ->> 'ordinal')::integer > other.before AND (s.metadata_ ->> 'ordinal')::integer < other.after
+GROUP BY w.place
+
+-- spans_of_pages: for each wanted stretch of a document the span of the pages that it stands on
+SELECT w.place, min((page ->> 1)::integer) AS first, max((page ->> 2)::integer) AS last
+FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[])
+        WITH ORDINALITY AS w (document_id, first, last, place)
+    JOIN documents d ON d.id = w.document_id
+    CROSS JOIN LATERAL jsonb_array_elements(d.pages) AS page
+WHERE (page ->> 1)::integer < w.last AND (page ->> 2)::integer > w.first
+GROUP BY w.place
+
 -- document_slices: parts of documents, characters counted from 0, where the index holds the document's present version
 SELECT w.place, substr(d.text, w.first + 1, w.last - w.first) AS text
 FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[])

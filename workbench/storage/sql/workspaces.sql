@@ -16,7 +16,7 @@ FROM whole own, whole w JOIN documents d ON d.id = w.document_id
 WHERE own.document_id = %(document_id)s AND w.document_id <> own.document_id
 ORDER BY score DESC, d.key LIMIT %(limit)s
 
--- workspace_counts: how many conversations and passages a workspace holds in an index
+-- workspace_counts: the numbers of a workspace's conversations and passages in an index
 SELECT count(*) AS documents, coalesce(sum(i.passages), 0)::bigint AS passages
 FROM documents d JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s WHERE d.source_id = %(source_id)s
 

@@ -1,0 +1,87 @@
+"""Make a release's files from a tag: ``make release`` checks that all say the same version, and fills dist/.
+
+Version, changelog and tag have to agree: ``workbench/version.py`` says 0.2.0, CHANGELOG.md begins with the heading
+``## 0.2.0 - DATE``, the commit has the tag ``v0.2.0``, and no file of the tree differs from it. Then dist/ gets the
+wheel, the bundle for desktop clients, an SBOM of the locked packages (CycloneDX 1.6) and the digests of all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def faults(root: Path) -> Iterator[str]:
+    """Say in one sentence each what keeps a tree from being released."""
+    version = version_of(root)
+    declared = re.findall(r'^version = "(.*)"', (root / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    if declared != [version]:
+        yield f"pyproject.toml says version {declared[0]}, workbench/version.py {version}."
+    manifest = (root / "deploy" / "kubernetes" / "kustomization.yaml").read_text(encoding="utf-8")
+    if f'newTag: "{version}"' not in manifest:
+        yield f"deploy/kubernetes/kustomization.yaml does not name the image of {version}."
+    headings = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    if not re.fullmatch(rf"{re.escape(version)} - \d{{4}}-\d\d-\d\d", headings[0]):
+        yield f"CHANGELOG.md begins with '{headings[0]}'; it has to begin with '{version} - DATE'."
+    if f"v{version}" not in _git(root, "tag", "--points-at", "HEAD").split():
+        yield f"The commit has no tag v{version}; make it: git tag v{version}."
+    changed = _git(root, "status", "--porcelain")
+    if changed:
+        yield f"The tree differs from its commit: {changed.splitlines()[0].strip()}."
+
+
+def version_of(root: Path) -> str:
+    """Return the version that a tree says it has."""
+    [version] = re.findall(
+        r'^__version__ = "(.*)"', (root / "workbench" / "version.py").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return version
+
+
+def write_sbom(root: Path, target: Path) -> None:
+    """Write what the lock installs, with its hashes, as CycloneDX JSON that is the same for the same lock."""
+    tool = Path(sys.executable).with_name("cyclonedx-py")
+    command = [tool, "requirements", root / "requirements.lock", "--pyproject", root / "pyproject.toml"]
+    options = ["--output-reproducible", "--sv", "1.6", "--of", "JSON", "-o", target]
+    subprocess.run([*command, *options], check=True)
+
+
+def write_digests(folder: Path) -> Path:
+    """Write SHA256SUMS of a folder's files, in the form that ``sha256sum --check`` reads."""
+    files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
+    rows = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    target = folder / "SHA256SUMS"
+    target.write_text("".join(rows), encoding="utf-8")
+    return target
+
+
+def _git(root: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+def main() -> int:
+    """Check and fill dist/; returns the exit code."""
+    found = list(faults(ROOT))
+    if found:
+        print("\n".join(found), file=sys.stderr)
+        return 1
+    folder = ROOT / "dist"
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    build = "from hatchling.build import build_wheel; build_wheel('dist')"
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "mcpb_build.py", "dist"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    write_sbom(ROOT, folder / f"rag-workbench-{version_of(ROOT)}.cdx.json")
+    print(write_digests(folder).read_text(encoding="utf-8"), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

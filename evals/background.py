@@ -1,0 +1,128 @@
+"""The jobs of evaluation, for any worker: experiments, searches for parameters, imports of test sets; all go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evals.experiments.answer_book import StoredBook
+from evals.experiments.catalogue import Experiments
+from evals.experiments.experiment_job import run_together
+from evals.experiments.optimiser import optimise
+from evals.gateway import index_corpus
+from evals.judges.endpoint import Endpoint, Limits
+from evals.measures.metrics import depth
+from evals.test_sets.import_job import run_import
+from evals.test_sets.store import TestSetStore
+from workbench.errors import Conflict, InvalidInput
+from workbench.extras import check_extra
+from workbench.jobs.assignment import Assignment, Job, Outcome
+from workbench.jobs.runners import Runner
+from workbench.types import JsonValue, Progress, as_number, as_object, as_text, as_text_or_none, as_texts
+from workbench.workbench import Workbench
+
+RECENT = 200  # jobs among which an experiment's own is looked for
+
+
+def runners(wb: Workbench) -> dict[str, Runner]:
+    """Return the runners of evaluation's kinds of jobs, for the entry points that start workers."""
+    return {
+        "experiment": lambda assignment: run_experiment(wb, assignment),
+        "optimise": lambda assignment: run_optimise(wb, assignment),
+        "test_set": lambda assignment: run_import(wb, assignment),
+    }
+
+
+def enqueue_experiment(
+    wb: Workbench, experiment_id: str, *, ragas: str = "none", limits: Mapping[str, float] | None = None
+) -> Job:
+    """Run an experiment in the background, or go on with one that was stopped.
+
+    ``ragas`` looks at the texts afterwards: "free" without a language model, "llm" with the configured one.
+    ``limits`` (seconds, calls, tokens) win over the settings' for judging.
+
+    Raises:
+        NotFound: no such experiment. Conflict: it runs already. ConfigurationError: "llm", and none is configured;
+        or the extra ``eval`` is not installed.
+    """
+    check_extra("eval")
+    if ragas == "llm":
+        Endpoint.of(wb, Limits.from_settings(wb.settings, limits))
+    experiment = Experiments(wb).get(experiment_id)
+    job = job_of(wb, experiment.id)
+    if job is not None and not job.is_finished:
+        raise Conflict(f"{experiment.title!r} is {job.status} already; cancel its job first to start it anew.")
+    return wb.jobs.enqueue(
+        "experiment", experiment.title, {"experiment": experiment.id, "ragas": ragas, "limits": dict(limits or {})}
+    )
+
+
+def enqueue_optimise(
+    wb: Workbench, test_set: str, strategies: Sequence[str], seconds: float, metric: str, index: str | None = None
+) -> Job:
+    """Search for good parameters in the background. Raises NotFound, or InvalidInput without time or strategies."""
+    check_extra("eval")
+    if seconds <= 0 or not strategies:
+        raise InvalidInput("A search for parameters needs some seconds and at least one strategy.")
+    info = TestSetStore(wb).info(test_set)
+    parameters = {
+        "dataset": info.id,
+        "strategies": list(strategies),
+        "seconds": seconds,
+        "metric": metric,
+        "index": index,
+    }
+    return wb.jobs.enqueue("optimise", f"Search for parameters on {info.title}", parameters)
+
+
+def job_of(wb: Workbench, experiment_id: str) -> Job | None:
+    """Return the newest job that runs an experiment; None where it was run by other means, or long ago."""
+    jobs = wb.jobs.list(kind="experiment", limit=RECENT)
+    return next((job for job in jobs if job.parameters["experiment"] == experiment_id), None)
+
+
+def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Run what is not done of an experiment, shared with further workers, then what ragas can say of it."""
+    parameters = assignment.job.parameters
+    experiments = Experiments(wb)
+    done = run_together(wb, as_text(parameters["experiment"]), assignment)
+    if not assignment.leads:
+        return Outcome({}, "Nothing is left to help with.")
+    failed = [result for result in experiments.results(done.id) if result.error]
+    for result in failed:
+        assignment.log(f"{result.cell.label}: {result.error}", "error")
+    if parameters["ragas"] != "none":
+        from evals.judges.run_judging import judge_experiment  # imports ragas, which takes seconds
+
+        limits = Limits.from_settings(wb.settings, _numbers(parameters.get("limits")))
+        endpoint = Endpoint.of(wb, limits) if parameters["ragas"] == "llm" else None
+        judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
+    return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
+
+
+def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Search for parameters; one that was stopped goes on with its answers and with the time that was left."""
+    parameters, spent = assignment.job.parameters, assignment.job.done  # the job's progress counts seconds
+    seconds, metric = as_number(parameters["seconds"]), as_text(parameters["metric"])
+    test_set, index = TestSetStore(wb).load(as_text(parameters["dataset"])), as_text_or_none(parameters["index"])
+
+    def indexing(progress: Progress) -> None:
+        assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
+
+    corpus = index_corpus(wb, test_set, index, on_progress=indexing, should_stop=assignment.should_stop)
+    book = StoredBook(wb, test_set, corpus, depth([metric]))
+    outcome = optimise(
+        wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,
+        on_progress=assignment.progress, should_stop=assignment.should_stop,
+    )  # fmt: skip
+    book.close()
+    best = outcome.finalists[0].candidate
+    tried = (
+        f"{outcome.tried} settings tried in {outcome.seconds:.0f} s of {seconds:g}, "
+        f"{outcome.varied} of them not the defaults"
+    )
+    message = " ".join([f"{tried}; the best on held-out questions is {best.strategy}.", *outcome.notes])
+    return Outcome(outcome.to_dict(), message)
+
+
+def _numbers(numbers: JsonValue) -> dict[str, float | None]:
+    return {name: None if value is None else as_number(value) for name, value in as_object(numbers).items()}

@@ -1,0 +1,126 @@
+"""The bench for people: a table of ratios and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NotRequired, TypedDict
+
+from workbench.sizes import KB
+from workbench.types import JsonObject
+
+TradeRow = TypedDict(  # one way of cutting the sample
+    "TradeRow", {"chunker": str, "size": int, "passages": int, "bytes": int, "ndcg@10": dict[str, float]}
+)
+
+
+class LatencyRow(TypedDict):
+    """A strategy's milliseconds and its baseline's, as ``Latency.to_dict`` writes them."""
+
+    p50_ms: float
+    p95_ms: float
+    baseline: str
+    baseline_p50_ms: float
+    ratio: float
+
+
+class Figures(TypedDict):
+    """The JSON of ``workbench bench``; ``sizes``, ``load``, ``recall`` and ``deletion`` are by number of passages."""
+
+    machine: str
+    sizes: dict[str, dict[str, LatencyRow]]
+    load: dict[str, dict[str, float]]
+    recall: dict[str, float]
+    throughput: dict[str, float]
+    bytes_per_passage: int
+    deletion: dict[str, dict[str, float]]
+    ingestion: dict[str, float]
+    memory_mb: int
+    trade: NotRequired[list[TradeRow]]
+    mcp_overhead: NotRequired[JsonObject]
+
+
+def table(result: Figures) -> str:
+    """Return the figures as a Markdown table, one row a strategy and size."""
+    lines = [
+        f"Machine: {result['machine']}",
+        "",
+        "| passages | strategy | p50 ms | p95 ms | against | its p50 ms | ratio |",
+        "|---:|---|---:|---:|---|---:|---:|",
+        *_rows(result),
+        "",
+        "| measure | figure |",
+        "|---|---:|",
+        *(
+            f"| hybrid searches a second, {callers} callers | {rate:.1f} |"
+            for callers, rate in result["throughput"].items()
+        ),
+        *(f"| recall of the graph at {int(size):,} | {share:.3f} |" for size, share in result["recall"].items()),
+        *(
+            f"| {name.replace('_', ' ')} at {int(size):,} | {value} |"
+            for size, load in result["load"].items()
+            for name, value in load.items()
+        ),
+        *(
+            f"| deleting {deletion['documents']:,} documents at {int(size):,}, seconds | {deletion['seconds']} |\n"
+            f"| a hybrid search meanwhile, p50 ms | {deletion['p50_ms_meanwhile']} |"
+            for size, deletion in result["deletion"].items()
+        ),
+        f"| ingestion, passages a second | {result['ingestion']['passages_per_s']} |",
+        f"| the embedding session alone | {result['ingestion']['embedding_only_passages_per_s']} |",
+        f"| ingestion against it | {result['ingestion']['ratio']} |",
+        f"| bytes on disk a passage | {result['bytes_per_passage']:,} |",
+        f"| peak memory of the process, MB | {result['memory_mb']} |",
+        *(f"| {name.replace('_', ' ')} | {value} |" for name, value in result.get("mcp_overhead", {}).items()),
+        *_trade(result.get("trade", [])),
+    ]
+    return "\n".join(lines)
+
+
+def plot(result: Figures, path: Path) -> None:
+    """Write a picture of the medians beside their baselines, one panel a size. Needs matplotlib."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    sizes = result["sizes"]
+    figure, panels = pyplot.subplots(1, len(sizes), figsize=(6 * len(sizes), 4.2), squeeze=False)
+    for panel, (size, rows) in zip(panels[0], sizes.items(), strict=True):
+        names = list(rows)[::-1]
+        places = range(len(names))
+        panel.barh([place + 0.2 for place in places], [rows[name]["p50_ms"] for name in names], 0.36, label="workbench")
+        baselines = [rows[name]["baseline_p50_ms"] for name in names]
+        panel.barh([place - 0.2 for place in places], baselines, 0.36, label="baseline", color="#b9b4ab")
+        panel.set_yticks(list(places), [f"{name}\nvs {rows[name]['baseline']}" for name in names], fontsize=8)
+        panel.set_xscale("log")
+        panel.set_xlabel("median, ms (log)")
+        panel.set_title(f"{int(size):,} passages")
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0][0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=140)
+    pyplot.close(figure)
+
+
+def _trade(rows: Sequence[TradeRow]) -> Iterator[str]:
+    """Yield the table of size against quality; nothing where it was not measured."""
+    if not rows:
+        return
+    strategies = list(rows[0]["ndcg@10"])
+    yield ""
+    yield f"| the sample cut by | passages | kB | {' | '.join(f'nDCG@10 {name}' for name in strategies)} |"
+    yield "|---|---:|---:" + "|---:" * len(strategies) + "|"
+    for row in rows:
+        values = " | ".join(f"{row['ndcg@10'][name]:.3f}" for name in strategies)
+        size = f"{row['bytes'] / KB:,.0f}"
+        yield f"| {row['chunker']}, {row['size']} tokens | {row['passages']:,} | {size} | {values} |"
+
+
+def _rows(result: Figures) -> Iterator[str]:
+    for size, strategies in result["sizes"].items():
+        for name, figures in strategies.items():
+            yield (
+                f"| {int(size):,} | {name} | {figures['p50_ms']:.1f} | {figures['p95_ms']:.1f} | {figures['baseline']} "
+                f"| {figures['baseline_p50_ms']:.1f} | {figures['ratio']:.2f} |"
+            )

@@ -1,0 +1,106 @@
+"""A synthetic corpus of any size: words by Zipf's law within topics, vectors that cluster as real ones do.
+
+Texts of about 130 words, vectors of 384 dimensions with about 60 effective ones; everything from one seed, so that two
+runs measure the same work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.storage.rows import NewPassage
+
+WORDS_A_PASSAGE = 130
+TOKENS_A_PASSAGE = 190  # of a model such as MiniLM, for as many words
+VOCABULARY = 60_000
+TOPICS = 400
+TOPIC_WORDS = 300
+SUBSPACE = 60
+PASSAGES_A_DOCUMENT = 5
+
+_SYLLABLES = [
+    first + last for first in "bdfgklmnprstvz" for last in ("a", "e", "i", "o", "u", "an", "er", "il", "or", "us")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticPassage:
+    """One synthetic passage: its text, vector (384) and one-bit token vectors."""
+
+    text: str
+    vector: NDArray[np.float32]
+    token_bits: bytes
+    topic: int
+
+
+class SyntheticCorpus:
+    """Passages and questions about them; the same for the same seed."""
+
+    def __init__(self, dimensions: int = 384, seed: int = 7) -> None:
+        rng = np.random.default_rng(seed)
+        self._words = _vocabulary(rng)
+        self._basis = rng.standard_normal((SUBSPACE, dimensions)).astype(np.float32)
+        self._topics = rng.standard_normal((TOPICS, SUBSPACE)).astype(np.float32)
+        self._topic_words = rng.integers(200, VOCABULARY, (TOPICS, TOPIC_WORDS))
+        self._common = 1 / np.arange(1, VOCABULARY + 1) ** 1.05
+        self._common = np.cumsum(self._common / self._common.sum())
+        self._dimensions, self._seed = dimensions, seed
+
+    def passages(self, count: int) -> Iterator[SyntheticPassage]:
+        """Yield ``count`` passages; the first n are the same whatever the count."""
+        rng = np.random.default_rng(self._seed + 1)
+        for _ in range(count):
+            topic = int(rng.integers(TOPICS))
+            bits = rng.integers(0, 256, TOKENS_A_PASSAGE * 16, dtype=np.uint8).tobytes()
+            yield SyntheticPassage(
+                " ".join(self._text(rng, topic, WORDS_A_PASSAGE)), self._vector(rng, topic, 0.8), bits, topic
+            )
+
+    def questions(self, count: int) -> list[tuple[str, NDArray[np.float32]]]:
+        """Return ``count`` questions of 6 to 10 words with a vector near their topic."""
+        rng = np.random.default_rng(self._seed + 2)
+        questions = []
+        for _ in range(count):
+            topic = int(rng.integers(TOPICS))
+            questions.append(
+                (" ".join(self._text(rng, topic, int(rng.integers(6, 11)))), self._vector(rng, topic, 0.9))
+            )
+        return questions
+
+    def _text(self, rng: np.random.Generator, topic: int, words: int) -> list[str]:
+        own = rng.random(words) < 0.35
+        common = np.searchsorted(self._common, rng.random(words))
+        special = self._topic_words[topic][np.minimum(rng.geometric(0.02, words), TOPIC_WORDS) - 1]
+        return [self._words[min(int(place), VOCABULARY - 1)] for place in np.where(own, special, common)]
+
+    def _vector(self, rng: np.random.Generator, topic: int, spread: float) -> NDArray[np.float32]:
+        place = self._topics[topic] + spread * rng.standard_normal(SUBSPACE).astype(np.float32)
+        vector = place @ self._basis + 0.3 * rng.standard_normal(self._dimensions).astype(np.float32)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def as_new_passage(piece: SyntheticPassage, number: int, document_id: str, source_id: str) -> NewPassage:
+    """Return a synthetic passage as the store takes it in."""
+    return NewPassage(
+        document_id=document_id,
+        source_id=source_id,
+        text=piece.text,
+        context="",
+        start=0,
+        end=len(piece.text),
+        ordinal=number,
+        language="english",
+        metadata={"kind": "text"},
+    )
+
+
+def _vocabulary(rng: np.random.Generator) -> list[str]:
+    words: dict[str, None] = {}
+    while len(words) < VOCABULARY:
+        size = int(rng.integers(2, 5))
+        words["".join(_SYLLABLES[int(place)] for place in rng.integers(0, len(_SYLLABLES), size))] = None
+    return list(words)

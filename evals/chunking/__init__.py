@@ -1,0 +1,1 @@
+"""chunking_evaluation: ways of cutting, compared by quoted spans."""

@@ -1,0 +1,1 @@
+"""Experiments: runs of strategies over a test set, kept, compared and searched for parameters."""

@@ -1,0 +1,178 @@
+"""Experiments: a matrix of indexes, strategies and parameters on one test set, stored as it goes.
+
+A cell of the matrix is a run. A run is kept under the hash of everything it depends on, so that a cell nothing has
+changed for is never run again, in this experiment or another; each answer is stored when it is there, so that an
+experiment that was stopped or killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evals.experiments.cell_runs import CellRuns, ShareOutcome
+from evals.experiments.plan import Cell, CellResult, Experiment, experiment_from, matrix
+from evals.experiments.run_key import stored_answer
+from evals.experiments.story import Winner, stored_winner, winner
+from evals.experiments.strategy_run import scored
+from evals.gateway import Row, bytes_on_disk, check_index, experiment_tables, own_hash, run_tables
+from evals.measures.families import DEFAULT_METRICS
+from evals.measures.metrics import check_metrics
+from evals.measures.verdicts import Verdicts
+from evals.test_set import TestSet
+from evals.test_sets.store import TestSetStore
+from workbench.errors import Cancelled, InvalidInput, WorkbenchError
+from workbench.types import JsonObject, OnProgress, ShouldStop, plain
+from workbench.workbench import Workbench
+
+__all__ = ["Cell", "CellResult", "Experiment", "Experiments", "matrix"]
+
+AskAll = Callable[[Experiment, TestSet], Sequence[ShareOutcome]]
+
+
+class Experiments:
+    """The verbs over experiments."""
+
+    def __init__(self, wb: Workbench) -> None:
+        self._wb = wb
+        self.test_sets = TestSetStore(wb)
+        self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
+
+    def create(
+        self,
+        title: str,
+        test_set: str,
+        cells: Sequence[Cell],
+        *,
+        metrics: Sequence[str] = DEFAULT_METRICS,
+        limit_queries: int | None = None,
+    ) -> Experiment:
+        """Plan an experiment on the present version of a stored test set; ``run`` carries it out.
+
+        Raises:
+            NotFound: no such test set or index. InvalidInput: a wrong metric, or no answerable question.
+        """
+        info = self.test_sets.info(test_set)
+        chosen = self.test_sets.load(info.id).first(limit_queries)
+        if not chosen.answerable:
+            raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
+        for index in {cell.index for cell in cells}:
+            check_index(self._wb, index)
+        plan: JsonObject = {
+            "cells": [plain(cell) for cell in cells],
+            "metrics": list(check_metrics(metrics)),
+            "limit_queries": limit_queries,
+        }
+        values: JsonObject = {
+            "title": title.strip() or info.title,
+            "dataset_id": info.id,
+            "dataset_version": info.version,
+        }
+        corpus_hash = chosen.corpus.hash if chosen.corpus else own_hash(self._wb)
+        hashes: JsonObject = {"dataset_hash": chosen.questions_hash, "corpus_hash": corpus_hash}
+        return experiment_from(self._experiments.create(values | hashes | {"plan": plan}))
+
+    def list(self, test_set: str | None = None) -> list[Experiment]:
+        """Return experiments, newest first."""
+        test_set_id = self.test_sets.info(test_set).id if test_set else None
+        return [experiment_from(row) for row in self._experiments.list(test_set_id)]
+
+    def get(self, experiment_id: str) -> Experiment:
+        """Return one experiment. Raises NotFound."""
+        return experiment_from(self._experiments.get(experiment_id))
+
+    def delete(self, experiment_id: str) -> None:
+        """Delete an experiment; its runs stay for others."""
+        self._experiments.delete(self.get(experiment_id).id)
+
+    def test_set(self, experiment: Experiment) -> TestSet:
+        """Return the test set in the version the experiment was made with."""
+        stored = self.test_sets.load(experiment.test_set_id, experiment.test_set_version)
+        return stored.first(experiment.limit_queries)
+
+    def run(
+        self,
+        experiment_id: str,
+        *,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+        ask_all: AskAll | None = None,
+    ) -> Experiment:
+        """Carry out what is not done yet. A cell that fails is noted and the others go on.
+
+        ``ask_all`` asks all shares in another way than one after the other here, with progress and stops of its own.
+
+        Raises:
+            Conflict: the person's documents changed since the experiment began.
+            Cancelled: ``should_stop`` said so; ``run`` again goes on from there.
+        """
+        experiment = self.get(experiment_id)
+        test_set = self.test_set(experiment)
+        self._experiments.set_status(experiment.id, "running")
+        try:
+            if ask_all is not None:
+                outcomes = ask_all(experiment, test_set)
+            else:
+                outcomes = _one_by_one(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
+        except Cancelled:
+            self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to go on.")
+            raise
+        except WorkbenchError as error:
+            self._experiments.set_status(experiment.id, "failed", str(error))
+            raise
+        self._experiments.set_status(experiment.id, "done", _summary(experiment, outcomes))
+        return self.get(experiment.id)
+
+    def results(self, experiment_id: str) -> list[CellResult]:
+        """Return every cell that was begun, measured with the judgments of the experiment's version."""
+        experiment = self.get(experiment_id)
+        test_set = self.test_set(experiment)
+        return [self._result(experiment, test_set, row) for row in self._experiments.runs(experiment.id)]
+
+    def winners(self, experiments: Sequence[Experiment]) -> dict[str, Winner]:
+        """Return the best run of each finished experiment, by the experiment's id; it is found once and then kept."""
+        kept = self._experiments.winners()
+        best: dict[str, Winner] = {}
+        for experiment in experiments:
+            if experiment.id in kept:
+                best[experiment.id] = stored_winner(experiment, kept[experiment.id])
+            elif experiment.status == "done" and (win := winner(experiment, self.results(experiment.id))):
+                self._experiments.keep_winner(experiment.id, win.to_dict())
+                best[experiment.id] = win
+        return best
+
+    def state(self, experiment_id: str) -> dict[str, str]:
+        """Return what results depend on, cheaply: each begun run with its status and what was noted of it."""
+        rows = self._experiments.runs(experiment_id)
+        return {row["id"]: f"{row['status']} {sorted(row['extra'])}" for row in rows}
+
+    def note(self, experiment: Experiment, result: CellResult, extra: Verdicts) -> None:
+        """Keep what was measured of a run besides its metrics."""
+        self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
+
+    def _result(self, experiment: Experiment, test_set: TestSet, row: Row) -> CellResult:
+        run = None
+        if row["status"] == "done":
+            answers = {answer["question_id"]: stored_answer(answer) for answer in self._runs.answers(row["id"])}
+            run = scored(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
+        size = bytes_on_disk(self._wb, row["index_name"])
+        cell = experiment.cells[row["position"]]
+        place = (row["index_name"], size, row["error"], row["position"], row["extra"])
+        return CellResult(cell, row["id"], row["status"], run, *place)
+
+
+def _one_by_one(runs: CellRuns) -> list[ShareOutcome]:
+    """Ask every share here, without those of a cell that has failed."""
+    outcomes: list[ShareOutcome] = []
+    for share in runs.shares():
+        if not any(outcome.failed and outcome.cell == share.cell for outcome in outcomes):
+            outcomes.append(runs.answer(share))
+    runs.end()
+    return outcomes
+
+
+def _summary(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
+    """Say how much was done now, how much was there from before, and how much failed."""
+    failed = len({outcome.cell for outcome in outcomes if outcome.failed})
+    asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
+    told = f"{failed} of {len(experiment.cells)} runs failed. " if failed else ""
+    return f"{told}{asked:,} questions asked; {stored:,} answers were there already."

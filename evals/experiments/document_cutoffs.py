@@ -1,0 +1,82 @@
+"""The cutoff by document: how many documents agents get without those far below the best, and at what recall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from evals.gateway import IndexedCorpus, search
+from evals.test_set import TestSet
+from workbench.errors import Cancelled, InvalidInput
+from workbench.retrieval.ask import Ask
+from workbench.types import OnProgress, Progress, ShouldStop, Value
+from workbench.workbench import Workbench
+
+DOCUMENTS = 10  # that an agent gets at most where it names no number
+PASSAGES = (50, 200)  # of the searches that bring them: the second one where the first brings too few documents
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCutoff(Value):
+    """The rest of the first ten documents at one cutoff, a share 0..1 of the best one's score.
+
+    ``documents`` is their mean number, ``recall`` the mean share 0..1 of the relevant documents among them.
+    """
+
+    cutoff: float
+    documents: float
+    recall: float
+
+
+def document_cutoffs(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategy: str,
+    cutoffs: Sequence[float],
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> list[DocumentCutoff]:
+    """Ask every question once, and apply each cutoff to the scores of its documents, that of their best passage.
+
+    Raises:
+        InvalidInput: a cutoff outside 0..1. Cancelled: ``should_stop`` said so.
+    """
+    for cutoff in cutoffs:
+        if not 0 <= cutoff <= 1:
+            raise InvalidInput(f"A cutoff cannot be {cutoff}; use shares from 0 to 1.")
+    rankings: list[tuple[dict[str, float], frozenset[str]]] = []
+    for number, question in enumerate(test_set.answerable):
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; the questions so far are not kept.")
+        if on_progress is not None:
+            on_progress(Progress(number, len(test_set.answerable), f"{strategy}, cutoffs"))
+        relevant = frozenset(key for key, grade in test_set.qrels[question.id].items() if grade > 0)
+        rankings.append((_first_documents(wb, corpus, question.text, strategy), relevant))
+    return [_at(cutoff, rankings) for cutoff in cutoffs]
+
+
+def _first_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy: str) -> dict[str, float]:
+    """Return the first ten documents with the scores of their best passages, best first."""
+    scores: dict[str, float] = {}
+    for limit in PASSAGES:
+        result = search(wb, query, Ask(strategy, limit, index=corpus.index.name))
+        for hit in result:
+            scores.setdefault(corpus.key(hit.document_id), hit.score)
+        if len(scores) >= DOCUMENTS or len(result) < limit:
+            break
+    return dict(list(scores.items())[:DOCUMENTS])
+
+
+def _at(cutoff: float, rankings: Sequence[tuple[dict[str, float], frozenset[str]]]) -> DocumentCutoff:
+    kept = [
+        ({key for key, score in scores.items() if score >= cutoff * max(scores.values())}, relevant)
+        for scores, relevant in rankings
+    ]
+    return DocumentCutoff(
+        cutoff=cutoff,
+        documents=round(fmean(len(keys) for keys, _ in kept), 2),
+        recall=round(fmean(len(keys & relevant) / len(relevant) for keys, relevant in kept), 4),
+    )

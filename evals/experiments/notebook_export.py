@@ -1,0 +1,41 @@
+"""An experiment as a notebook that runs it again, on the same workbench, and shows what it shows."""
+
+from __future__ import annotations
+
+from evals.experiments.plan import Experiment
+from workbench.notebook_file import notebook_json
+
+_OPEN = """from evals.experiments.catalogue import Cell, Experiments
+from evals.experiments.leaderboard import check_same_ground, leaderboard
+from workbench import Workbench
+
+wb = Workbench.open()
+experiments = Experiments(wb)"""
+
+_RUN = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
+check_same_ground(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
+experiments.run(made.id)  # what has not changed since is not run again
+results = experiments.results(made.id)"""
+
+_SHOW = """import pandas as pd
+
+lines = leaderboard(results, {metric!r})
+pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line in lines])"""
+
+
+def to_notebook(experiment: Experiment) -> str:
+    """Return the JSON of a notebook (nbformat 4.5) without outputs."""
+    cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in experiment.cells)
+    run = _RUN.format(
+        title=experiment.title,
+        test_set=experiment.test_set_id,
+        metrics=list(experiment.metrics),
+        limit=experiment.limit_queries,
+        id=experiment.id,
+    )
+    intro = (
+        f"# {experiment.title}\n\n{len(experiment.cells)} runs on version {experiment.test_set_version} of "
+        f"*{experiment.test_set_title}*. The cells below run them again."
+    )
+    sources = [_OPEN, f"cells = [\n{cells},\n]", run, _SHOW.format(metric=experiment.metrics[0]), "wb.close()"]
+    return notebook_json(intro, sources)

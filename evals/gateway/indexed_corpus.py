@@ -1,0 +1,231 @@
+"""The index of a test set's corpus: a source of its own with indexes of its own, apart from a person's sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+
+from evals.test_set import FolderCorpus, StoredCorpus, TestSet
+from workbench.errors import Cancelled, Conflict, NotFound, StorageError, UnreadableDocument
+from workbench.models.encoder import Encoder
+from workbench.models.llm import Llm
+from workbench.types import DATASET, Index, OnProgress, ShouldStop, Source
+from workbench.types.spans import PageSpan
+from workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCorpus:
+    """The place where a test set is searched; ``keys`` turns a document's id into the key that judgments name.
+
+    ``documents`` counts those that can be found, ``failures`` tell of the others; ``pages`` gives a document's pages by
+    its id.
+    """
+
+    index: Index
+    corpus_hash: str
+    documents: int
+    keys: Mapping[str, str]
+    failures: tuple[str, ...] = ()
+    pages: Callable[[str], tuple[PageSpan, ...]] = field(default=lambda document_id: (), compare=False)
+
+    @property
+    def index_hash(self) -> str:
+        """A hash that is equal where passages would be cut and embedded alike."""
+        return settings_hash(self.index)
+
+    def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids of documents by the names judgments use; one that is not there is left out."""
+        ids = {key: document_id for document_id, key in self.keys.items()}
+        return tuple(ids[key] for key in keys if key in ids) if ids else tuple(keys)
+
+    def key(self, document_id: str) -> str:
+        """Return the name judgments use for a document."""
+        return self.keys.get(document_id, document_id)
+
+
+def settings_hash(index: Index) -> str:
+    """Hash how an index cuts and embeds, whatever it holds."""
+    settings = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+
+
+def index_corpus(
+    wb: Workbench,
+    test_set: TestSet,
+    like: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> IndexedCorpus:
+    """Return where the test set can be searched, cut and embedded like the index ``like`` (default: the default one).
+
+    A corpus that is unchanged is used again; one that was left half done is gone on with. One in which no document can
+    be read leaves nothing behind.
+
+    Raises:
+        NotFound: no such index. Cancelled: ``should_stop`` said so. UnreadableDocument: no document can be read.
+    """
+    model = wb.corpus.index(like)
+    corpus = test_set.corpus
+    if corpus is None:
+        if wb.indexes.missing(model.name):
+            wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
+        return _own(wb, model)
+    source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, test_set.name, corpus).id
+    index = _index(wb, source_id, corpus.hash, model)
+    failures: tuple[str, ...] = ()
+    was_ready = index.status == "ready"
+    if not was_ready:
+        failures = _fill(wb, index, corpus, source_id, on_progress, should_stop)
+    indexed = wb.corpus.documents.by_key(source_id, index.name)
+    if was_ready and isinstance(corpus, FolderCorpus):
+        missing = (item.key for item in corpus.documents if item.key not in indexed)
+        failures = tuple(f"{key}: could not be read when the corpus was indexed." for key in missing)
+    return IndexedCorpus(
+        index=wb.corpus.indexes.counted(index.name),
+        corpus_hash=corpus.hash,
+        documents=len(indexed),
+        keys={document.id: key for key, document in indexed.items()},
+        failures=failures,
+        pages=page_lookup(wb),
+    )
+
+
+def page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
+    """Return a lookup of a document's pages by its id, each document read once; () where its form has no pages."""
+
+    @cache
+    def pages(document_id: str) -> tuple[PageSpan, ...]:
+        return tuple((page, start, end) for page, start, end in wb.corpus.documents.record(document_id).pages)
+
+    return pages
+
+
+def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
+    """Return the key that judgments name -> the document's id; empty where judgments name ids."""
+    if not isinstance(test_set.corpus, StoredCorpus):
+        return {}
+    indexed = wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index().name)
+    return {key: document.id for key, document in indexed.items()}
+
+
+def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
+    """Return the source that holds a test set's documents, made where there is none."""
+    title = f"{name} {corpus.hash[:12]}"
+    for _ in range(2):
+        for source in wb.corpus.sources.list(source_type=DATASET):
+            if source.title == title:
+                return source
+        try:
+            return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": corpus.hash})
+        except Conflict:  # another process made it a moment ago
+            continue
+    raise Conflict(f"The corpus of {name!r} is being removed by another process; try again.")
+
+
+def delete_corpus(wb: Workbench, source_id: str) -> None:
+    """Delete a test set's documents with every index over them."""
+    for name in wb.corpus.indexes.of_dataset(source_id):
+        wb.corpus.indexes.drop(name)
+    wb.corpus.sources.delete(source_id, [])
+
+
+def check_index(wb: Workbench, name: str | None) -> None:
+    """Raise NotFound where there is no index of that name; None means the default one."""
+    wb.corpus.index(name)
+
+
+def bytes_on_disk(wb: Workbench, index: str) -> int:
+    """Return the bytes that an index takes on disk."""
+    return wb.corpus.indexes.bytes_on_disk(index)
+
+
+def encoder_of(wb: Workbench, index: Index) -> Encoder:
+    """Return the model that an index was embedded with. Raises ModelError where it is missing."""
+    return wb.corpus.encoder_of(index)
+
+
+def encoder_named(wb: Workbench, name: str) -> Encoder:
+    """Return a model by its name. Raises ModelError."""
+    return wb.corpus.encoder(name)
+
+
+def llm_of(wb: Workbench) -> Llm | None:
+    """Return the language model of a workbench; None without one. Raises ConfigurationError where it is half set."""
+    return wb.corpus.llm
+
+
+def _fill(
+    wb: Workbench,
+    index: Index,
+    corpus: FolderCorpus | StoredCorpus,
+    source_id: str,
+    on_progress: OnProgress | None,
+    should_stop: ShouldStop | None,
+) -> tuple[str, ...]:
+    """Bring the documents in, or cut and embed those that are there; returns what could not be read."""
+    if isinstance(corpus, StoredCorpus):
+        wb.indexes.build(index.name, on_progress=on_progress, should_stop=should_stop)
+        return ()
+    try:
+        report = wb.documents.ingest_items(
+            source_id, corpus.documents, index=index.name, on_progress=on_progress, should_stop=should_stop
+        )
+    except Cancelled:
+        raise
+    except Exception:
+        with suppress(StorageError):  # the first error tells more
+            _delete_if_empty(wb, source_id)
+        raise
+    if _delete_if_empty(wb, source_id) and report.failures:
+        first = report.failures[0]
+        raise UnreadableDocument(
+            f"None of the {len(report.failures):,} documents could be read; the first, {first.path}: {first.error}"
+        )
+    wb.corpus.indexes.set_status(index.name, "ready")
+    return tuple(f"{failure.path}: {failure.error}" for failure in report.failures)
+
+
+def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
+    """Delete a corpus that holds no document, with its indexes; tells whether it did."""
+    empty = wb.corpus.documents.count(source_id=source_id) == 0
+    if empty:
+        delete_corpus(wb, source_id)
+    return empty
+
+
+def own_hash(wb: Workbench) -> str:
+    """Hash the person's own documents: any one added, changed or deleted changes it."""
+    digest = hashlib.sha256()
+    for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
+        digest.update(f"{document.id} {document.content_hash}\n".encode())
+    return digest.hexdigest()
+
+
+def _own(wb: Workbench, index: Index) -> IndexedCorpus:
+    counts = wb.corpus.indexes.counted(index.name)
+    return IndexedCorpus(counts, own_hash(wb), counts.documents_count, {}, pages=page_lookup(wb))
+
+
+def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
+    digest = hashlib.sha256(f"{source_id} {corpus_hash} {settings_hash(like)}".encode()).hexdigest()[:8]
+    name = f"ds_{digest}_{like.chunker}"
+    try:
+        return wb.corpus.indexes.get(name)
+    except NotFound:
+        pass
+    try:
+        return wb.indexes.create(
+            name,
+            chunker=like.chunker,
+            options=like.chunker_options,
+            embedding_model=like.embedding_model,
+            dataset=source_id,
+        )
+    except Conflict:  # another process made it a moment ago
+        return wb.corpus.indexes.get(name)

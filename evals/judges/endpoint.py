@@ -1,0 +1,198 @@
+"""The judge at an OpenAI-compatible endpoint, kept within limits of time, calls and tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evals.gateway import llm_of
+from workbench.errors import ConfigurationError, InvalidInput, ModelError
+from workbench.models.llm import HOW_TO_SET
+from workbench.settings import Settings
+from workbench.types import JsonObject
+from workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that judging may cost; the first limit that is reached ends it, and values measured by then are kept."""
+
+    seconds: float = 600.0
+    calls: int = 2_000
+    tokens: int = 1_000_000  # of prompts and answers, as the endpoint counts them (else characters / 4)
+    timeout: float = 60.0  # seconds for one request
+    retries: int = 2  # after 429 and 5xx, as the endpoint asks to wait
+    at_once: int = 4
+
+    @classmethod
+    def from_settings(cls, settings: Settings, own: Mapping[str, float | None] | None = None) -> Limits:
+        """Return the limits of the settings; ``own`` has ``seconds``, ``calls`` or ``tokens`` that win over them.
+
+        Raises:
+            InvalidInput: a limit that is not above 0.
+        """
+        overrides = {name: value for name, value in (own or {}).items() if value is not None}
+        for name, value in overrides.items():
+            if value <= 0:
+                raise InvalidInput(f"Judging cannot have {value:g} {name}; give it some, or leave the option out.")
+        return cls(
+            seconds=float(overrides.get("seconds", settings.judge_seconds)),
+            calls=int(overrides.get("calls", settings.judge_calls)),
+            tokens=int(overrides.get("tokens", settings.judge_tokens)),
+            timeout=settings.llm_timeout,
+        )
+
+
+@dataclass(slots=True)
+class Spending:
+    """The cost of judging so far; ``began`` is when the first call was made, by the endpoint's clock."""
+
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    began: float | None = None
+
+
+class LimitReached(ModelError):
+    """Judging has cost what it may; nothing more is asked."""
+
+
+class Endpoint:
+    """One judge; ``spent`` counts what it has cost."""
+
+    def __init__(
+        self,
+        base_url: str | Callable[[], str],
+        model: str,
+        api_key: str = "",
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        writes_by_grammar: bool = False,
+    ) -> None:
+        """Take ``base_url``, which ends before ``/chat/completions``, as OpenAI's client wants it.
+
+        It may be a function that starts a model of this machine. ``writes_by_grammar`` says that answers can be held
+        to a JSON schema.
+        """
+        self.model, self.limits, self.spent = model, limits or Limits(), Spending()
+        self._base_url, self._api_key, self._clock = base_url, api_key, clock
+        self._writes_by_grammar = writes_by_grammar
+        self._part = False
+        self._gate: asyncio.Semaphore | None = None
+        self._client: Any = None
+
+    @classmethod
+    def of(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
+        """Return the workbench's language model as a judge. Raises ConfigurationError where it has none."""
+        llm = llm_of(wb)
+        if llm is None:
+            raise ConfigurationError(f"No LLM is configured; {HOW_TO_SET}.")
+        limits = limits or Limits.from_settings(wb.settings)
+        return cls(llm.base_url, llm.name, llm.api_key, limits, writes_by_grammar=llm.writes_by_grammar)
+
+    def share(self, parts: int) -> Endpoint:
+        """Return the same judge for the first of ``parts`` unjudged runs, with an even part of the remaining limits.
+
+        A run's rest goes to those after it.
+        """
+        spent, limits = self.spent, self.limits
+        elapsed = self._elapsed()
+        part = Endpoint(
+            self._base_url,
+            self.model,
+            self._api_key,
+            replace(
+                limits,
+                seconds=elapsed + max(0.0, limits.seconds - elapsed) / parts,
+                calls=spent.calls + max(0, limits.calls - spent.calls) // parts,
+                tokens=spent.tokens + max(0, limits.tokens - spent.tokens) // parts,
+            ),
+            self._clock,
+            writes_by_grammar=self._writes_by_grammar,
+        )
+        part.spent, part._part = spent, parts > 1
+        return part
+
+    def _elapsed(self) -> float:
+        return 0.0 if self.spent.began is None else self._clock() - self.spent.began
+
+    async def __aenter__(self) -> Endpoint:
+        from openai import AsyncOpenAI
+
+        self._gate = asyncio.Semaphore(self.limits.at_once)
+        address = self._base_url if isinstance(self._base_url, str) else await asyncio.to_thread(self._base_url)
+        self._client = AsyncOpenAI(
+            base_url=address,
+            api_key=self._api_key or "none",  # without any key the client looks for OPENAI_API_KEY and sends it
+            timeout=self.limits.timeout,
+            max_retries=self.limits.retries,
+        )
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._client.close()
+
+    async def complete(self, prompt: str, temperature: float = 0.0, schema: JsonObject | None = None) -> str:
+        """Return the answer to a prompt; ``schema`` is what its JSON is held to, where the model writes by grammar.
+
+        Raises:
+            LimitReached: time, calls or tokens are used up.
+            ModelError: the endpoint did not answer, refused, or sent no chat message; one sentence says which.
+        """
+        assert self._gate is not None, "use the endpoint in 'async with'"
+        async with self._gate:
+            if self.spent.began is None:
+                self.spent.began = self._clock()
+            self._check()
+            self.spent.calls += 1
+            seconds = self.limits.seconds - self._elapsed()
+            try:
+                async with asyncio.timeout(seconds):
+                    answer = await self._ask(prompt, temperature, schema)
+            except TimeoutError:
+                raise LimitReached(self._reached(f"time limit of {self.limits.seconds:g} s")) from None
+            finally:
+                self.spent.seconds = self._elapsed()
+        return answer
+
+    def _check(self) -> None:
+        limits, spent = self.limits, self.spent
+        if self._elapsed() >= limits.seconds:
+            raise LimitReached(self._reached(f"time limit of {limits.seconds:g} s"))
+        if spent.calls >= limits.calls:
+            raise LimitReached(self._reached(f"limit of {limits.calls:,} calls"))
+        if spent.tokens >= limits.tokens:
+            raise LimitReached(self._reached(f"limit of {limits.tokens:,} tokens"))
+
+    def _reached(self, limit: str) -> str:
+        if self._part:
+            name = limit.rsplit(" ", 1)[-1].replace("s", "seconds") if limit.startswith("time") else limit.split()[-1]
+            return f"This run's share of the judge's {name} was used up; raise WORKBENCH_JUDGE_{name.upper()}."
+        return f"The {limit} was reached."
+
+    async def _ask(self, prompt: str, temperature: float, schema: JsonObject | None) -> str:
+        from openai import APIConnectionError, APIStatusError, APITimeoutError, OpenAIError
+
+        messages: Any = [{"role": "user", "content": prompt}]
+        answer_as: Any = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        options: Any = {"response_format": answer_as} if schema and self._writes_by_grammar else {}
+        try:
+            reply = await self._client.chat.completions.create(
+                model=self.model, messages=messages, temperature=temperature, **options
+            )
+            text = reply.choices[0].message.content or ""
+        except APITimeoutError:
+            raise ModelError(f"The judge did not answer within {self.limits.timeout:g} s.") from None
+        except APIConnectionError:
+            raise ModelError("The judge cannot be reached.") from None
+        except APIStatusError as error:
+            raise ModelError(f"The judge refused ({error.status_code}).") from None
+        except (OpenAIError, AttributeError, IndexError, TypeError, ValueError):
+            raise ModelError("The judge sent something that is no chat message.") from None
+        token_count = getattr(getattr(reply, "usage", None), "total_tokens", None)
+        self.spent.tokens += int(token_count or (len(prompt) + len(text)) // 4)
+        return text

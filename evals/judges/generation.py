@@ -1,0 +1,89 @@
+"""Made questions for a test set: by rules, or by an LLM where there is one; each is marked as what it is."""
+
+from __future__ import annotations
+
+import random
+
+from evals.gateway import document_of, documents_of, passages_of
+from evals.judges.endpoint import Endpoint
+from evals.test_set import StoredCorpus, TestSet
+from evals.test_sets.exchange import ImportReport
+from evals.test_sets.rules import synthesise
+from evals.test_sets.store import TestSetStore
+from workbench.errors import InvalidInput
+from workbench.types import Document
+from workbench.workbench import Workbench
+
+MOST_DOCUMENTS = 500  # read at once; of a larger corpus a random, repeatable choice
+SHORTEST = 200  # characters of a passage that an LLM is asked to write a question for
+SEED = 7
+
+
+def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> ImportReport:
+    """Add up to ``count`` questions made by rule from English statements and headings.
+
+    Where the documents give fewer, the report's ``problems`` say so.
+
+    Raises:
+        InvalidInput: a count below 1, or no documents to make questions from.
+    """
+    documents, keys = _documents(wb, store.load(key))
+    questions, judgments = synthesise(documents, keys, count)
+    added = store.add_questions(key, questions)
+    if judgments:
+        store.judge_all(key, judgments, judge="rule")
+    problems: tuple[str, ...] = ()
+    if len(questions) < count:
+        problems = (
+            f"{len(questions)} of {count} questions could be made: only statements in English that answer a question "
+            "by themselves, and headings that ask one, are used.",
+        )
+    return ImportReport(len(added), len(judgments), problems)
+
+
+def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoint: Endpoint) -> ImportReport:
+    """Add up to ``count`` questions that an LLM writes, one for each of some passages; problems say what failed.
+
+    Raises:
+        InvalidInput: a count below 1, or no passage long enough.
+    """
+    from evals.judges.written_questions import PassageToAsk, write_questions
+
+    if count < 1:
+        raise InvalidInput(f"The number of questions cannot be {count}; use a whole number of at least 1.")
+    test_set = store.load(key)
+    index = _index_name(wb, test_set)
+    documents, keys = _documents(wb, test_set)
+    passages = [
+        PassageToAsk(name, passage.text, *passage.span)
+        for document, name in zip(documents, keys, strict=True)
+        for passage in passages_of(wb, document.id, index)
+        if len(passage.text) >= SHORTEST
+    ]
+    if not passages:
+        raise InvalidInput("No passage is long enough to ask about; bring documents in first.")
+    chosen = random.Random(SEED).sample(passages, min(count, len(passages)))
+    written = write_questions(endpoint, chosen)
+    added = store.add_questions(key, written.questions) if written.questions else []
+    if written.judgments:
+        store.judge_all(key, written.judgments, judge="rule")
+    problems = tuple(f"{times} passages got no question: {reason}" for reason, times in written.reasons.items())
+    return ImportReport(len(added), len(written.judgments), problems)
+
+
+def _documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[str]]:
+    """Return documents with their texts, and what judgments call them. Raises InvalidInput where there are none."""
+    own = test_set.corpus if isinstance(test_set.corpus, StoredCorpus) else None
+    listed = documents_of(wb, own.source_id if own else None)
+    if not listed:
+        raise InvalidInput("There are no documents to make questions from; bring some in first.")
+    if len(listed) > MOST_DOCUMENTS:
+        listed = random.Random(SEED).sample(listed, MOST_DOCUMENTS)
+    documents = [document_of(wb, entry.id) for entry in listed]
+    return documents, [str(document.path) if own else document.id for document in documents]
+
+
+def _index_name(wb: Workbench, test_set: TestSet) -> str:
+    from evals.gateway import index_corpus
+
+    return index_corpus(wb, test_set).index.name

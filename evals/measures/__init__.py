@@ -1,0 +1,1 @@
+"""Metrics, and the worth of a difference between two runs."""

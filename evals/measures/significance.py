@@ -1,0 +1,155 @@
+"""The worth of a difference between two strategies: paired tests over the questions, no assumption of normality.
+
+The randomisation test is Fisher's: if two strategies were equal, each question's difference might as well have had
+the other sign (Smucker, Allan and Carterette, CIKM 2007, compare it with the t-test and the bootstrap for retrieval).
+Several comparisons at once are corrected by Holm's step-down method (Scandinavian Journal of Statistics, 1979).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import InvalidInput
+from workbench.types import Value
+
+ROUNDS = 10_000  # random sign flips or resamples: a p-value of .05 is then known to about .004
+LEVEL = 0.05
+SEED = 20_070  # fixed, so that the same run gives the same figures
+BLOCK = 500  # rounds at a time, which bounds the memory at 500 x questions
+EQUAL = 1e-6  # differences below this are none: saved values are rounded, and models differ in the last digits
+
+Alternative = Literal["two-sided", "less"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Value):
+    """How ``a`` differs from ``b`` in a metric: ``difference`` = mean of a - b, with a 95 % bootstrap interval.
+
+    ``p_corrected`` takes into account how many comparisons were made at once.
+    """
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    interval: tuple[float, float]
+    p: float
+    p_corrected: float
+    significant: bool
+    wins: int
+    losses: int
+    ties: int
+
+
+def randomisation_p(
+    differences: Sequence[float], alternative: Alternative = "two-sided", rounds: int = ROUNDS
+) -> float:
+    """Return the p-value of the paired randomisation test; ``less`` asks whether the mean is below 0.
+
+    Exact where all sign patterns are at most ``rounds``; otherwise (1 + as extreme) / (1 + rounds), which is never 0.
+    """
+    changed = np.asarray([value for value in differences if abs(value) > EQUAL], dtype=np.float64)
+    if not len(changed):
+        return 1.0
+    exact = 2 ** len(changed) <= rounds
+    sums = _all_sums(changed) if exact else _random_sums(changed, rounds)
+    observed = changed.sum()
+    extreme = np.abs(sums) >= abs(observed) - EQUAL if alternative == "two-sided" else sums <= observed + EQUAL
+    return float(extreme.mean()) if exact else float((1 + extreme.sum()) / (1 + rounds))
+
+
+def bootstrap_interval(values: Sequence[float], level: float = LEVEL, rounds: int = ROUNDS) -> tuple[float, float]:
+    """Return the percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values."""
+    sample = np.asarray(values, dtype=np.float64)
+    if not len(sample):
+        return 0.0, 0.0
+    rng = np.random.default_rng(SEED)
+    resampled: list[Floats] = []
+    for begin in range(0, rounds, BLOCK):
+        draws = rng.integers(0, len(sample), size=(min(BLOCK, rounds - begin), len(sample)))
+        resampled.append(sample[draws].mean(axis=1))
+    low, high = np.quantile(np.concatenate(resampled), [level / 2, 1 - level / 2])
+    return float(low), float(high)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return corrected p-values: the i-th smallest of m times (m - i + 1), never below the one before, at most 1."""
+    corrected = [0.0] * len(p_values)
+    highest = 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
+        highest = max(highest, min(1.0, p_values[index] * (len(p_values) - place)))
+        corrected[index] = highest
+    return corrected
+
+
+def compare(
+    metric: str,
+    pairs: Sequence[tuple[str, Mapping[str, float], str, Mapping[str, float]]],
+    alternative: Alternative = "two-sided",
+) -> list[Difference]:
+    """Compare pairs (name a, values of a, name b, values of b) by question, corrected for their number.
+
+    Raises:
+        InvalidInput: a pair was not measured on the same questions.
+    """
+    differences = [_paired(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
+    p_values = [randomisation_p(values, alternative) for values in differences]
+    comparisons = []
+    for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, holm(p_values), strict=True):
+        low, high = bootstrap_interval(values)
+        comparisons.append(
+            Difference(
+                metric=metric,
+                a=a,
+                b=b,
+                difference=round(float(np.mean(values)), 6) if values else 0.0,
+                interval=(round(low, 6), round(high, 6)),
+                p=round(p, 6),
+                p_corrected=round(corrected, 6),
+                significant=corrected < LEVEL,
+                wins=sum(value > EQUAL for value in values),
+                losses=sum(value < -EQUAL for value in values),
+                ties=sum(abs(value) <= EQUAL for value in values),
+            )
+        )
+    return comparisons
+
+
+def all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
+    """Compare every two strategies (name -> question id -> value), corrected for the number of pairs."""
+    return compare(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])
+
+
+def against_best(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
+    """Compare every strategy with the one of the highest mean, corrected for the number of the others."""
+    best = max(values, key=lambda name: sum(values[name].values()))
+    return compare(metric, [(name, values[name], best, values[best]) for name in values if name != best])
+
+
+def _paired(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
+    if of_a.keys() != of_b.keys():
+        raise InvalidInput(f"{a!r} and {b!r} were not measured on the same questions; run both on one test set.")
+    return [of_a[key] - of_b[key] for key in sorted(of_a)]
+
+
+def _all_sums(values: Floats) -> Floats:
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
+def _random_sums(values: Floats, rounds: int) -> Floats:
+    rng = np.random.default_rng(SEED)
+    sums: list[Floats] = []
+    for begin in range(0, rounds, BLOCK):
+        flips = rng.integers(0, 2, size=(min(BLOCK, rounds - begin), len(values)), dtype=np.int8)
+        sums.append((flips * 2.0 - 1.0) @ values)
+    return np.concatenate(sums)

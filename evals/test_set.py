@@ -1,0 +1,186 @@
+"""A test set as a value: questions, what answers them, and the corpus they are asked about."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from workbench.errors import InvalidInput
+from workbench.types import JsonValue, Value
+
+if TYPE_CHECKING:
+    from workbench.ingestion.incoming import Incoming
+
+GRADES = {"not": 0, "partly": 1, "relevant": 2}  # the verdicts of a person on a hit
+LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Value):
+    """Something to ask; ``origin`` says where it comes from (folder, person, csv, agent, synthetic, llm)."""
+
+    id: str
+    text: str
+    reference_answer: str = ""
+    origin: str = "folder"
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment(Value):
+    """The truth about a question: a document by its key, a span of its characters, or some of its pages (from 1).
+
+    ``grade`` 0 is not at all.
+    """
+
+    question_id: str
+    document: str
+    grade: int = 1
+    start: int | None = None
+    end: int | None = None
+    quote: str = ""
+    pages: tuple[int, ...] = ()
+
+    @property
+    def is_span(self) -> bool:
+        """True when a part of the document was judged, not the whole."""
+        return self.start is not None and self.end is not None
+
+
+def best_of_spans(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
+    """Return (question id, document) -> the grade of its best span: what qrels can say of judged spans."""
+    best: dict[tuple[str, str], int] = {}
+    for span in spans:
+        place = (span.question_id, span.document)
+        best[place] = max(span.grade, best.get(place, span.grade))
+    return best
+
+
+@dataclass(frozen=True)
+class FolderCorpus:
+    """Documents that come with a test set, read once."""
+
+    read: Callable[[], Sequence[Incoming]]
+
+    @cached_property
+    def documents(self) -> tuple[Incoming, ...]:
+        """Every document with its key."""
+        return tuple(self.read())
+
+    @cached_property
+    def hash(self) -> str:
+        """A hash that is equal where the same documents would be indexed."""
+        digest = hashlib.sha256()
+        for item in self.documents:
+            for part in (item.key, item.title or "", item.name):
+                digest.update(f"{len(part)}:{part}".encode(errors="surrogatepass"))
+            digest.update(hashlib.sha256(item.load()).digest())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCorpus:
+    """Documents that are in the database already, as a source of type "dataset"."""
+
+    source_id: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """Questions with judgments over a corpus; ``corpus`` None means the person's own sources.
+
+    With a corpus of its own a judgment names a document by its key there; without one, by the document's id.
+    """
+
+    __test__: ClassVar = False  # the name begins like a test's
+
+    name: str
+    questions: tuple[Question, ...]
+    judgments: tuple[Judgment, ...]
+    corpus: FolderCorpus | StoredCorpus | None = None
+    version: int = 1
+
+    @cached_property
+    def questions_hash(self) -> str:
+        """A hash that is equal where the same questions are judged alike, in whatever order they are listed."""
+        rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
+        rows += sorted(json.dumps(_truth(judgment)) for judgment in self.judgments)
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+    @cached_property
+    def asked_hash(self) -> str:
+        """A hash that is equal where the same answerable questions are asked, however they are judged."""
+        rows = sorted(json.dumps([question.id, question.text]) for question in self.answerable)
+        rows += sorted(f"{key} within {place[0]}" for key, places in self.pages.items() for place in places)
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+    @cached_property
+    def qrels(self) -> dict[str, dict[str, int]]:
+        """Question id -> document key -> grade, the best of a document's spans."""
+        grades: dict[str, dict[str, int]] = {}
+        for judgment in self.judgments:
+            of_question = grades.setdefault(judgment.question_id, {})
+            of_question[judgment.document] = max(judgment.grade, of_question.get(judgment.document, judgment.grade))
+        return grades
+
+    @cached_property
+    def spans(self) -> dict[str, tuple[Judgment, ...]]:
+        """Question id -> its judged spans that are relevant."""
+        by_question: dict[str, list[Judgment]] = {}
+        for judgment in self.judgments:
+            if judgment.is_span and judgment.grade > 0:
+                by_question.setdefault(judgment.question_id, []).append(judgment)
+        return {key: tuple(spans) for key, spans in by_question.items()}
+
+    @cached_property
+    def pages(self) -> dict[str, tuple[tuple[str, int], ...]]:
+        """Question id -> the (document, page) pairs that answer it, where pages were judged."""
+        places: dict[str, list[tuple[str, int]]] = {}
+        for judgment in self.judgments:
+            if judgment.grade > 0 and judgment.pages:
+                places.setdefault(judgment.question_id, []).extend((judgment.document, page) for page in judgment.pages)
+        return {key: tuple(own) for key, own in places.items()}
+
+    @cached_property
+    def answerable(self) -> tuple[Question, ...]:
+        """The questions that something is relevant to; the others can measure nothing."""
+        relevant = {key for key, grades in self.qrels.items() if any(grade > 0 for grade in grades.values())}
+        return tuple(question for question in self.questions if question.id in relevant)
+
+    @cached_property
+    def nowhere(self) -> tuple[str, ...]:
+        """The documents that answer a question and that the corpus that comes with it does not hold."""
+        if not isinstance(self.corpus, FolderCorpus):
+            return ()
+        keys = {item.key for item in self.corpus.documents}
+        grades_of_questions = (self.qrels[question.id] for question in self.answerable)
+        wanted = {key: None for grades in grades_of_questions for key, grade in grades.items() if grade > 0}
+        return tuple(key for key in wanted if key not in keys)
+
+    def only(self, ids: Sequence[str]) -> TestSet:
+        """Return the same test set with some of its questions, in the test set's order."""
+        wanted = set(ids)
+        return replace(
+            self,
+            questions=tuple(question for question in self.questions if question.id in wanted),
+            judgments=tuple(judgment for judgment in self.judgments if judgment.question_id in wanted),
+        )
+
+    def first(self, count: int | None) -> TestSet:
+        """Return the same test set with its first ``count`` answerable questions. Raises InvalidInput below 1."""
+        if count is None:
+            return self
+        if count < 1:
+            raise InvalidInput(f"The number of queries cannot be {count}; use a whole number of at least 1.")
+        return self.only([question.id for question in self.answerable[:count]])
+
+
+def _truth(judgment: Judgment) -> list[str | int | list[int] | None]:
+    """Return what a judgment says, for hashing; pages only where there are some, so that older hashes stand."""
+    values: list[str | int | list[int] | None] = [judgment.question_id, judgment.document, judgment.grade]
+    return [*values, judgment.start, judgment.end, *([list(judgment.pages)] if judgment.pages else [])]

@@ -1,0 +1,1 @@
+"""Test sets: read, stored, made, imported and exported."""

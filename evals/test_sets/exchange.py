@@ -1,0 +1,252 @@
+"""Test sets in and out: CSV with quotes, what agents asked, and folders in BEIR's form."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evals.gateway import agent_queries, document_of, documents_of, new_id, source_named
+from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_of_spans
+from evals.test_sets.quotes import locate
+from evals.test_sets.store import TestSetStore, checked_text, read_grade
+from workbench.errors import InvalidInput, WorkbenchError, choices
+from workbench.types import Document, JsonObject, Value
+from workbench.workbench import Workbench
+
+COLUMNS = ("question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade")
+MOST_AGENT_QUERIES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport(Value):
+    """The outcome of an import; ``problems`` name the rows that could not be used, with the reason."""
+
+    questions: int
+    judgments: int
+    problems: tuple[str, ...] = ()
+
+
+def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> ImportReport:
+    """Add questions and judgments from CSV; rows with the same question belong together.
+
+    Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
+    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote is
+    enough where it stands in one document only; of several places in it the one nearest to start is meant.
+
+    Raises:
+        InvalidInput: no header, or an unknown column.
+    """
+    rows = _csv_rows(text)
+    test_set = store.load(key)
+    ids = {_folded(question.text): question.id for question in test_set.questions}
+    question_ids = {question.id for question in test_set.questions}
+    texts = {question.id: _folded(question.text) for question in test_set.questions}
+    catalogue = _Documents(wb, test_set)
+    questions: dict[str, Question] = {}
+    judgments, problems = [], []
+    for number, row in rows:
+        try:
+            question = _csv_question(row, ids, texts)
+            judgment = _csv_judgment(question.id, row, catalogue)
+        except WorkbenchError as error:
+            problems.append(f"Row {number}: {error}")
+            continue
+        questions.setdefault(question.id, question)
+        if judgment is not None:
+            judgments.append(judgment)
+    added = store.add_questions(key, [question for question in questions.values() if question.id not in question_ids])
+    if judgments:
+        store.judge_all(key, judgments, judge="import")
+    return ImportReport(len(added), len(judgments), tuple(problems))
+
+
+def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
+    """Add what agents asked over MCP, each once; ``zero_only`` takes the queries that found nothing."""
+    queries = agent_queries(wb, MOST_AGENT_QUERIES, zero_only=zero_only)
+    return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
+
+
+def to_csv(test_set: TestSet) -> str:
+    """Return a test set as the CSV that ``import_csv`` reads; a question without judgments keeps a row."""
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(COLUMNS)
+    by_question: dict[str, list[Judgment]] = {}
+    for judgment in test_set.judgments:
+        by_question.setdefault(judgment.question_id, []).append(judgment)
+    for question in test_set.questions:
+        row: dict[str, object] = {"question": question.text, "id": question.id}
+        row["reference_answer"] = question.reference_answer
+        for judgment in by_question.get(question.id, [None]):
+            cells = row | (_csv_cells(judgment) if judgment else {})
+            writer.writerow([cells.get(column, "") for column in COLUMNS])
+    return stream.getvalue()
+
+
+def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
+    """Write a stored test set in BEIR's form, with spans.jsonl beside it; ``load_test_set`` reads it back.
+
+    Raises:
+        InvalidInput: the folder holds something else already, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidInput(f"{folder} exists and is not empty; choose another folder.")
+    whole = [judgment for judgment in test_set.judgments if not judgment.is_span]
+    spans = [judgment for judgment in test_set.judgments if judgment.is_span]
+    by_span = best_of_spans(spans)
+    by_document = by_span | {(j.question_id, j.document): j.grade for j in whole}
+    rows = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{grade}" for (q, d), grade in by_document.items())]
+    try:
+        (folder / "qrels").mkdir(parents=True)
+        _write_lines(folder / "corpus.jsonl", _corpus_rows(wb, test_set))
+        _write_lines(folder / "queries.jsonl", [{"_id": q.id, **_without_id(q)} for q in test_set.questions])
+        (folder / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        if spans:
+            _write_lines(folder / "spans.jsonl", [judgment.to_dict() for judgment in spans])
+    except OSError as error:
+        raise InvalidInput(f"{folder} cannot be written ({error.strerror}); choose another place.") from error
+    return folder
+
+
+class _Documents:
+    """The documents a judgment may name, by whatever a person calls them."""
+
+    def __init__(self, wb: Workbench, test_set: TestSet) -> None:
+        self._wb, self._own = wb, isinstance(test_set.corpus, StoredCorpus)
+        source_id = test_set.corpus.source_id if isinstance(test_set.corpus, StoredCorpus) else None
+        self._listed = documents_of(wb, source_id)
+        self._names: dict[str, list[Document]] = {}
+        for document in self._listed:
+            for name in {document.id, document.path, document.title, document.url} - {None, "", " "}:
+                self._names.setdefault(str(name), []).append(document)
+        self._texts: dict[str, str] = {}
+
+    def name(self, document: Document) -> str:
+        """Return what judgments call a document."""
+        return str(document.path) if self._own else document.id
+
+    def text(self, document: Document) -> str:
+        """Return a document's text, read once."""
+        if document.id not in self._texts:
+            self._texts[document.id] = document_of(self._wb, document.id).text or ""
+        return self._texts[document.id]
+
+    def find(self, row: Mapping[str, str]) -> tuple[Document, tuple[int, int] | None]:
+        """Return the document a row means, and where its quote stands. Raises InvalidInput."""
+        candidates = self._candidates(row)
+        quote = row.get("quote", "")
+        if not quote:
+            if len(candidates) != 1:
+                raise InvalidInput(f"{len(candidates)} documents match; name one in the column 'document'.")
+            return candidates[0], _range(row, self.text(candidates[0]))
+        start = row.get("start", "")
+        near = int(start) if start.isdecimal() else 0
+        places = [(document, locate(self.text(document), quote, near)) for document in candidates]
+        occurrences = [(document, place) for document, place in places if place]
+        if len(occurrences) != 1:
+            where = (
+                "in none of the documents" if not occurrences else f"in {len(occurrences)} documents; name one of them"
+            )
+            raise InvalidInput(f"The quote {quote[:60]!r} stands {where}.")
+        return occurrences[0]
+
+    def _candidates(self, row: Mapping[str, str]) -> list[Document]:
+        documents = self._names.get(row["document"], []) if row.get("document") else self._listed
+        if row.get("document") and not documents:
+            raise InvalidInput(f"There is no document {row['document']!r}; use its id, path, title or URL.")
+        if row.get("source"):
+            source = source_named(self._wb, row["source"])
+            documents = [document for document in documents if document.source_id == source.id]
+        return documents
+
+
+def _csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
+    reader = csv.DictReader(io.StringIO(text.lstrip("\ufeff").replace("\x00", ""), newline=""))
+    try:
+        header = [name.strip().lower() for name in reader.fieldnames or []]
+        unknown = [name for name in header if name not in COLUMNS]
+        if "question" not in header or unknown:
+            raise InvalidInput(f"The CSV needs a header with 'question' and may have {choices(COLUMNS[1:])}.")
+        reader.fieldnames = header
+        return [(number, {k: (v or "").strip() for k, v in row.items() if k}) for number, row in enumerate(reader, 2)]
+    except csv.Error as error:
+        raise InvalidInput(f"The CSV cannot be read ({error}); save it as comma-separated UTF-8.") from error
+
+
+def _csv_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
+    """Return a row's question; ``known`` (text -> id) and ``texts`` (id -> text) learn it."""
+    text = checked_text(row["question"])
+    folded = _folded(text)
+    key = ids.get(folded) or row.get("id") or new_id("question")
+    if texts.setdefault(key, folded) != folded and folded not in ids:
+        raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one an id of its own.")
+    ids[folded] = key
+    return Question(key, text, row.get("reference_answer", ""), origin="csv")
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _csv_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents) -> Judgment | None:
+    if not row.get("document") and not row.get("quote"):
+        return None
+    document, place = catalogue.find(row)
+    start, end = place or (None, None)
+    grade = read_grade(row.get("grade") or "relevant")
+    return Judgment(question_id, catalogue.name(document), grade, start, end, row.get("quote", ""))
+
+
+def _range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
+    if not row.get("start") and not row.get("end"):
+        return None
+    try:
+        start, end = int(row.get("start", "")), int(row.get("end", ""))
+    except ValueError:
+        start = end = -1
+    if not 0 <= start < end <= len(text):
+        raise InvalidInput(f"start and end must be whole numbers with 0 <= start < end <= {len(text)}.")
+    return start, end
+
+
+def _csv_cells(judgment: Judgment) -> dict[str, object]:
+    cells: dict[str, object] = {"document": judgment.document, "quote": judgment.quote, "grade": judgment.grade}
+    if judgment.is_span:
+        cells |= {"start": judgment.start, "end": judgment.end}
+    return cells
+
+
+def _corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
+    """Return the rows of the test set's own corpus, or of the person's documents that were judged."""
+    if isinstance(test_set.corpus, StoredCorpus):
+        listed = documents_of(wb, test_set.corpus.source_id)
+        ids_by_name = {str(document.path): document.id for document in listed}
+    else:
+        present = {document.id for document in documents_of(wb)}
+        judged = dict.fromkeys(judgment.document for judgment in test_set.judgments)
+        ids_by_name = {document_id: document_id for document_id in judged if document_id in present}
+    rows: list[dict[str, object]] = []
+    for key, document_id in ids_by_name.items():
+        document = document_of(wb, document_id)
+        row: dict[str, object] = {
+            "_id": key,
+            "title": document.title.strip(),
+            "text": document.text,
+            "metadata": document.metadata,
+        }
+        rows.append(row)
+    return rows
+
+
+def _without_id(question: Question) -> JsonObject:
+    row = question.to_dict()
+    del row["id"]
+    return row
+
+
+def _write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")

@@ -1,0 +1,84 @@
+"""The import of a test set with its corpus as a job: a folder in BEIR's form by its path, or as an uploaded zip."""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+from evals.test_sets.folders import SAMPLE, load_test_set
+from evals.test_sets.store import TestSetInfo, TestSetStore
+from workbench.errors import InvalidInput
+from workbench.jobs.assignment import Assignment, Job, Outcome
+from workbench.sizes import GB
+from workbench.types import as_text, as_text_or_none
+from workbench.workbench import Workbench
+
+LARGEST = GB  # bytes that a zip may hold when unpacked
+
+
+def enqueue_import(wb: Workbench, path: str | None = None, *, archive: tuple[str, bytes] | None = None) -> Job:
+    """Import a test set in the background; ``archive`` is a zip's (name, bytes).
+
+    ``path`` is a folder as the worker's machine sees it, or "sample".
+
+    Raises:
+        InvalidInput: neither or both were given, there is no such folder, or the zip cannot be read.
+    """
+    if (path is None) == (archive is None):
+        raise InvalidInput("Choose a zip, or type the path of a folder on this machine.")
+    if archive is not None:
+        name, content = archive
+        _checked(content).close()
+        return wb.jobs.enqueue("test_set", f"Import {name}", {"path": None, "title": Path(name).stem}, files=[archive])
+    place = SAMPLE if path == SAMPLE else str(Path(str(path)).expanduser().absolute())
+    if place != SAMPLE and not Path(place).is_dir():
+        raise InvalidInput(f"There is no folder {place}; type the path of one with queries.jsonl on this machine.")
+    return wb.jobs.enqueue("test_set", f"Import test set {Path(place).name}", {"path": place, "title": None})
+
+
+def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Import what the job names; one that was stopped goes on with the documents that are not indexed yet."""
+    parameters, files = assignment.job.parameters, wb.jobs.table.files
+    path = as_text_or_none(parameters["path"])
+    if path is not None:
+        info = _import(wb, assignment, Path(path) if path != SAMPLE else SAMPLE, None)
+    else:
+        ((position, _, _),) = files.uploads(assignment.job.id)
+        with tempfile.TemporaryDirectory() as place:
+            folder = unpacked(files.bytes(assignment.job.id, position), Path(place))
+            info = _import(wb, assignment, folder, as_text(parameters["title"]))
+        files.forget_bytes(assignment.job.id)
+    message = f"{info.title}: {info.questions:,} questions, {info.judgments:,} judgments."
+    return Outcome({"test_set": info.id}, message)
+
+
+def _import(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
+    return TestSetStore(wb).add(
+        load_test_set(folder), title, on_progress=assignment.progress, should_stop=assignment.should_stop
+    )
+
+
+def unpacked(content: bytes, place: Path) -> Path:
+    """Unpack a zip and return the folder in it that holds queries.jsonl. Raises InvalidInput."""
+    try:
+        with _checked(content) as archive:
+            archive.extractall(place)  # paths that lead out of the place are made to stay in it
+    except (zipfile.BadZipFile, OSError, RuntimeError) as error:
+        raise InvalidInput(f"The zip cannot be read ({error}); pack the folder anew.") from None
+    paths = sorted(place.rglob("queries.jsonl"), key=lambda path: len(path.parts))
+    return paths[0].parent
+
+
+def _checked(content: bytes) -> zipfile.ZipFile:
+    """Return a zip that holds a test set and is not too large. Raises InvalidInput."""
+    try:
+        archive = zipfile.ZipFile(BytesIO(content))
+    except zipfile.BadZipFile as error:
+        raise InvalidInput(f"The zip cannot be read ({error}); pack the folder anew.") from None
+    if sum(item.file_size for item in archive.infolist()) > LARGEST:
+        raise InvalidInput("The zip holds more than 1 GB; give the folder's path instead.")
+    if not any(Path(item.filename).name == "queries.jsonl" for item in archive.infolist()):
+        raise InvalidInput("The zip holds no queries.jsonl; pack the folder that has it.")
+    return archive

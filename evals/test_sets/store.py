@@ -1,0 +1,263 @@
+"""Test sets in the database: made, imported, judged, corrected, exported; no version is ever lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import ClassVar
+
+from evals.gateway import Row, check_title, delete_corpus, index_corpus, new_id, store_source, tables_of_test_sets
+from evals.test_set import (
+    GRADES,
+    HIGHEST_GRADE,
+    LOWEST_GRADE,
+    FolderCorpus,
+    Judgment,
+    Question,
+    StoredCorpus,
+    TestSet,
+)
+from workbench.errors import InvalidInput, NotFound, choices
+from workbench.types import JsonObject, OnProgress, ShouldStop, Value
+from workbench.types.json import JsonValue
+from workbench.workbench import Workbench
+
+LLM = "llm"
+LONGEST_QUESTION = 10_000  # characters, as for a search
+
+
+@dataclass(frozen=True, slots=True)
+class TestSetInfo(Value):
+    """A stored test set at a glance; ``source_id`` None means it judges the person's own sources."""
+
+    __test__: ClassVar = False  # the name begins like a test's
+
+    id: str
+    title: str
+    description: str
+    source_id: str | None
+    version: int
+    questions: int
+    judgments: int
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class TestSetStore:
+    """The verbs over stored test sets; every edit makes a new version and returns its number."""
+
+    __test__: ClassVar = False  # the name begins like a test's
+
+    def __init__(self, wb: Workbench) -> None:
+        self._wb = wb
+        self._tables = tables_of_test_sets(wb)
+
+    def list(self) -> list[TestSetInfo]:
+        """Return all test sets, oldest first."""
+        return [_info(row) for row in self._tables.list()]
+
+    def info(self, key: str) -> TestSetInfo:
+        """Return one test set at a glance, by id or title. Raises NotFound."""
+        return _info(self._tables.get(key))
+
+    def create(self, title: str, description: str = "") -> TestSetInfo:
+        """Create an empty test set over the person's own sources. Raises InvalidInput or Conflict."""
+        return _info(self._tables.create(check_title(title), description, None, ""))
+
+    def update(self, key: str, *, title: str | None = None, description: str | None = None) -> TestSetInfo:
+        """Rename or describe a test set; that makes no new version."""
+        checked = None if title is None else check_title(title)
+        return _info(self._tables.update(self.info(key).id, checked, description))
+
+    def delete(self, key: str) -> TestSetInfo:
+        """Delete a test set with its history and experiments; its own corpus goes with the last test set over it."""
+        info = self.info(key)
+        self._tables.delete(info.id)
+        shared = any(row["source_id"] == info.source_id for row in self._tables.list())
+        if info.source_id and not shared:
+            delete_corpus(self._wb, info.source_id)
+        return info
+
+    def add(
+        self,
+        test_set: TestSet,
+        title: str | None = None,
+        description: str = "",
+        *,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> TestSetInfo:
+        """Store a test set that was read from a folder, its corpus too; one of that title gets it as a new version.
+
+        Raises:
+            InvalidInput: the title belongs to a test set over another corpus.
+            Cancelled: ``should_stop`` said so; the documents that are indexed stay, for the next time.
+        """
+        name = check_title(title or test_set.name)
+        corpus = test_set.corpus
+        source_id = store_source(self._wb, test_set.name, corpus).id if isinstance(corpus, FolderCorpus) else None
+        if isinstance(corpus, FolderCorpus):
+            index_corpus(
+                self._wb, test_set, on_progress=on_progress, should_stop=should_stop
+            )  # brings the documents in
+        try:
+            row = self._tables.get(name)
+        except NotFound:
+            row = self._tables.create(name, description, source_id, corpus.hash if corpus else "")
+        if row["source_id"] != source_id:
+            raise InvalidInput(f"The test set {name!r} is over another corpus; give this one another title.")
+        before = self.load(row["id"])
+        if before.questions_hash != test_set.questions_hash:
+            ids = {question.id for question in test_set.questions}
+            self._tables.edit(
+                row["id"],
+                drop_questions=[question.id for question in before.questions if question.id not in ids],
+                drop_judgments=[_judgment_row(judgment, "import") for judgment in before.judgments],
+                questions=[_question_row(question) for question in test_set.questions],
+                judgments=[_judgment_row(judgment, "import") for judgment in test_set.judgments],
+            )
+        return self.info(row["id"])
+
+    def load(self, key: str, version: int | None = None) -> TestSet:
+        """Return a test set as it is, or as it was in a version; judgments by an LLM are not part of it.
+
+        Raises:
+            NotFound: no such test set or version.
+        """
+        row = self._tables.get(key)
+        at = row["version"] if version is None else version
+        if not 1 <= at <= row["version"]:
+            raise NotFound("version", f"{at} of {row['title']}", f"There are versions 1 to {row['version']}.")
+        return TestSet(
+            name=row["title"],
+            questions=tuple(_question(entry) for entry in self._tables.questions(row["id"], at)),
+            judgments=tuple(_judgment(entry) for entry in self._judged(row["id"], at) if entry["judge"] != LLM),
+            corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
+            version=at,
+        )
+
+    def judged_by_llm(self, key: str) -> tuple[Judgment, ...]:
+        """Return the judgments an LLM made, to hold them against a person's."""
+        row = self._tables.get(key)
+        return tuple(_judgment(entry) for entry in self._judged(row["id"], row["version"]) if entry["judge"] == LLM)
+
+    def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
+        """Add questions, or replace those of the same id; a plain text gets an id, and one that is there is left out.
+
+        Raises:
+            InvalidInput: an empty or overlong question.
+        """
+        info = self.info(key)
+        texts = {question.text.casefold() for question in self.load(info.id).questions}
+        added = []
+        for entry in questions:
+            question = Question(new_id("question"), entry, origin=origin) if isinstance(entry, str) else entry
+            text = checked_text(question.text)
+            if isinstance(entry, str) and text.casefold() in texts:
+                continue
+            texts.add(text.casefold())
+            added.append(replace(question, text=text))
+        if added:
+            self._tables.edit(info.id, questions=[_question_row(question) for question in added])
+        return added
+
+    def update_question(self, key: str, question_id: str, **changes: JsonValue) -> int:
+        """Change a question's text, reference_answer or metadata. Raises NotFound or InvalidInput."""
+        question = replace(self._question(key, question_id), **changes)  # pyright: ignore[reportArgumentType]
+        checked_text(question.text)
+        return self._tables.edit(self.info(key).id, questions=[_question_row(question)])
+
+    def remove_questions(self, key: str, question_ids: Sequence[str]) -> int:
+        """Take questions out with their judgments; earlier versions keep them."""
+        return self._tables.edit(self.info(key).id, drop_questions=question_ids)
+
+    def judge(
+        self,
+        key: str,
+        question_id: str,
+        document: str,
+        grade: str | int | None,
+        *,
+        start: int | None = None,
+        end: int | None = None,
+        quote: str = "",
+        judge: str = "person",
+    ) -> int:
+        """Say how well a document (or its span ``start``..``end``) answers: relevant, partly, not; None takes it back.
+
+        Raises:
+            NotFound: no such question. InvalidInput: an unknown grade.
+        """
+        self._question(key, question_id)
+        judgment = Judgment(question_id, document, 0 if grade is None else read_grade(grade), start, end, quote)
+        row = _judgment_row(judgment, judge)
+        info = self.info(key)
+        if grade is None:
+            return self._tables.edit(info.id, drop_judgments=[row])
+        return self._tables.edit(info.id, judgments=[row])
+
+    def judge_all(self, key: str, judgments: Iterable[Judgment], judge: str = "person") -> int:
+        """Store many judgments as one version. Raises NotFound for a judgment of an unknown question."""
+        ids = {question.id for question in self.load(key).questions}
+        batch = list(judgments)
+        for judgment in batch:
+            if judgment.question_id not in ids:
+                raise NotFound("question", judgment.question_id, "Add the question first.")
+        return self._tables.edit(self.info(key).id, judgments=[_judgment_row(judgment, judge) for judgment in batch])
+
+    def _question(self, key: str, question_id: str) -> Question:
+        for question in self.load(key).questions:
+            if question.id == question_id:
+                return question
+        raise NotFound("question", question_id, "Load the test set to see its questions.")
+
+    def _judged(self, test_set_id: str, version: int) -> Sequence[Row]:
+        return self._tables.judgments(test_set_id, version)
+
+
+def read_grade(given: str | int) -> int:
+    """Return a grade from its name or number. Raises InvalidInput naming the valid ones."""
+    text = str(given).strip().lower()
+    if text in GRADES:
+        return GRADES[text]
+    if re.fullmatch(r"-?[0-9]{1,3}", text) and LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
+        return int(text)
+    raise InvalidInput(
+        f"A judgment cannot be {given!r}; use {choices(GRADES)}, or a whole number from {LOWEST_GRADE} to "
+        f"{HIGHEST_GRADE}."
+    )
+
+
+def checked_text(text: str) -> str:
+    """Return a question's text on one line. Raises InvalidInput for an empty or overlong one."""
+    clean = " ".join(text.replace("\x00", "").split())
+    if not clean:
+        raise InvalidInput("A question is empty; write its text.")
+    if len(clean) > LONGEST_QUESTION:
+        raise InvalidInput(f"A question has {len(clean):,} characters; shorten it to at most {LONGEST_QUESTION:,}.")
+    return clean
+
+
+def _info(row: Row) -> TestSetInfo:
+    return TestSetInfo(**{field.name: row[field.name] for field in fields(TestSetInfo)})
+
+
+def _question(row: Row) -> Question:
+    return Question(row["question_id"], row["text"], row["reference_answer"], row["origin"], row["metadata"])
+
+
+def _question_row(question: Question) -> JsonObject:
+    row = question.to_dict()
+    return {"question_id": row.pop("id"), **row}
+
+
+def _judgment(row: Row) -> Judgment:
+    values: Row = {field.name: row[field.name] for field in fields(Judgment)}
+    values["pages"] = tuple(row["pages"])
+    return Judgment(**values)
+
+
+def _judgment_row(judgment: Judgment, judge: str) -> JsonObject:
+    return judgment.to_dict() | {"judge": judge}

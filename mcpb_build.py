@@ -1,0 +1,92 @@
+"""Build the bundle for desktop clients: ``python mcpb_build.py FOLDER``, or ``make mcpb``.
+
+A bundle (https://github.com/modelcontextprotocol/mcpb, manifest 0.4) is a zip of a manifest and a server. Ours is of
+the type ``uv``: the client's uv makes an environment of the wheel in it and of what that asks for, and starts the
+server.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from hatchling.build import build_wheel
+
+from mcp_app.tools import TOOLSETS
+from workbench import __version__
+
+SERVER = '''"""The server of the bundle: the workbench's tools over stdio."""
+
+import sys
+
+from workbench.cli import main
+
+sys.argv = ["workbench", "mcp", "--client", "claude-desktop"]
+main()
+'''
+
+
+def manifest() -> dict[str, object]:
+    """Return the manifest: how the server is started, what a person may set, and its tools."""
+    folder = {
+        "type": "directory",
+        "title": "Folder with documents",
+        "description": "Agents may read files in this folder into the workbench.",
+        "required": False,
+        "default": "${HOME}/Documents",
+    }
+    tools = [tool for toolset in TOOLSETS.values() for tool in toolset]
+    return {
+        "manifest_version": "0.4",
+        "name": "rag-workbench",
+        "display_name": "RAG Workbench",
+        "version": __version__,
+        "description": "Search and keep one corpus of documents, offline.",
+        "author": {"name": "The RAG Workbench authors"},
+        "license": "Apache-2.0",
+        "keywords": ["search", "documents", "retrieval", "postgres"],
+        "server": {
+            "type": "uv",
+            "entry_point": "server.py",
+            "mcp_config": {
+                "command": "uv",
+                "args": ["run", "--directory", "${__dirname}", "server.py"],
+                "env": {"WORKBENCH_FILE_ROOTS": "${user_config.folder}"},
+            },
+        },
+        "user_config": {"folder": folder},
+        "tools": [{"name": tool.name, "description": tool.title} for tool in tools],
+        "compatibility": {
+            "platforms": ["darwin", "linux", "win32"],
+            "runtimes": {"python": ">=3.11,<3.14"},
+        },
+    }
+
+
+def project(wheel: str) -> str:
+    """Return the pyproject.toml of the bundle, which asks for the wheel beside it."""
+    return (
+        f'[project]\nname = "rag-workbench-bundle"\nversion = "{__version__}"\nrequires-python = ">=3.11,<3.14"\n'
+        f'dependencies = ["rag-workbench"]\n\n[tool.uv]\npackage = false\n\n'
+        f'[tool.uv.sources]\nrag-workbench = {{ path = "{wheel}" }}\n'
+    )
+
+
+def build(folder: Path) -> Path:
+    """Build the bundle into a folder and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"rag-workbench-{__version__}.mcpb"
+    with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
+        wheel = build_wheel(scratch)
+        bundle.writestr("manifest.json", json.dumps(manifest(), indent=2) + "\n")
+        bundle.writestr("pyproject.toml", project(wheel))
+        bundle.writestr("server.py", SERVER)
+        bundle.write(Path(scratch) / wheel, wheel, zipfile.ZIP_STORED)
+    return target
+
+
+if __name__ == "__main__":
+    print(build(Path(sys.argv[1])))

@@ -1,0 +1,68 @@
+"""A member of a JSON file is set and taken out, and every other letter stays: comments, order, trailing commas."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.app.connect.json_members import member, with_member, without_member
+from workbench.errors import InvalidInput
+
+AT = ("servers", "mine")
+COMMENTED = """// settings of the editor
+{
+  "theme": "dark", // not light
+  /* those of others */
+  "servers": {
+    "theirs": { "command": "x", "args": ["a", "b",], },
+  },
+  "size": 12
+}
+"""
+names = st.text(st.characters(codec="utf-8"), max_size=6)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_comments_and_trailing_commas_stay_where_they_are() -> None:
+    written = with_member(COMMENTED, AT, {"command": "y"})
+    assert member(written, AT) == {"command": "y"}
+    assert member(written, ("servers", "theirs")) == {"command": "x", "args": ["a", "b"]}
+    assert [line for line in COMMENTED.splitlines() if line not in written.splitlines()] == []
+    assert member(without_member(written, AT), AT) is None
+    assert "// not light" in without_member(written, AT) and '"theirs"' in without_member(written, AT)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "{ }\n", '{"a": 1}', '{\n  "a": [1, {}],\n}\n', '{"servers": {}}'])
+def test_a_file_of_any_shape_takes_the_member_and_gives_it_back(text: str) -> None:
+    written = with_member(text, AT, {"command": "y", "args": []})
+    assert member(written, AT) == {"command": "y", "args": []}
+    if "," not in text.rstrip("}\n "):
+        assert json.loads(written)["servers"]["mine"]["command"] == "y"
+    assert member(without_member(written, AT), AT) is None
+
+
+@given(st.dictionaries(names, values, max_size=4), values, st.sampled_from([None, 1, 2]))
+def test_nothing_else_of_any_json_changes(around: dict[str, object], value: object, indent: int | None) -> None:
+    if not isinstance(around.get("servers", {}), dict):
+        around.pop("servers")
+    text = json.dumps(around, indent=indent, ensure_ascii=False)
+    written = with_member(text, AT, value)  # pyright: ignore[reportArgumentType]
+    servers = around.get("servers", {})
+    assert isinstance(servers, dict)
+    assert json.loads(written) == around | {"servers": servers | {"mine": value}}
+    assert json.loads(without_member(written, AT)).get("servers", {}) == {
+        name: kept for name, kept in servers.items() if name != "mine"
+    }
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"servers": [}', '{"a" 1}', "{} x", '{"servers": 3}', "no", '{"a": tru}'])
+def test_a_text_that_is_no_json_object_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        with_member(text, AT, {})

@@ -1,0 +1,41 @@
+"""The matrix of an experiment as the form makes it: every combination of a strategy's varied parameters."""
+
+from __future__ import annotations
+
+from workbench.app.evaluate.matrix_form import combinations, first_values, offers
+from workbench.retrieval.strategies import STRATEGIES
+
+
+def test_every_combination_of_a_strategys_values_is_a_run_and_strategies_do_not_mix() -> None:
+    varied = {
+        "hybrid.alpha": [0.2, 0.8],
+        "hybrid.candidates": [20, 50],
+        "mmr.diversity": [0.5],
+        "rerank.candidates": [],
+    }
+    assert combinations(varied) == {
+        "hybrid": [
+            {"alpha": 0.2, "candidates": 20},
+            {"alpha": 0.2, "candidates": 50},
+            {"alpha": 0.8, "candidates": 20},
+            {"alpha": 0.8, "candidates": 50},
+        ],
+        "mmr": [{"diversity": 0.5}],
+    }
+
+
+def test_offered_values_lie_in_the_range_of_their_parameter() -> None:
+    for strategy in STRATEGIES.values():
+        for parameter in strategy.parameters:
+            offered = offers(parameter)
+            assert len(offered) >= 2 and len(set(offered)) == len(offered)
+            if parameter.kind in ("int", "float"):
+                assert offered[0] == parameter.low and offered[-1] == parameter.high
+
+
+def test_at_first_at_most_three_values_are_chosen_over_the_whole_range() -> None:
+    assert first_values([0.0, 0.25, 0.5, 0.75, 1.0]) == [0.0, 0.5, 1.0]
+    assert first_values(["convex", "rrf"]) == ["convex", "rrf"]
+    for strategy in STRATEGIES.values():
+        for parameter in strategy.parameters:
+            assert 2 <= len(first_values(offers(parameter))) <= 3

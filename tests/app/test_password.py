@@ -1,0 +1,45 @@
+"""The app's password: its cookie opens, one that was made up, altered or is too old does not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from starlette.requests import HTTPConnection
+
+from workbench.app.shell.password import COOKIE, DAYS, Password
+
+PASSWORD = Password("open sesame", "/tools")
+
+
+def connection(**headers: str) -> HTTPConnection:
+    """Return a request with headers."""
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return HTTPConnection({"type": "http", "headers": raw})
+
+
+def cookie() -> str:
+    """Return the value of the cookie that the right password gets."""
+    header = PASSWORD.let_in(secure=False).headers["set-cookie"]
+    assert "HttpOnly" in header and "Path=/tools/" in header and "SameSite=lax" in header
+    return header.partition("=")[2].partition(";")[0]
+
+
+def test_the_cookie_and_the_bearer_token_open() -> None:
+    assert PASSWORD.opens(connection(cookie=f"{COOKIE}={cookie()}"))
+    assert PASSWORD.opens(connection(authorization="Bearer open sesame"))
+
+
+@pytest.mark.parametrize(
+    "change", [lambda value: value[:-1], lambda value: f"9{value}", lambda value: "", lambda _: "9."]
+)
+def test_an_altered_cookie_does_not_open(change) -> None:
+    assert not PASSWORD.opens(connection(cookie=f"{COOKIE}={change(cookie())}"))
+    assert not Password("another", "/tools").opens(connection(cookie=f"{COOKIE}={cookie()}"))
+    assert not PASSWORD.opens(connection(authorization="Bearer open"))
+
+
+def test_a_cookie_ends_after_its_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    value, later = cookie(), time.time() + DAYS * 86_400 + 1
+    monkeypatch.setattr("workbench.app.shell.password.time.time", lambda: later)
+    assert not PASSWORD.opens(connection(cookie=f"{COOKIE}={value}"))

@@ -1,0 +1,10 @@
+"""Markdown as running text."""
+
+from workbench.app.widgets.plain_text import plain
+
+
+def test_markdown_becomes_running_text():
+    source = "## Setup\n\n- **Bold** and `code`\n- a [link](to.md)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    assert plain(source) == "Setup — · Bold and code · a link a · b 1 · 2"
+    assert plain("| | a |\n|---|---|\n| b | |") == "a b"
+    assert plain("set ef_search and *this*") == "set ef_search and this"

@@ -1,0 +1,25 @@
+"""The test set that Tune and a new experiment begin with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from evals.test_sets.store import TestSetInfo
+from workbench.app.evaluate.preselection import preselected
+
+
+def _info(key: str, day: int, source_id: str | None = None) -> TestSetInfo:
+    return TestSetInfo(
+        id=key, title=key, description="", source_id=source_id, version=1, questions=30, judgments=30,
+        updated_at=datetime(2026, 1, day, tzinfo=UTC),
+    )  # fmt: skip
+
+
+def test_a_form_begins_with_the_persons_own_test_set_that_was_changed_last() -> None:
+    test_sets = [_info("sample", 9, "src_1"), _info("older", 2), _info("newer", 3), _info("beir", 8, "src_2")]
+    assert preselected(test_sets) == "newer"
+
+
+def test_without_one_of_their_own_it_begins_with_the_one_changed_last() -> None:
+    assert preselected([_info("sample", 1, "src_1"), _info("beir", 2, "src_2")]) == "beir"
+    assert preselected([]) == ""

@@ -1,0 +1,76 @@
+"""The sentence on a run against what serves: told by an experiment's paired test, and honest where there is none."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.plan import Cell, CellResult
+from evals.experiments.strategy_run import StrategyRun
+from evals.test_set import Question
+from evals.test_sets.store import TestSetStore
+from workbench import Workbench
+from workbench.app.widgets.promoting import PromotionCandidate
+from workbench.app.widgets.promotion_evidence import beside_serving, measured_together, serving_of
+
+METRIC = "ndcg@10"
+SERVES = serving_of(PromotionCandidate("rerank", {}, None), "main")
+FLAT = (0.5,) * 12
+
+
+def result(strategy: str, values: tuple[float, ...]) -> CellResult:
+    run = StrategyRun(strategy, {}, {}, {METRIC: {f"q{n}": value for n, value in enumerate(values)}})
+    return CellResult(Cell(strategy), f"run_{strategy}", "done", run, "main")
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ((0.9,) * 12, "It is clearly better than Rerank, which serves now</b>: +0.400, 95 % +0.400 to +0.400."),
+        ((0.1,) * 12, "It is clearly worse than Rerank, which serves now</b>: -0.400"),
+        ((0.6, 0.4) * 6, "It is not clearly better than Rerank, which serves now</b>: the difference of +0.000"),
+    ],
+)
+def test_a_run_is_told_from_what_serves_by_the_paired_test(values: tuple[float, ...], told: str) -> None:
+    sentence = beside_serving([result("keyword", values), result("rerank", FLAT)], METRIC, "run_keyword", SERVES)
+    assert told in sentence
+    assert ("Nothing in this experiment is clearly better." in sentence) == (values[0] < 0.9)
+
+
+def test_another_run_that_is_clearly_better_is_not_denied() -> None:
+    runs = [result("keyword", FLAT), result("hybrid", (0.9,) * 12), result("rerank", FLAT)]
+    assert "Nothing in this experiment" not in beside_serving(runs, METRIC, "run_keyword", SERVES)
+
+
+def test_an_interval_without_zero_that_several_runs_make_chance_is_explained() -> None:
+    ahead = (0.9,) * 7 + (0.5,) * 5 + (0.4,)
+    others = [result(name, (0.6, 0.4) * 6 + (0.5,)) for name in ("vector", "hybrid", "window", "mmr", "feedback")]
+    runs = [result("keyword", ahead), *others, result("rerank", (*FLAT, 0.5))]
+    alone = beside_serving([runs[0], runs[-1]], METRIC, "run_keyword", SERVES)
+    among = beside_serving(runs, METRIC, "run_keyword", SERVES)
+    assert "It is clearly better" in alone
+    assert "may be chance, as one of several runs compared at once is easily better by luck." in among
+
+
+def test_what_serves_has_no_difference_to_itself_and_may_not_have_been_measured() -> None:
+    runs = [result("keyword", FLAT), result("rerank", FLAT)]
+    assert beside_serving(runs, METRIC, "run_rerank", SERVES) == "It serves now."
+    assert "did not measure Rerank, which serves now" in beside_serving(runs[:1], METRIC, "run_keyword", SERVES)
+
+
+def test_on_compare_the_newest_experiment_that_measured_both_is_asked(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    candidate = PromotionCandidate("keyword", {}, None)
+    assert "No experiment has measured it beside Rerank" in measured_together(wb, candidate, SERVES)
+    wb.ingest(folder({"a.md": "The tide gauge.", "b.md": "The stilling well."}))
+    store = TestSetStore(wb)
+    made = store.create("Harbour <b>")
+    store.add_questions(made.id, [Question("q1", "tide gauge")])
+    store.judge(made.id, "q1", wb.documents.list()[0].id, "relevant")
+    experiments = Experiments(wb)
+    experiments.run(experiments.create("Both <i>", made.id, matrix(["keyword", "rerank"])).id)
+    told = measured_together(wb, candidate, SERVES)
+    assert "It is not clearly better than Rerank, which serves now" in told
+    assert "(nDCG@10 in Both &lt;i&gt;.)" in told

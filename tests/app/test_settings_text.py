@@ -1,0 +1,20 @@
+"""The settings of a run as the lists of experiments tell them."""
+
+from __future__ import annotations
+
+import pytest
+
+from evals.experiments.plan import Cell
+from workbench.app.evaluate.results.settings_text import settings_text
+
+TOLD = [
+    (Cell("vector"), ""),
+    (Cell("hybrid", {"vector_weight": 0.75, "fusion": "rrf"}), "vector weight 0.75, fusion rrf"),
+    (Cell("hybrid", {"vector_weight": 1.0}, "by_sentences"), "index by_sentences, vector weight 1"),
+    (Cell("keyword", {}, "fine"), "index fine"),
+]
+
+
+@pytest.mark.parametrize(("cell", "text"), TOLD)
+def test_the_settings_of_a_run_are_told_in_the_words_of_the_leaderboard(cell: Cell, text: str) -> None:
+    assert settings_text(cell.label, cell.strategy) == text

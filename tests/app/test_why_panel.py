@@ -1,0 +1,92 @@
+"""The why panel's data: the texts in pieces, the score in parts, the way of an expected document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Workbench
+from workbench.app.compare.why.marked_texts import question_pieces, text_pieces
+from workbench.app.compare.why.panel_data import expected_data, panel_data
+from workbench.app.shell.finder import _documents_answer
+from workbench.app.state.shared import OPENING
+
+DOCS = {
+    "cats.md": "# Cats\n\nCats purr when content.",
+    "x.md": "# <b>Dogs</b>\n\nDogs bark at <script>strangers</script>. 🐕 Dogs run.",
+    "tales/2018_cats.md": "# Old tales\n\nOnce upon a time.",
+}
+
+
+@pytest.fixture
+def animals(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Three documents on animals."""
+    wb.ingest(folder(DOCS), source="Animals")
+    return wb
+
+
+def drawn(wb: Workbench, question: str, strategy: str = "rerank") -> dict:
+    """Return the panel's data of the first hit."""
+    result = wb.search(question, strategy)
+    why = wb.explain(question, result[0].passage_id, strategy=strategy)
+    compared = wb.explaining.word_by_word(question, result[0].passage_id)
+    return json.loads(json.dumps(panel_data(why, compared, strategy, result)))
+
+
+def test_a_hit_is_taken_apart_into_parts_words_and_ranks(animals: Workbench) -> None:
+    data = drawn(animals, "when do cats purr loudly")
+    assert (data["title"], data["rank"], data["found"], data["reason"]) == ("Cats", 1, True, "")
+    own = next(bar for bar in data["bars"] if bar["own"])
+    assert sum(part["adds"] for part in own["parts"]) == pytest.approx(float(own["score"]), abs=0.001)
+    assert own["score"] == data["score"] and len(data["bars"]) == len(animals.search("when do cats purr loudly"))
+    assert {term["word"] for term in data["terms"]} == {"cats", "purr"}
+    assert data["missing"] == ["loudly"]
+    assert data["elsewhere"][0] == {
+        "name": "rerank", "title": "Rerank", "hue": "violet", "shape": "diamond", "rank": 1, "own": True,
+    }  # fmt: skip
+
+
+def test_the_pieces_of_a_text_joined_are_the_text_and_hold_its_marks(animals: Workbench) -> None:
+    hit = animals.search("bark strangers run", limit=1)[0]
+    compared = animals.explaining.word_by_word("do dogs run from strangers?", hit.passage_id)
+    context, text = text_pieces(compared)
+    assert "".join(piece[0] for piece in text) == hit.text and "".join(piece[0] for piece in context).endswith(
+        "<b>Dogs</b>"
+    )
+    question = question_pieces(compared)
+    assert "".join(piece for piece, _ in question) == compared.question
+    places = {piece: str(place) for piece, place in question if place is not None}
+    assert set(places) == {"dogs", "run", "strangers"}
+    after_emoji = next(piece for piece in text if piece[0] == "run")
+    assert after_emoji[1] and after_emoji[2] == 3 and after_emoji[3] == {places["run"]: 1.0}
+
+
+def test_what_a_passage_holds_stays_as_it_is(animals: Workbench) -> None:
+    data = drawn(animals, "<script>strangers")
+    assert data["title"] == "<b>Dogs</b>" and "<script>" in "".join(piece[0] for piece in data["text"])
+
+
+def test_an_expected_document_comes_with_its_steps(animals: Workbench) -> None:
+    dogs = animals.search("bark", limit=1)[0].document_id
+    why = animals.explain("purr", document_id=dogs, strategy="keyword", elsewhere=False)
+    data = expected_data(why, "x.md")
+    assert [(step["name"], step["kept"]) for step in data["steps"]] == [
+        ("index", True),
+        ("scope", True),
+        ("legs", False),
+        ("shown", False),
+    ]
+    assert "by words it has no match" in data["reason"]
+
+
+def test_documents_are_searched_by_words_of_title_path_and_address(animals: Workbench) -> None:
+    titles = [item.title for item in animals.documents.list(named="CATS 2018")]
+    assert titles == ["Old tales"] and animals.documents.count(named="cats") == 2
+    assert animals.documents.count(named=" ") == 3 and animals.documents.count(named="a\x00b") == 0
+    OPENING.use(animals)
+    answer = json.loads(_documents_answer("2018  cats").body)
+    assert [(row["title"], row["where"].endswith("2018_cats.md")) for row in answer] == [("Old tales", True)]
+    assert json.loads(_documents_answer(" ").body) == []

@@ -1,0 +1,36 @@
+"""Looks at a page that wait for it: a browser lays out and colours anew some frames after it was asked to."""
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, TimeoutError, expect
+
+TWO_FRAMES = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
+STILL = """() => document.getAnimations().every((one) =>
+  one.playState !== "running" || one.effect.getComputedTiming().iterations === Infinity)"""
+# The page, its main part and further elements: each holds at most what is as wide as itself.
+FITS = """(others) => [document.documentElement, document.querySelector('[data-testid="stMain"]'), ...others].every(
+  (part) => part.scrollWidth <= part.clientWidth)"""
+
+
+def settled(page: Page) -> None:
+    """Wait until the script is through: what it has not drawn anew yet is shown faded, which is no one's colour."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    page.evaluate(TWO_FRAMES)  # another theme is drawn a frame after it was asked for, and only then fades in
+    page.wait_for_function(STILL)
+
+
+def assert_fits(page: Page, name: str, *others: Locator) -> None:
+    """Fail unless nothing scrolls sideways once the page is laid out; tables draw themselves anew at another width."""
+    try:
+        page.wait_for_function(FITS, arg=[other.element_handle() for other in others])
+    except TimeoutError:
+        raise AssertionError(f"{name} scrolls sideways") from None
+
+
+def serious(page: Page) -> list[tuple[str, str, str]]:
+    """Return what axe finds serious on a page: rule, element, advice."""
+    settled(page)
+    return [
+        (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0]["failureSummary"])
+        for fault in Axe().run(page).response["violations"]
+        if fault["impact"] in ("serious", "critical")
+    ]

@@ -1,0 +1,40 @@
+"""The pictures of a state: at each width in both themes, once axe has found nothing serious, and the sheets of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from conftest import ARTIFACTS
+from looks import assert_fits, serious
+from playwright.sync_api import Page, expect
+from sheet import contact_sheet
+
+SIZES = {1440: 1000, 1024: 800, 390: 844}
+SCHEMES = ("light", "dark")
+Taken = dict[str, list[Path]]
+
+
+def pictures(page: Page, name: str, landmark: str, widths: Iterable[int] = SIZES) -> Taken:
+    """Check a state that is on the screen in both themes at each width; returns its pictures by theme."""
+    taken: Taken = {}
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": 1440, "height": 1000})
+        assert serious(page) == [], f"{name}, {scheme}"
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": SIZES[width]})
+            expect(page.locator(landmark).first).to_be_attached()
+            assert_fits(page, f"{name} at {width}")
+            path = ARTIFACTS / f"{name}-{width}-{scheme}.png"
+            page.screenshot(path=path)
+            taken.setdefault(scheme, []).append(path)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1440, "height": 1000})
+    return taken
+
+
+def write_sheets(rows: Mapping[str, Taken], kind: str) -> None:
+    """Write the contact sheet of each theme: one row a state."""
+    for scheme in SCHEMES:
+        contact_sheet({name: taken[scheme] for name, taken in rows.items()}, ARTIFACTS / f"sheet-{kind}-{scheme}.png")

@@ -1,0 +1,30 @@
+"""A path that no page has: the app says so in its own words, and leads to the pages that there are."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_path_that_no_page_has_is_said_and_leads_to_the_pages(goto, page):
+    goto("/nowhere<b>")
+    expect(page.get_by_role("heading", name="There is no page /nowhere<b>")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    links = page.get_by_test_id("stPageLink")
+    expect(links).to_have_text(["Compare", "Library", "Crawl", "Evaluate", "Graph", "Connect", "System"])
+    links.filter(has_text="Library").get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Library")).to_be_visible()
+    expect(page).to_have_url(re.compile("/library$"))
+    expect(page.get_by_test_id("stTopNavLink")).to_have_count(7)
+
+
+@pytest.mark.parametrize("path", ["/harbour/gauges", "/library/gauges/1/?q=tide"])
+def test_a_path_of_several_parts_is_said_and_leads_to_the_pages(goto, page, path):
+    goto(path)
+    told = path.partition("?")[0].rstrip("/")
+    expect(page.get_by_role("heading", name=f"There is no page {told}")).to_be_visible()
+    page.get_by_test_id("stPageLink").filter(has_text="Library").get_by_role("link").click()
+    expect(page.get_by_role("heading", name="Library")).to_be_visible()
+    expect(page).to_have_url(re.compile("/library$"))

@@ -1,0 +1,50 @@
+"""``--background`` of indexes and ingest: a worker does it, the command only says which job it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from commands import Ran
+
+from workbench import Workbench
+
+
+def test_a_new_index_is_handed_to_a_worker(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
+    workbench("ingest", str(animals))
+    ran = workbench("indexes", "create", "small", "--chunker", "sentence", "--background", "--json")
+    assert (ran.code, ran.json["status"], ran.json["index"]) == (0, "queued", "small")
+    assert ran.json["missing_documents"] == wb.documents.count() > 0
+    assert f"workbench jobs show {ran.json['job']}" in ran.err
+    worker = wb.start_worker()
+    assert wb.jobs.wait(ran.json["job"], timeout=30).status == "completed"
+    worker.stop()
+    assert workbench("indexes", "show", "small", "--json").json["missing_documents"] == 0
+
+
+def test_a_build_in_the_background_is_asked_for_once(workbench: Callable[..., Ran], wb: Workbench) -> None:
+    workbench("indexes", "create", "small")
+    job = workbench("indexes", "build", "small", "--background", "--json").json["job"]
+    again = workbench("indexes", "update", "small", "--background")
+    assert (again.code, f"being built already, by job {job}" in again.err) == (1, True)
+    assert workbench("indexes", "update", "small", "--background", "--default").code == 2
+
+
+def test_an_ingest_is_handed_to_a_worker(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
+    ran = workbench("ingest", str(animals), "--source", "Animals", "--tag", "pets", "--background", "--json")
+    assert (ran.code, ran.json["status"]) == (0, "queued") and wb.documents.count() == 0
+    assert f"workbench jobs show {ran.json['job']}" in ran.err
+    worker = wb.start_worker()
+    assert wb.jobs.wait(ran.json["job"], timeout=30).status == "completed"
+    worker.stop()
+    source = wb.sources.get("Animals")
+    assert (source.documents_count, source.tags) == (3, ("pets",))
+
+
+def test_an_ingest_of_nothing_or_into_an_unknown_index_is_refused_at_once(
+    workbench: Callable[..., Ran], animals: Path, wb: Workbench
+) -> None:
+    assert "nowhere.md" in workbench("ingest", "nowhere.md", "--background").err
+    assert "unheard" in workbench("ingest", str(animals), "--index", "unheard", "--background").err
+    assert "nothing" in workbench("ingest", str(animals), "--project", "nothing", "--background").err
+    assert (wb.jobs.count(), wb.sources.count()) == (0, 0)

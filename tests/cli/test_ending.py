@@ -1,0 +1,132 @@
+"""A process that is told to end closes its doors: the embedded database ends with it, whatever it was at."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.shared_home import postmaster
+
+pytestmark = pytest.mark.slow
+
+LONG = 60  # seconds: no test waits for it, it only bounds a failure
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+def started(home: Path, *command: str) -> subprocess.Popen[str]:
+    """Start a command on a home."""
+    settings = {"WORKBENCH_HOME": str(home), "WORKBENCH_EMBEDDING_MODEL": "hash"}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "workbench.cli", *command],
+        env={**others, **settings},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: subprocess.Popen[str], message: dict[str, Any]) -> dict[str, Any]:
+    """Send one message over stdio and return the answer."""
+    assert process.stdin is not None and process.stdout is not None
+    print(json.dumps({"jsonrpc": "2.0", **message}), file=process.stdin, flush=True)
+    return json.loads(process.stdout.readline())
+
+
+def called(process: subprocess.Popen[str], tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool of a server over stdio."""
+    answer = said(process, {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
+    return json.loads(answer["result"]["content"][0]["text"])
+
+
+def serving(home: Path) -> subprocess.Popen[str]:
+    """Start a server over stdio and let it open its workbench."""
+    process = started(home, "mcp")
+    said(process, {"id": 1, "method": "initialize", "params": ABOUT})
+    listed = called(process, "manage_source", action="list")
+    assert listed["success"], listed
+    return process
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def ends_with_its_server(process: subprocess.Popen[str], home: Path, number: signal.Signals) -> str:
+    """Send a signal; returns what the process still wrote, once it and the embedded server have ended."""
+    assert postmaster(home) is not None
+    process.send_signal(number)
+    rest = process.communicate(timeout=LONG)[1]
+    assert postmaster(home) is None
+    assert "Traceback" not in rest
+    return rest
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_server_over_stdio_that_is_told_to_end_takes_the_database_along(
+    shared_home: Path, number: signal.Signals
+) -> None:
+    process = serving(shared_home)
+    ends_with_its_server(process, shared_home, number)
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["mcp", "--transport", "http", "--port"], ["app", "--no-sample", "--port"]],
+    ids=["mcp", "app"],
+)
+def test_a_server_over_http_that_is_told_to_end_takes_the_database_along(shared_home: Path, command: list[str]) -> None:
+    user = serving(shared_home)  # the database is there before the signal comes
+    process = started(shared_home, *command, str(free_port()))
+    assert process.stderr is not None
+    assert "http://" in process.stderr.readline()
+    ends_alone = user.communicate(timeout=LONG)[1]
+    assert "Traceback" not in ends_alone
+    if postmaster(shared_home) is None:  # this one had not joined yet and has to start it anew
+        process.terminate()
+        process.communicate(timeout=LONG)
+        assert postmaster(shared_home) is None
+    else:
+        ends_with_its_server(process, shared_home, signal.SIGTERM)
+    assert process.returncode == 0
+
+
+def test_a_job_on_its_way_does_not_hold_up_the_end_and_goes_back_into_the_queue(shared_home: Path) -> None:
+    text = "\n\n".join(f"Paragraph {number} tells of this and that. " * 8 for number in range(1000))
+    process = serving(shared_home)
+    job = called(process, "manage_document", action="create", content=text)["job"]["job_id"]
+    while called(process, "get_job", job_id=job)["job"]["status"] == "queued":
+        pass
+    ends_with_its_server(process, shared_home, signal.SIGTERM)
+    again = serving(shared_home)
+    assert called(again, "get_job", job_id=job)["job"]["status"] in ("queued", "running", "completed")
+    while (ended := called(again, "get_job", job_id=job)["job"])["status"] in ("queued", "running"):
+        pass
+    assert ended["status"] == "completed", ended
+    assert called(again, "manage_document", action="list")["total_count"] == 1
+    again.communicate(timeout=LONG)
+    assert postmaster(shared_home) is None
+
+
+def test_a_signal_that_comes_while_the_process_ends_already_disturbs_nothing() -> None:
+    code = (
+        "import atexit, os, signal\n"
+        "from workbench.ending import begin_to_end, end_in_order\n"
+        "atexit.register(lambda: (os.kill(os.getpid(), signal.SIGTERM), print('closed')))\n"
+        "end_in_order()\n"
+        "begin_to_end()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")

@@ -1,0 +1,60 @@
+"""Every metric that ragas asks a language model for, and grading, once with a real small model of this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evals.judges import JUDGED, Sample, judge
+from evals.judges.endpoint import Endpoint, Limits
+from evals.judges.grading import grade
+from evals.judges.model_answers import answered
+from evals.judges.ragas_llm import schema_in
+from evals.test_set import Judgment
+from tests.conftest import cloned_database
+from workbench import Settings, Workbench
+from workbench.models.encoder import Encoder
+
+PASSAGE = "Espresso needs nine bars of pressure."
+QUESTION = "How much pressure does espresso need?"
+SAMPLE = Sample("q1", QUESTION, (PASSAGE,), answer="It needs nine bars.", reference_answer="Nine bars.")
+
+
+@pytest.fixture(scope="module")
+def judging(server_url: str, template_database: str, test_home: Path, gguf: Path) -> Iterator[tuple[Endpoint, Encoder]]:
+    """The judge of a workbench whose language model is a file, and its embedding model."""
+    with cloned_database(server_url, template_database) as url:
+        values = {"home": test_home, "database_url": url, "embedding_model": "hash", "llm_model": str(gguf)}
+        settings = Settings(**values, _env_file=None)  # pyright: ignore
+        with Workbench.open(settings=settings) as workbench:
+            yield Endpoint.of(workbench, Limits(timeout=240.0, at_once=2)), workbench.corpus.encoder()
+
+
+@pytest.mark.parametrize("metric", JUDGED)
+def test_every_metric_is_measured(judging: tuple[Endpoint, Encoder], metric: str) -> None:
+    endpoint, encoder = judging
+    figure = judge([SAMPLE], [metric], encoder=encoder, endpoint=endpoint)[metric]
+    assert figure.measured == 1, figure.summary()
+    assert 0 <= (figure.mean or 0.0) <= 1
+    assert endpoint.spent.calls > 0 and endpoint.spent.tokens > 100
+
+
+def test_it_answers_and_grades(judging: tuple[Endpoint, Encoder]) -> None:
+    endpoint, _ = judging
+    (sample,) = answered(endpoint, [Sample("q1", QUESTION, (PASSAGE,))])
+    assert sample.answer and not sample.no_answer
+    graded = grade(endpoint, [Judgment("q1", "d1", 2)], {"q1": QUESTION}, lambda _: PASSAGE)
+    assert len(graded.judgments) == 1 and not graded.reasons
+
+
+def test_the_schema_of_a_prompt_of_ragas_is_read_and_given_an_end() -> None:
+    schema = {"properties": {"verdicts": {"items": {"type": "string"}, "type": "array"}}, "type": "object"}
+    prompt = f"Judge.\nas specified in JSON Schema:\n{json.dumps(schema)}Do not use single quotes."
+    assert schema_in(prompt) == {
+        "properties": {"verdicts": {"items": {"type": "string", "maxLength": 240}, "type": "array", "maxItems": 8}},
+        "type": "object",
+    }
+    assert schema_in("Judge, and answer with {}.") is None

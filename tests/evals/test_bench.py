@@ -1,0 +1,45 @@
+"""The bench at a small size: every strategy that can be asked is timed, and nothing beyond the installed is needed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evals.bench.figures import table
+from evals.bench.measurement import run_bench
+from evals.bench.pairs import timed
+from evals.bench.trade import CUTS
+from workbench.ingestion.chunking import CHUNKERS
+from workbench.retrieval.strategies import STRATEGIES
+
+pytestmark = pytest.mark.slow
+
+PASSAGES = 300
+
+
+@pytest.fixture(scope="module")
+def result() -> Iterator[dict[str, object]]:
+    """One whole bench on an embedded server of its own."""
+    with tempfile.TemporaryDirectory(prefix="wb-bench-") as home:
+        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
+        yield run_bench(Path(home), [PASSAGES], say=lambda text: None, questions=2, with_trade=False)
+
+
+def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dict[str, dict[str, dict]]) -> None:
+    rows = result["sizes"][str(PASSAGES)]
+    assert {name for name, strategy in STRATEGIES.items() if not strategy.needs} == set(timed()) <= rows.keys()
+    assert all(row["p50_ms"] > 0 and row["baseline_p50_ms"] > 0 and row["baseline"] for row in rows.values())
+
+
+def test_the_table_shows_every_row_and_the_trade_where_it_was_measured(result: dict[str, dict[str, dict]]) -> None:
+    row = {"chunker": "structure", "size": 200, "passages": 365, "bytes": 2048, "ndcg@10": {"vector": 0.77}}
+    shown = table(result | {"trade": [row]})
+    assert all(f"| {name} |" in shown for name in timed())
+    assert "| structure, 200 tokens | 365 | 2 | 0.770 |" in shown
+
+
+def test_the_trade_cuts_only_by_chunkers_that_exist() -> None:
+    assert {chunker for chunker, _ in CUTS} <= CHUNKERS.keys(), "evals/bench/trade.py names a chunker that is gone"

@@ -1,0 +1,86 @@
+"""Judging within limits: divided between strategies, set by settings and options, stopped at once, reasons kept."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from evals.background import enqueue_experiment, runners
+from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.strategy_run import run
+from evals.gateway import index_corpus
+from evals.judges.endpoint import Endpoint, Limits
+from evals.judges.run_judging import judge_run
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import StartJudge, WriteTestSet
+from workbench import Workbench
+from workbench.errors import InvalidInput
+from workbench.settings import Settings
+
+LONG = 30.0  # seconds until a test gives up; a silent judge is waited for 60
+
+
+def test_a_share_is_an_even_part_of_what_is_left_and_leftovers_go_on() -> None:
+    judge = Endpoint("http://127.0.0.1:9/v1", "small", limits=Limits(calls=12, tokens=600))
+    first = judge.share(3)
+    assert (first.limits.calls, first.limits.tokens) == (4, 200)
+    judge.spent.calls, judge.spent.tokens = 2, 300  # the first run left two calls over and took more tokens
+    second = judge.share(2)
+    assert (second.limits.calls - 2, second.limits.tokens - 300) == (5, 150)
+    assert judge.share(1).limits == judge.limits
+
+
+def test_every_strategy_is_judged_within_its_share(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
+    test_set = load_test_set(beir())
+    corpus = index_corpus(wb, test_set)
+    both = run(wb, test_set, corpus, ["vector", "keyword"])
+    judge = start_judge("good", calls=40, at_once=1)
+    judged = judge_run(wb, both, endpoint=judge)
+    assert judge.spent.calls == 40
+    measured = {name: found["faithfulness"].measured for name, found in judged.items()}
+    assert measured["vector"] == measured["keyword"] > 0
+    assert "This run's share of the judge's calls was used up" in str(judged["vector"]["answer_relevancy"].reasons)
+
+
+def test_the_reason_why_there_is_no_answer_is_kept(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
+    test_set = load_test_set(beir())
+    one = run(wb, test_set, index_corpus(wb, test_set), ["keyword"])
+    judged = judge_run(wb, one, endpoint=start_judge("busy", retries=0))["keyword"]
+    assert judged["faithfulness"].reasons == {"There is no answer: The judge refused (429).": 5}
+
+
+def test_limits_come_from_settings_and_options_win(make_settings: Callable[..., Settings]) -> None:
+    settings = make_settings(judge_seconds=30, judge_calls=7)
+    limits = Limits.from_settings(settings, {"calls": 3})
+    assert (limits.seconds, limits.calls, limits.tokens) == (30.0, 3, 1_000_000)
+    with pytest.raises(InvalidInput, match="cannot have 0 seconds"):
+        Limits.from_settings(settings, {"seconds": 0})
+
+
+@pytest.fixture
+def silent() -> Iterator[subprocess.Popen[str]]:
+    """A judge that hears every question and never answers; it prints its port and a line a question."""
+    module = [sys.executable, "-m", "tests.evals.judge_server", "silent"]
+    process = subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_cancelling_an_experiment_does_not_wait_for_the_judge(
+    make_settings: Callable[..., Settings], beir: WriteTestSet, silent: subprocess.Popen[str]
+) -> None:
+    assert silent.stdout is not None
+    base = f"http://127.0.0.1:{int(silent.stdout.readline())}/v1"
+    with Workbench.open(settings=make_settings(llm_base_url=base, llm_model="small")) as wb:
+        experiments = Experiments(wb)
+        made = experiments.create("Judged", experiments.test_sets.add(load_test_set(beir())).id, matrix(["keyword"]))
+        job = enqueue_experiment(wb, made.id, ragas="llm")
+        wb.work(runners(wb))
+        assert silent.stdout.readline() == "asked\n"  # ragas is at it, and would wait a minute for the answer
+        wb.jobs.cancel(job.id)
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"

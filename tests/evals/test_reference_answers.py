@@ -1,0 +1,63 @@
+"""Answers against reference answers: words count, marks and letter case do not, and the command tells the shares."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.command import add_arguments, evaluate
+from evals.experiments.reference_answers import holds, reference_answers
+from evals.gateway import index_corpus
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
+from workbench import Workbench
+from workbench.errors import InvalidInput
+
+TEXTS = {
+    "tide": ("Tides", "The tide turns every six hours in this harbour. Boats wait for it at the outer buoy."),
+    "bread": ("Bread", "Rye bread rises for two hours beside the oven. The baker begins at three in the morning."),
+}
+ASKED = {"q1": ("How often does the tide turn?", {"tide": 1}), "q2": ("How long does rye bread rise?", {"bread": 1})}
+
+
+@pytest.fixture
+def answered(beir: WriteTestSet) -> Path:
+    """A test set in which one of two reference answers stands in the documents."""
+    folder = beir(TEXTS, ASKED)
+    rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    references = {"q1": "Every SIX hours", "q2": "a week"}
+    lines = [json.dumps(row | {"reference_answer": references[row.get("_id", row.get("id"))]}) for row in rows]
+    (folder / "queries.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+def test_an_answer_holds_whole_words_in_their_order_whatever_the_marks() -> None:
+    assert holds("It turns every six hours [1].", "Every six hours!")
+    assert not holds("It turned six times", "turn")
+    assert not holds("hours every six", "every six hours")
+
+
+def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench, answered: Path) -> None:
+    test_set = load_test_set(answered)
+    measured = reference_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
+    assert (measured.questions, measured.holding, measured.refused) == (2, 0.5, 0.0)
+    assert 5 <= measured.words <= 40
+
+
+def test_the_command_tells_it(wb: Workbench, answered: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    words = [str(answered), "--strategies", "hybrid", "--ragas", "none", "--answers"]
+    told: list[str] = []
+    payload, code = evaluate(wb, parser.parse_args(words), say=told.append)
+    assert code == 0 and "answers" in payload and payload["answers"]["hybrid"].holding == 0.5
+    assert "Answers that hold the reference answer" in "".join(told)
+
+
+def test_without_reference_answers_there_is_nothing_to_measure(wb: Workbench, beir: WriteTestSet) -> None:
+    test_set = load_test_set(beir(TEXTS, ASKED))
+    with pytest.raises(InvalidInput, match="has a reference answer"):
+        reference_answers(wb, test_set, index_corpus(wb, test_set))

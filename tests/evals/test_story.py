@@ -1,0 +1,66 @@
+"""The story of a test set's experiments: winners in order, and sentences on what weakens them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from evals.experiments.plan import Cell, CellResult, Experiment
+from evals.experiments.story import Winner, stored_winner, trend, weaknesses, winner
+from evals.experiments.strategy_run import StrategyRun
+from evals.test_set import Judgment, Question, TestSet
+
+METRIC = "ndcg@10"
+
+
+def run_of(strategy: str, values: list[float]) -> StrategyRun:
+    return StrategyRun(strategy, {}, {}, {METRIC: {f"q{n}": value for n, value in enumerate(values)}})
+
+
+def result_of(strategy: str, values: list[float]) -> CellResult:
+    return CellResult(Cell(strategy), f"run_{strategy}", "done", run_of(strategy, values), "default")
+
+
+def experiment(key: str, day: int, metric: str = METRIC) -> Experiment:
+    began = datetime(2026, 1, day, tzinfo=UTC)
+    return Experiment(key, key, "set_1", "Set", 1, "", "", "done", "", (), (metric,), None, began)
+
+
+def won(one: Experiment, results: list[CellResult]) -> Winner:
+    best = winner(one, results)
+    assert best is not None
+    return best
+
+
+def questions(count: int, origin: str = "person", relevant: int = 2) -> TestSet:
+    asked = tuple(Question(f"q{n}", "?", origin=origin) for n in range(count))
+    judged = tuple(Judgment(question.id, f"d{place}") for question in asked for place in range(relevant))
+    return TestSet("set", asked, judged)
+
+
+def test_the_winner_has_the_highest_mean_and_its_interval() -> None:
+    best = winner(experiment("one", 1), [result_of("vector", [0.2, 0.4]), result_of("hybrid", [0.5, 0.5])])
+    assert best is not None and (best.label, best.score, best.interval) == ("hybrid", 0.5, (0.5, 0.5))
+    assert winner(experiment("one", 1), []) is None
+
+
+def test_a_trend_goes_from_the_oldest_to_the_newest_by_one_metric() -> None:
+    better, worse = [result_of("rerank", [0.8])], [result_of("vector", [0.6])]
+    new, old, other = experiment("new", 9), experiment("old", 2), experiment("other", 5)
+    first, last = won(old, worse), won(new, better)
+    winners = [last, first, replace(last, test_set_id="set_2"), replace(won(other, worse), metric="mrr@10")]
+    assert [(win.experiment_id, win.score) for win in trend(winners, "set_1")] == [("old", 0.6), ("new", 0.8)]
+    assert trend(winners, "set_3") == []
+
+
+def test_a_winner_is_the_same_after_it_was_stored() -> None:
+    began = experiment("one", 1)
+    best = won(began, [result_of("vector", [0.2, 0.4]), result_of("hybrid", [0.5, 0.5])])
+    assert stored_winner(began, best.to_dict()) == best
+
+
+def test_thin_generated_and_saturated_test_sets_are_named() -> None:
+    runs = {"vector": run_of("vector", [0.97]), "hybrid": run_of("hybrid", [0.99])}
+    said = weaknesses(questions(12, "synthetic", relevant=1), runs, METRIC)
+    assert [sentence.split()[0] for sentence in said] == ["There", "Each", "12", "Every"]
+    assert weaknesses(questions(40), {"vector": run_of("vector", [0.6])}, METRIC) == ()

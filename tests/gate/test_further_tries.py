@@ -1,0 +1,56 @@
+"""Tests of the browser have two further tries, all others have none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PLANTED = """
+import time
+from pathlib import Path
+
+import pytest
+
+
+def tries(name):
+    with Path(name).open("a") as file:
+        file.write("x")
+    return Path(name).stat().st_size
+
+
+@pytest.mark.browser
+def test_passes_at_last():
+    assert tries("page") == 3
+
+
+def test_without_a_browser():
+    assert tries("plain") == 2
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(1)
+def test_hangs():
+    tries("hanging")
+    time.sleep(20)
+"""
+
+
+def test_a_test_of_the_browser_is_tried_three_times_and_the_summary_says_so(tmp_path: Path) -> None:
+    (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
+    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path / "test_planted.py")]
+    run = subprocess.run(
+        [*command, *options], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert "2 failed, 1 passed, 2 rerun" in run.stdout, run.stdout
+    assert [
+        line for line in run.stdout.splitlines() if line.startswith("RERUN") and line.endswith("test_passes_at_last")
+    ]
+    tries = {name: (tmp_path / name).stat().st_size for name in ("page", "plain", "hanging")}
+    assert tries == {"page": 3, "plain": 1, "hanging": 1}

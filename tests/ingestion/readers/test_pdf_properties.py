@@ -1,0 +1,91 @@
+"""The properties of PDFs and office files reach the document, its title and the search for its passages."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Workbench
+from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.pdf_properties import pdf_properties
+
+
+def pdf_with(*, heading: str = "", title: str = "", author: str = "", subject: str = "", keywords: str = "") -> bytes:
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842))
+    for name, text in (("Title", title), ("Author", author), ("Subject", subject), ("Keywords", keywords)):
+        if text:
+            getattr(canvas, f"set{name}")(text)
+    if heading:
+        canvas.setFont("Helvetica", 24)
+        canvas.drawString(72, 760, heading)
+    canvas.setFont("Helvetica", 10)
+    for line in range(12):
+        canvas.drawString(72, 700 - 14 * line, "The boats are kept in sheds over the winter months, row upon row.")
+    canvas.save()
+    return target.getvalue()
+
+
+def docx_with(*, subject: str = "", keywords: str = "") -> bytes:
+    import docx as word
+
+    document = word.Document()
+    document.core_properties.subject, document.core_properties.keywords = subject, keywords
+    document.add_paragraph("The boats are kept in sheds over the winter months, row upon row.")
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
+def test_a_pdf_tells_its_author_subject_and_keywords() -> None:
+    data = pdf_with(
+        heading="Winter storage", author="Ada Finn", subject="Laying up", keywords="boatyard; 0001-20; slip"
+    )
+    metadata = read_bytes(data, "sheds.pdf").metadata
+    assert (metadata["author"], metadata["subject"], metadata["keywords"]) == (
+        "Ada Finn",
+        "Laying up",
+        "boatyard, slip",
+    )
+
+
+def test_what_a_program_writes_where_nobody_wrote_anything_is_no_property() -> None:
+    told = pdf_with(heading="Winter storage")  # the library that writes it calls its author and subject so
+    assert b"unspecified" in told and b"anonymous" in told
+    assert pdf_properties(told) == {}
+
+
+def test_the_title_among_the_properties_serves_where_no_heading_does_and_is_kept_beside_one() -> None:
+    alone = read_bytes(pdf_with(title="Laying up of boats"), "sheds.pdf")
+    beside = read_bytes(pdf_with(heading="Winter storage", title="Laying up of boats"), "sheds.pdf")
+    assert (alone.title, alone.metadata.get("own_title")) == ("Laying up of boats", None)
+    assert (beside.title, beside.metadata.get("own_title")) == ("Winter storage", "Laying up of boats")
+
+
+@pytest.mark.parametrize("title", ["Microsoft Word - draft7_final", "scan0001.pdf", "untitled", "0001018724-20-000004"])
+def test_a_title_that_only_names_a_file_or_a_number_is_none(title: str) -> None:
+    assert "title" not in pdf_properties(pdf_with(title=title))
+
+
+def test_a_pdf_whose_table_of_objects_is_damaged_is_read_without_its_properties() -> None:
+    data = pdf_with(heading="Winter storage", subject="Laying up")
+    broken = data.replace(b"/Info", b"/Imfo")
+    assert pdf_properties(broken) == {}
+    assert read_bytes(broken, "sheds.pdf").title == "Winter storage"
+
+
+@pytest.mark.parametrize(("make", "name"), [(pdf_with, "sheds.pdf"), (docx_with, "sheds.docx")])
+@pytest.mark.parametrize("field", ["subject", "keywords"])
+def test_a_word_that_stands_only_in_the_properties_finds_the_document(
+    wb: Workbench, tmp_path: Path, make: Callable[..., bytes], name: str, field: str
+) -> None:
+    (tmp_path / name).write_bytes(make(**{field: "zymurgy"}))
+    wb.ingest([tmp_path / name])
+    wb.documents.create(text="The harbour opens at six and closes at ten.", title="Harbour")
+    for strategy in ("keyword", "hybrid", "rerank"):
+        assert wb.search("zymurgy", strategy)[0].document_title == "sheds"

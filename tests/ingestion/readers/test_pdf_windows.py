@@ -1,0 +1,80 @@
+"""A PDF with many pages is read in windows, and reads as it does whole."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+
+from workbench.ingestion.readers.lost_pages import FEW, STEP, lost_pages
+from workbench.ingestion.readers.pdf_pages import read_pages
+from workbench.ingestion.readers.running_headers import without_running
+
+PROSE = "The otter sleeps on its back and holds a stone in its paws while the river carries it."
+
+
+def chaptered_pdf(pages: int) -> bytes:
+    """Return a PDF whose first page has a title, every fourth a chapter, and each a bold heading and a header."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842))
+    for page in range(pages):
+        height = 780
+        lines = [(24, "Helvetica", "The animals that live along the river")] if page == 0 else []
+        lines += [(18, "Helvetica", f"Chapter of the otters on page {page}")] if page % 4 == 1 else []
+        for size, font, text in [*lines, (10, "Helvetica-Bold", f"Habits of otter {page}")]:
+            canvas.setFont(font, size)
+            canvas.drawString(72, height, text)
+            height -= 40
+        canvas.setFont("Helvetica", 10)
+        canvas.drawString(72, 815, "Animals of the river")
+        for line in range(12):
+            canvas.drawString(72, height - 14 * line, PROSE)
+        canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
+def texts_of(data: bytes, window: int, left_out: Sequence[int] = ()) -> list[str]:
+    return without_running([page.texts for page in read_pages(data, "river.pdf", left_out, window).pages])
+
+
+def test_a_file_read_in_windows_has_the_text_and_the_heading_levels_that_it_has_whole() -> None:
+    data = chaptered_pdf(12)
+    whole = texts_of(data, 250)
+    assert re.findall(r"(?m)^#+ .*", whole[0] + "\n\n" + whole[1]) == [
+        "# The animals that live along the river",
+        "### Habits of otter 0",
+        "## Chapter of the otters on page 1",
+        "### Habits of otter 1",
+    ]
+    assert texts_of(data, 4) == whole
+    assert sum("Animals of the river" in text for text in whole) == 1
+
+
+def test_pages_that_are_left_out_are_named_and_the_others_read_as_before() -> None:
+    data = chaptered_pdf(12)
+    whole = texts_of(data, 250)
+    file = read_pages(data, "river.pdf", (3, 9), 5)
+    assert (file.failed, file.total) == ((3, 9), 12)
+    assert texts_of(data, 5, (3, 9)) == [text for page, text in enumerate(whole, 1) if page not in (3, 9)]
+
+
+def test_the_pages_over_which_a_process_ends_are_told_from_all_others() -> None:
+    bad = {1, STEP, STEP + 1, 77}
+
+    def try_pages(first: int, last: int) -> int | None:
+        return None if bad.intersection(range(first, last + 1)) else 100
+
+    assert lost_pages(try_pages) == tuple(sorted(bad))
+
+
+def test_a_file_is_given_up_when_most_of_its_first_pages_end_the_process() -> None:
+    tried: list[int] = []
+
+    def try_pages(first: int, last: int) -> int | None:
+        tried.append(first)
+
+    assert lost_pages(try_pages) is None
+    assert len(tried) == FEW + 1

@@ -1,0 +1,95 @@
+"""A text of any size is cut, embedded and stored in windows: bounded in memory, and the same as when done at once."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.ingestion import large_text_process
+from workbench import Workbench
+from workbench.ingestion import embedding, writing
+from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk, ruler
+from workbench.models.hashing import HashEncoder
+from workbench.storage.database import Row
+
+ENCODER = HashEncoder()
+WORDS = ("ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr", "st")
+SIZE = 3_000_000  # characters; one of them is no Latin letter, so that each takes two bytes
+ALLOWED = 100  # MB above idle, twice what it takes; with all tokens and passages in memory it took 210
+
+
+def prose(characters: int, seed: int = 1) -> str:
+    """Return a text with headings, lists and tables."""
+    words = random.Random(seed)
+    parts: list[str] = ["Ω\n"]
+    size = number = 0
+    while size < characters:
+        number += 1
+        lines = [" ".join(words.choice(WORDS) for _ in range(120)) for _ in range(4)]
+        part = f"\n## Part {number}\n\n" + ". ".join(line.capitalize() for line in lines) + ".\n"
+        if number % 5 == 0:
+            part += "\n| a | b |\n|---|---|\n" + "".join(f"| {row} | {number} |\n" for row in range(30))
+        parts.append(part)
+        size += len(part)
+    return "".join(parts)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="only Linux tells a process's highest memory")
+def test_a_large_text_takes_little_memory_above_idle(database_url: str, test_home: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.md").write_text(prose(20_000, seed=2))
+    (tmp_path / "large.md").write_text(prose(SIZE))
+    arguments = [str(test_home), database_url, str(tmp_path / "short.md"), str(tmp_path / "large.md")]
+    command = [sys.executable, "-m", large_text_process.__name__, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    above, passages = map(int, done.stdout.split())
+    assert passages > 3_000
+    assert above < ALLOWED
+
+
+def rows_of(wb: Workbench, document_id: str) -> list[Row]:
+    """Return everything that is stored of a document's passages, and of its index's words."""
+    with wb.corpus.database.reading() as connection:
+        passages = connection.execute(
+            "SELECT p.text, p.metadata_ - 'document_id' - 'ref_doc_id' - 'source_id' AS noted, p.embedding::text, "
+            "p.token_bits, p.text_search_tsv::text, p.length FROM data_main p WHERE document_id = %s "
+            "ORDER BY (metadata_ ->> 'ordinal')::int",
+            (document_id,),
+        ).fetchall()
+        words = connection.execute("SELECT term, df FROM lexicon_main WHERE df > 0 ORDER BY term").fetchall()
+        postings = connection.execute("SELECT count(*) AS postings, sum(tf) AS words FROM postings_main").fetchall()
+    return passages + words + postings
+
+
+def test_a_document_in_windows_is_the_same_as_one_at_once(
+    make_settings: Callable[..., object], folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, wb: Workbench
+) -> None:
+    root = folder({"book.md": prose(60_000)})
+    wb.ingest(root, source="Book")
+    (document,) = wb.documents.list()
+    at_once = rows_of(wb, document.id)
+    wb.documents.delete(document.id)
+    monkeypatch.setattr(embedding, "WINDOW", 7)
+    monkeypatch.setattr(writing, "WINDOW", 5)
+    monkeypatch.setattr(ruler, "PART", 300)
+    wb.ingest(root, source="Book")
+    (document,) = wb.documents.list()
+    assert document.passages_count > 60
+    assert rows_of(wb, document.id) == at_once
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_a_text_that_is_measured_in_parts_is_cut_as_one_measured_whole(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = prose(40_000)
+    options = {"embed": lambda texts: ENCODER.encode(texts).vectors} if CHUNKERS[name].needs_embed else {}
+    monkeypatch.setattr(ruler, "PART", len(text))
+    whole = chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options)
+    monkeypatch.setattr(ruler, "PART", 100)
+    assert chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options) == whole

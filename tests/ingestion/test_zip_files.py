@@ -1,0 +1,110 @@
+"""Zip archives of documents, by path and as uploads: every readable file is a document, and bad archives say so."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from workbench import Workbench
+from workbench.app.library.uploads import start_upload
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.incoming import files_under
+from workbench.ingestion.zip_files import taken_apart, zip_members
+
+FILES = {
+    "notes/a.md": b"# A\n\nTides.",
+    "b.txt": b"Buoys.",
+    ".hidden.md": b"x",
+    "__MACOSX/._a.md": b"x",
+    "x.bin": b"\0",
+}
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    path = tmp_path / "Harbour.zip"
+    path.write_bytes(packed(FILES))
+    return path
+
+
+def test_an_archive_is_read_as_a_folder_of_its_name(wb: Workbench, archive: Path) -> None:
+    report = wb.ingest(archive)
+    assert (report.added, report.left_out) == (2, {".bin": 1})
+    (source,) = wb.sources.list()
+    assert source.title == "Harbour"
+    assert sorted(str(document.path) for document in wb.documents.list()) == ["Harbour/b.txt", "Harbour/notes/a.md"]
+    assert wb.ingest(archive).unchanged == 2
+
+
+def test_files_of_an_archive_stand_beside_others(archive: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("Other buoys.")
+    found = files_under([archive, tmp_path / "b.txt"])
+    assert sorted(item.key for item in found.items) == ["Harbour/b.txt", "Harbour/notes/a.md", "b.txt"]
+    assert {item.key: item.load() for item in found.items}["Harbour/b.txt"] == b"Buoys."
+
+
+def test_an_upload_is_taken_apart_and_a_worker_brings_it_in(wb: Workbench, archive: Path) -> None:
+    uploads = [("Harbour.zip", archive.read_bytes()), ("c.md", b"Cranes.")]
+    job = wb.jobs.wait(start_upload(wb, uploads, source="Port", left_out=["clip.mp4"]), timeout=0)
+    assert job.parameters["left_out"] == ["clip.mp4", "Harbour/x.bin"]
+    wb.work()
+    job = wb.jobs.wait(job.id, timeout=60)
+    assert (job.status, job.result["left_out"]) == ("completed", {".mp4": 1, ".bin": 1})
+    assert "2 files left out, of kinds that are not read: .mp4 (1), .bin (1)." in job.message
+    assert sorted(str(document.path) for document in wb.documents.list()) == [
+        "Harbour/b.txt",
+        "Harbour/notes/a.md",
+        "c.md",
+    ]
+
+
+def protected() -> bytes:
+    """An archive whose one file is marked as encrypted."""
+    data = bytearray(packed({"a.md": b"words"}))
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"no zip at all", "no zip archive or damaged"),
+        (packed({}), "no file of a kind that is read"),
+        (packed({"a.bin": b"\0"}), "no file of a kind that is read"),
+        (protected(), "protected by a password"),
+        (packed({"a.md": b"words " * 50})[:-30], "no zip archive or damaged"),
+    ],
+)
+def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
+    wb: Workbench, folder: Callable[..., Path], data: bytes, sentence: str
+) -> None:
+    with pytest.raises(UnreadableDocument, match=sentence):
+        start_upload(wb, [("bad.zip", data)], source="New")
+    assert wb.sources.list() == [] and wb.jobs.list() == []
+    report = wb.ingest([folder({"good.md": "Good words.", "bad.zip": data}) / name for name in ("good.md", "bad.zip")])
+    assert report.added == 1 and sentence in report.failures[0].error
+
+
+def test_a_member_that_lies_about_its_size_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.ingestion.zip_files.MAX_BYTES", 100)
+    (member,), _ = zip_members(packed({"a.md": b"x" * 101}))
+    with pytest.raises(UnreadableDocument, match="which is the most that is read"):
+        member.load()
+
+
+def test_names_that_lead_out_of_the_archive_are_left_out() -> None:
+    ((name, _),) = taken_apart([("up.zip", packed({"../../out.md": b"words", "in.md": b"words"}))]).files
+    assert name == "up/in.md"

@@ -1,0 +1,10 @@
+"""A tokenizer for tests of cutting: one token a word or mark."""
+
+from __future__ import annotations
+
+import re
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) of each word and mark."""
+    return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]

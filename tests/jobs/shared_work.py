@@ -1,0 +1,38 @@
+"""Work for several workers, a moment in which nobody can write, and a look at what was stored and taken."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+
+MANY = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} and {number * 7} " * 700 for number in range(80)}
+_TURN = "SELECT {lock}(7215005, hashtext(%s))"
+
+
+@contextmanager
+def no_writing(database_url: str, index: str) -> Generator[None]:
+    """Let nobody write passages into an index meanwhile, as a long write of somebody else does."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(sql.SQL(_TURN).format(lock=sql.SQL("pg_advisory_lock")), (index,))
+        yield
+
+
+def passages(database_url: str, index: str, source: str = "Many") -> set[tuple[object, ...]]:
+    """Every passage of a source in an index, without the ids that are given anew each time."""
+    statement = sql.SQL(
+        "SELECT d.key, p.metadata_->>'start', p.metadata_->>'end', p.text, p.embedding::text, p.token_bits FROM {} p "
+        "JOIN documents d ON d.id = p.document_id JOIN sources s ON s.id = d.source_id WHERE s.title = %s"
+    )
+    with psycopg.connect(database_url) as connection:
+        return set(connection.execute(statement.format(sql.Identifier(f"data_{index}")), (source,)).fetchall())
+
+
+def taken_again(database_url: str, job_id: str) -> int:
+    """How often parts of a job were taken that had been taken before."""
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT sum(times - 1) FROM job_parts WHERE job_id = %s", (job_id,)).fetchone()
+    assert row is not None
+    return int(row[0])

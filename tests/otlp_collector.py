@@ -1,0 +1,95 @@
+"""A collector of OpenTelemetry on loopback: it takes what is sent by OTLP over HTTP and keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+KINDS = {"/v1/traces": ExportTraceServiceRequest, "/v1/metrics": ExportMetricsServiceRequest}
+
+
+@dataclass
+class Collector:
+    """The requests that have come in, and the environment of a process that sends to it."""
+
+    url: str
+    sent: list[Any] = field(default_factory=list)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables under which a process tells this collector of itself."""
+        return {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
+            "OTEL_BSP_SCHEDULE_DELAY": "50",  # ms between two batches of spans
+            "WORKBENCH_TELEMETRY": "true",
+        }
+
+    @property
+    def spans(self) -> list[Any]:
+        """The spans of this project, in the order in which they came."""
+        return [
+            span
+            for request in self.sent
+            if isinstance(request, ExportTraceServiceRequest)
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            if scope.scope.name == "rag-workbench"
+            for span in scope.spans
+        ]
+
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics of this project, by name."""
+        return {
+            metric.name: metric
+            for request in self.sent
+            if isinstance(request, ExportMetricsServiceRequest)
+            for resource in request.resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            if metric.name.startswith("workbench.")
+        }
+
+    def services(self) -> set[str]:
+        """Return the names of the services that told of themselves."""
+        resources = [r for request in self.sent for r in getattr(request, "resource_spans", ())]
+        return {attributes(each.resource)["service.name"] for each in resources}
+
+
+def attributes(told: Any) -> dict[str, Any]:
+    """Return the attributes of a span, a data point or a resource as a dict."""
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in told.attributes}
+
+
+@contextmanager
+def collecting() -> Iterator[Collector]:
+    """Run a collector on a free port of loopback."""
+    collector = Collector("")
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            collector.sent.append(KINDS[self.path].FromString(body))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            del format, args
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Taking)
+    collector.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield collector
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,34 @@
+"""The sentences that answer: those of a section about the question, before those that only repeat a word of it."""
+
+from __future__ import annotations
+
+from workbench.models.hashing import HashEncoder
+from workbench.retrieval.answering.extracts import best_sentences
+from workbench.types import Passage
+
+QUESTION = "How long should moorings be?"
+SECTION = (
+    "Short ones drag and long ones foul the neighbours. Three times the depth of the water is a good start, and five "
+    "times in a storm. Chain and rope share that length half and half. Try two of them in the first summer."
+)
+ELSEWHERE = (
+    "All the moorings are lifted in autumn.",
+    "The dues of moorings are paid twice.",
+    "Moorings are painted red.",
+)
+
+
+def _passage(rank: int, score: float, text: str, title: str, heading: str) -> Passage:
+    return Passage(
+        rank=rank, score=score, passage_id=f"psg_{rank}", document_id=f"doc_{rank}", document_title=title,
+        source_id="src", path=None, url=None, text=text, start=0, end=len(text), match_type="hybrid",
+        attribution={}, metadata={"heading_path": [title, heading]},
+    )  # fmt: skip
+
+
+def test_a_section_about_the_question_answers_before_sentences_that_repeat_a_word_of_it() -> None:
+    passages = [_passage(1, 0.9, SECTION, "Moorings", "How long?")]
+    passages += [_passage(place, 0.6, text, "Harbour", "Rules") for place, text in enumerate(ELSEWHERE, start=2)]
+    quotes = best_sentences(QUESTION, None, HashEncoder(), passages)
+    assert [quote.number for quote in quotes][:4] == [1, 1, 1, 1]
+    assert "Three times the depth of the water is a good start" in quotes[1].text

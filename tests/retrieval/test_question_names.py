@@ -1,0 +1,174 @@
+"""Names in a question: years, quarters, companies, types, authors and titles prefer the documents that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from workbench import Workbench
+from workbench.errors import ScopeError
+from workbench.retrieval.names.names_table import KeptNames, NamesTable
+from workbench.retrieval.names.periods import periods_in
+from workbench.storage.said_names import DocumentNames
+from workbench.types import Scope, SearchResult
+
+SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."
+PAPERS = {
+    "one.md": f"---\ntitle: Ledger of a spring\nauthor: Ada Brandt\ndate: 2022-05-03\n---\n{SAYS}",
+    "two.md": f"---\ntitle: Ledger of an autumn\nauthor: Ben Okafor\ndate: 2023-05-03\n---\n{SAYS}",
+    "three.md": f"---\ntitle: Ledger of a winter\nauthor: Ben Okafor\nfiscal_year: 2021\nquarter: 4\n---\n{SAYS}",
+    "ALPINE_2023Q1_10Q.md": f"# Lifts and chairs\n\n{SAYS}",
+    "ALPINE_2022_10K.md": f"# Lifts and chairs\n\n{SAYS}",
+    "Best Practices.md": f"# Best Practices\n\n{SAYS}",
+}
+
+
+@pytest.fixture
+def papers(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    wb.ingest(folder(PAPERS), source="Papers")
+    return wb
+
+
+def first(result: SearchResult) -> str:
+    return Path(result.results[0].path or "").name
+
+
+def told(result: SearchResult) -> list[str]:
+    return [name.text for name in result.preferring]
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "rerank"])
+@pytest.mark.parametrize(
+    ("question", "file", "names"),
+    [
+        ("were the cranes of the harbour painted, Ada Brandt?", "one.md", ["Ada Brandt"]),
+        ("which receipts did Ben Okafor report in Q4 of FY2021?", "three.md", ["Ben Okafor", "Q4", "2021"]),
+        ("receipts of Alpine in its 10-Q", "ALPINE_2023Q1_10Q.md", ["Alpine", "10-Q"]),
+        ("how were Alpine's receipts in the first quarter of 2023?", "ALPINE_2023Q1_10Q.md", ["Alpine", "Q1", "2023"]),
+        ("when are cranes painted, according to the Best Practices page?", "Best Practices.md", ["Best Practices"]),
+    ],
+)
+def test_the_document_that_a_question_names_comes_first_and_the_names_are_told(
+    papers: Workbench, strategy: str, question: str, file: str, names: list[str]
+) -> None:
+    result = papers.search(question, strategy)
+    assert first(result) == file
+    assert told(result) == names
+    assert result.results[0].attribution["document"].contribution > 0
+    assert len(result) == len(PAPERS), "a preference leaves nothing out"
+
+
+def test_an_ignored_name_prefers_nothing_and_the_others_still_do(papers: Workbench) -> None:
+    question = "receipts reported by Ben Okafor in 2023"
+    assert first(papers.search(question, "hybrid")) == "two.md"
+    scope = Scope(ignored_names=("ben okafor",))
+    result = papers.search(question, "hybrid", scope=scope)
+    assert told(result) == ["2023"]
+    named = {Path(hit.path or "").name for hit in result if "document" in hit.attribution}
+    assert named == {"two.md", "ALPINE_2023Q1_10Q.md"}
+
+
+def test_only_leaves_out_every_other_document_in_each_strategy(papers: Workbench) -> None:
+    for strategy in ("vector", "keyword", "hybrid", "rerank"):
+        result = papers.search("receipts of Alpine in 2022", strategy, scope=Scope(names="only"))
+        assert {Path(hit.path or "").name for hit in result} == {"ALPINE_2022_10K.md"}, strategy
+
+
+def test_only_without_a_name_searches_everything_and_says_so(papers: Workbench) -> None:
+    result = papers.search("cranes", "hybrid", scope=Scope(names="only"))
+    assert len(result) == len(PAPERS)
+    assert "the question names no document" in " ".join(result.notes)
+
+
+def test_ignore_reads_no_names_at_all(papers: Workbench) -> None:
+    result = papers.search("receipts of Alpine in 2022", "rerank", scope=Scope(names="ignore"))
+    assert not result.preferring
+    assert all("document" not in hit.attribution for hit in result)
+
+
+def test_a_wrong_use_of_names_is_refused(papers: Workbench) -> None:
+    with pytest.raises(ScopeError, match="names cannot be 'hard'"):
+        papers.search("cranes", scope=Scope(names="hard"))  # pyright: ignore[reportArgumentType]
+
+
+def test_why_tells_the_names_that_were_preferred(papers: Workbench) -> None:
+    question = "were the cranes of the harbour painted, Ada Brandt?"
+    [hit, *_] = papers.search(question, "rerank").results
+    explained = papers.explain(question, passage_id=hit.passage_id, strategy="rerank")
+    assert [name.text for name in explained.preferring] == ["Ada Brandt"]
+    assert explained.legs["document"].contribution == pytest.approx(hit.attribution["document"].contribution)
+
+
+def test_a_document_that_comes_in_can_be_named_at_once(papers: Workbench, tmp_path: Path) -> None:
+    question = "were the cranes of the harbour painted, Cleo Marsh?"
+    assert not papers.search(question, "hybrid").preferring
+    (tmp_path / "four.md").write_text(f"---\ntitle: Ledger of a summer\nauthor: Cleo Marsh\n---\n{SAYS}")
+    papers.ingest(tmp_path / "four.md", source="Papers")
+    result = papers.search(question, "hybrid")
+    assert told(result) == ["Cleo Marsh"]
+    assert first(result) == "four.md"
+
+
+def test_a_name_that_most_documents_have_tells_nothing() -> None:
+    table = NamesTable(DocumentNames(f"d{number}", f"Report 2023 {number:02}") for number in range(4))
+    assert table.mentions("the report of 2023", {"report", "2023"}) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [("what does may bring in the harbour?", True), ("What may it bring?", False), ("What did May bring?", True)],
+)
+def test_a_proper_noun_is_said_with_a_capital_unless_all_is_written_small(question: str, said: bool) -> None:
+    table = NamesTable([DocumentNames("a", "x", metadata={"author": "May"}), DocumentNames("b", "y")])
+    assert bool(table.mentions(question, {"may"})) is said
+
+
+def test_a_stop_word_names_nothing() -> None:
+    table = NamesTable([DocumentNames("a", "x", metadata={"team": "the"}), DocumentNames("b", "y")])
+    assert table.mentions("who is on the team?", {"team"}) == []
+
+
+def test_a_stop_word_of_the_question_names_nothing_where_passages_are_in_another_language(
+    papers: Workbench, folder: Callable[..., Path]
+) -> None:
+    german = "Die Straßenbahn fährt im Winter mit beiden Bügeln, damit der Reif auf der Leitung sie nicht aufhält."
+    papers.ingest(folder({"Report of the Harbour 2021.md": SAYS, "bahn.md": german}, "more"), source="Mixed")
+    assert told(papers.search("were the cranes painted?", "hybrid")) == []
+    assert told(papers.search("what says the report of the Harbour?", "hybrid")) == ["Harbour"]
+
+
+def test_a_table_is_kept_while_the_documents_are_the_same() -> None:
+    loads: list[int] = []
+
+    def load() -> list[DocumentNames]:
+        loads.append(1)
+        return [DocumentNames("a", "x")]
+
+    kept = KeptNames()
+    assert kept.table(1, load) is kept.table(1, load)
+    kept.table(2, load)
+    assert len(loads) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "periods"),
+    [
+        ("FY2018 and FY19", ["2018", "2019"]),
+        ("2021Q1", ["2021", "Q1"]),
+        ("1Q21", ["Q1", "2021"]),
+        ("Q3'23", ["Q3", "2023"]),
+        ("the second quarter of fiscal 2022", ["Q2", "2022"]),
+        ("im dritten Quartal 2020", ["Q3", "2020"]),
+        ("3M_2018_10K", ["2018"]),
+        ("12,018 or 2018.5 or 32018 or Q10", []),
+    ],
+)
+def test_years_and_quarters_are_read_as_people_write_them(text: str, periods: list[str]) -> None:
+    assert [period.text for period in periods_in(text)] == periods
+
+
+def test_a_tag_is_a_subject_and_no_name() -> None:
+    table = NamesTable([DocumentNames("a", "x", metadata={"tags": ["similarity"]}), DocumentNames("b", "y")])
+    assert table.mentions("similarity of words", {"similarity", "words"}) == []

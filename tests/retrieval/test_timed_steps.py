@@ -1,0 +1,38 @@
+"""The steps of a search that are timed: declared in one place, each of them taken, and none besides."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from workbench import Workbench
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.types.timed_steps import TOTAL, TimedStep
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_step_that_is_timed_is_declared_and_every_declared_one_is_timed() -> None:
+    named: set[str] = set()
+    for path in (ROOT / "workbench").rglob("*.py"):
+        named |= _steps_of(path)
+    assert named == {f"TimedStep.{step.name}" for step in TimedStep}
+
+
+def test_a_search_times_declared_steps_beside_the_whole(wb: Workbench) -> None:
+    wb.documents.create(text="The gauge records the tide.")
+    asked = [one for one in STRATEGIES.values() if not (one.needs_scope or one.needs_llm or one.needs_reranker)]
+    names = [strategy.name for strategy in asked]
+    results = wb.compare("the gauge", strategies=names).strategies
+    timed = {name for result in results.values() for name in result.timings_ms}
+    assert {"keyword", "vector", "fuse", "fetch", TOTAL} <= timed
+    assert timed <= {*TimedStep, TOTAL}
+
+
+def _steps_of(path: Path) -> set[str]:
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    return {
+        ast.unparse(call.args[0])
+        for call in calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "stage" and "trace" in ast.unparse(call.func)
+    }

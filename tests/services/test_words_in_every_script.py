@@ -1,0 +1,70 @@
+"""Words alone find what is asked in scripts that put no space between words, and with or without optional points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from workbench import Workbench
+from workbench.languages import folded, grams, spaced_words
+from workbench.storage.migrate import migrations
+
+TEXTS = {
+    "thai-river.md": "# แม่น้ำ\n\nแม่น้ำเจ้าพระยาไหลผ่านกรุงเทพมหานครและเป็นเส้นทางขนส่งสินค้าที่สำคัญ",
+    "thai-food.md": "# อาหาร\n\nต้มยำกุ้งเป็นอาหารที่มีรสเผ็ดและเปรี้ยว นิยมรับประทานกับข้าวสวย",
+    "lao.md": "# ນະຄອນ\n\nນະຄອນຫຼວງວຽງຈັນເປັນເມືອງຫຼວງຂອງປະເທດລາວ",
+    "khmer.md": "# ប្រាសាទ\n\nប្រាសាទអង្គរវត្តជាប្រាសាទហិណ្ឌូធំបំផុត",
+    "burmese.md": "# မြို့\n\nရန်ကုန်မြို့သည် မြန်မာနိုင်ငံ၏ အကြီးဆုံးမြို့ဖြစ်သည်",
+    "japanese.md": "# 検索\n\n検索エンジンは文書の索引を作り、質問に答える。",
+    "hindi.md": "# खोज\n\nहिन्दी में खोज इंजन शब्दों को ढूँढता है।",
+    "arabic.md": "# المكتبة\n\nفي المكتبة كُتُبٌ كثيرة عن تاريخ المدينة.",
+    "hebrew.md": "# ספרייה\n\nבספרייה יש סְפָרִים רבים על תולדות העיר.",
+}
+ASKED = {
+    "กรุงเทพ": "แม่น้ำ", "ข้าวสวย": "อาหาร", "ວຽງຈັນ": "ນະຄອນ", "អង្គរវត្ត": "ប្រាសាទ", "မြန်မာ": "မြို့",
+    "検索エンジン": "検索", "खोज इंजन": "खोज", "كتب": "المكتبة", "ספרים": "ספרייה",
+}  # fmt: skip
+
+
+@pytest.fixture
+def many_scripts(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Nine scripts in one source."""
+    wb.ingest(folder(TEXTS), source="Scripts")
+    return wb
+
+
+def test_a_word_within_a_run_finds_its_document(many_scripts: Workbench) -> None:
+    first = {question: many_scripts.search(question, "keyword", limit=3)[0].document_title for question in ASKED}
+    assert first == ASKED
+
+
+def test_the_database_and_the_marks_cut_words_alike(many_scripts: Workbench) -> None:
+    with psycopg.connect(many_scripts.corpus.database.url) as connection:
+        for text in TEXTS.values():
+            cut = connection.execute("SELECT tsvector_to_array(workbench_terms('simple', %s))", (text,)).fetchone()
+            assert cut is not None
+            plain = folded(text)
+            assert set(cut[0]) == grams(plain) | {word.group() for word in spaced_words(plain)}
+
+
+def test_an_index_from_before_reads_its_passages_again(many_scripts: Workbench) -> None:
+    body = next(body for _, name, body in migrations() if "words_in_every_script" in name)
+    old = next(body for _, name, body in migrations() if name.startswith("0001"))
+    start = old.index("CREATE FUNCTION workbench_terms")
+    before = "CREATE OR REPLACE" + old[start + len("CREATE") : old.index("END $$;", start) + len("END $$;")]
+    url = many_scripts.corpus.database.url
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(before)
+        index = many_scripts.corpus.index().name
+        read_again = body[body.index("DO $$") :]
+        connection.execute(read_again)  # as the old rules cut them
+        assert not many_scripts.search("กรุงเทพ", "keyword").results
+        new_rules = body[body.index("CREATE OR REPLACE FUNCTION workbench_terms") : body.index("-- Passages in these")]
+        connection.execute(new_rules + read_again)
+        terms = connection.execute(f"SELECT sum(df) FROM lexicon_{index}").fetchone()
+        postings = connection.execute(f"SELECT count(*) FROM postings_{index}").fetchone()
+    assert terms == postings
+    assert many_scripts.search("กรุงเทพ", "keyword")[0].document_title == "แม่น้ำ"

@@ -1,0 +1,49 @@
+"""A home with an embedded server of its own, for tests that watch its users come and go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+
+@contextmanager
+def fresh_home() -> Generator[Path]:
+    """Yield a home of its own; its embedded server is shut down at the end, whoever is left."""
+    home = Path(tempfile.mkdtemp(prefix="wb-shared-"))
+    home.chmod(0o755)  # as root the embedded server runs as its own user
+    try:
+        yield home
+    finally:
+        if postmaster(home) is not None:
+            stop_server(home)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def postmaster(home: Path) -> int | None:
+    """Return the process id of a home's embedded server, or None where none runs."""
+    try:
+        number = int((home / "postgres" / "postmaster.pid").read_text().split()[0])
+        ended = psutil.Process(number).status() == psutil.STATUS_ZOMBIE
+    except (OSError, IndexError, ValueError, psutil.NoSuchProcess):
+        return None
+    return None if ended else number
+
+
+def stop_server(home: Path) -> None:
+    """End a home's embedded server, as its administrator would; returns once it answers no longer."""
+    number = postmaster(home)
+    assert number is not None
+    with psycopg.connect(host=str(home / "postgres"), user="postgres", dbname="postgres", autocommit=True) as last:
+        os.kill(number, signal.SIGINT)
+        with pytest.raises(psycopg.OperationalError):
+            while True:
+                last.execute("SELECT pg_sleep(0.05)")

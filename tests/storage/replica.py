@@ -1,0 +1,103 @@
+"""A streaming replica of a home's embedded server, made with pg_basebackup and run beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from tests.shared_home import postmaster
+
+
+@dataclass(frozen=True)
+class Replica:
+    """The two servers' addresses, each of the database ``postgres``."""
+
+    primary_url: str
+    url: str
+
+    def behind(self) -> bool:
+        """Tell whether the replica has yet to replay what the primary has written."""
+        with psycopg.connect(self.primary_url) as primary, psycopg.connect(self.url) as replica:
+            (written,) = primary.execute("SELECT pg_current_wal_lsn()").fetchone() or (None,)
+            question = "SELECT coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
+            (late,) = replica.execute(question, [written]).fetchone() or (True,)
+        return bool(late)
+
+    def catch_up(self) -> None:
+        """Return once the replica has replayed what the primary has written until now."""
+        while self.behind():
+            with psycopg.connect(self.url) as replica:
+                replica.execute("SELECT pg_sleep(0.05)")
+
+    def hold(self, *, on: bool) -> None:
+        """Let the replica stand still, or go on."""
+        with psycopg.connect(self.url) as replica:
+            replica.execute("SELECT pg_wal_replay_pause()" if on else "SELECT pg_wal_replay_resume()")
+
+
+@contextmanager
+def streaming_replica(home: Path, primary_url: str) -> Generator[Replica]:
+    """Yield a running replica of a home's embedded server, which listens on a unix socket only."""
+    running = postmaster(home)
+    assert running is not None
+    programs = Path(psutil.Process(running).exe()).parent
+    socket = home / "postgres"
+    owner = socket.stat().st_uid if os.geteuid() == 0 else None
+    folder = Path(tempfile.mkdtemp(prefix="wb-replica-"))
+    if owner is not None:
+        os.chown(folder, owner, -1)
+    data = folder / "data"
+    try:
+        _run(
+            owner,
+            programs / "pg_basebackup",
+            "-h",
+            str(socket),
+            "-U",
+            "postgres",
+            "-D",
+            str(data),
+            "-R",
+            "-c",
+            "fast",
+            "-N",
+        )
+        options = f"-c unix_socket_directories={folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB"
+        _run(
+            owner,
+            programs / "pg_ctl",
+            "-D",
+            str(data),
+            "-l",
+            str(folder / "log"),
+            "-o",
+            options,
+            "-w",
+            "-t",
+            "120",
+            "start",
+        )
+        try:
+            yield Replica(primary_url, make_conninfo(primary_url, host=str(folder)))
+        finally:
+            _run(owner, programs / "pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(owner: int | None, program: Path, *arguments: str) -> None:
+    """Run one of Postgres' programs as the user that its files belong to; its output goes to a file."""
+    with tempfile.TemporaryFile() as said:
+        done = subprocess.run([program, *arguments], user=owner, stdout=said, stderr=said, cwd="/", check=False)
+        said.seek(0)
+        assert done.returncode == 0, said.read().decode(errors="replace")

@@ -1,0 +1,89 @@
+"""An embedded server ends with its last user, whoever that is and however the others ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.shared_home import postmaster
+from workbench.storage.server_users import LIST, forget_dead_users
+
+pytestmark = pytest.mark.slow
+
+USER = """
+import sys
+from workbench.storage.postgres import embedded_url
+embedded_url(__import__("pathlib").Path(sys.argv[1]))
+print("joined", flush=True)
+sys.stdin.read()
+"""
+LONG = 60  # seconds: no test waits for it, it only bounds a failure
+
+
+def joined(home: Path) -> subprocess.Popen[str]:
+    """Start a process that uses the embedded server until its input ends."""
+    command = [sys.executable, "-c", USER, str(home / "postgres")]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "joined\n"
+    return process
+
+
+def test_the_first_user_to_end_leaves_the_server_and_the_last_ends_it(shared_home: Path) -> None:
+    first, second = joined(shared_home), joined(shared_home)
+    server = postmaster(shared_home)
+    assert server is not None
+    first.communicate(timeout=LONG)
+    assert postmaster(shared_home) == server
+    second.communicate(timeout=LONG)
+    assert postmaster(shared_home) is None
+
+
+def test_users_that_were_killed_keep_the_server_no_longer(shared_home: Path) -> None:
+    before, last, beside = joined(shared_home), joined(shared_home), joined(shared_home)
+    server = postmaster(shared_home)
+    assert server is not None
+    for killed in (before, beside):
+        killed.kill()
+        killed.communicate(timeout=LONG)
+    assert postmaster(shared_home) == server
+    last.communicate(timeout=LONG)
+    assert postmaster(shared_home) is None
+
+
+def test_a_server_that_another_user_started_again_ends_with_the_last_one_too(shared_home: Path) -> None:
+    first = joined(shared_home)
+    died = postmaster(shared_home)
+    assert died is not None
+    psutil.Process(died).kill()
+    while postmaster(shared_home) is not None:
+        pass
+    second = joined(shared_home)  # starts it again
+    again = postmaster(shared_home)
+    assert again not in (None, died)
+    second.communicate(timeout=LONG)
+    assert postmaster(shared_home) == again  # the first one uses it still
+    first.communicate(timeout=LONG)
+    assert postmaster(shared_home) is None
+
+
+def test_a_number_that_another_process_has_by_now_is_no_user(tmp_path: Path) -> None:
+    users = tmp_path / LIST
+    users.write_text(json.dumps([os.getpid()]))
+    forget_dead_users(tmp_path)
+    assert json.loads(users.read_text()) == [os.getpid()]
+    os.utime(users, (1, 1))  # written before this process began
+    forget_dead_users(tmp_path)
+    assert json.loads(users.read_text()) == []
+
+
+def test_a_list_that_was_left_half_written_is_begun_anew(tmp_path: Path) -> None:
+    (tmp_path / LIST).write_text("[123, ")
+    forget_dead_users(tmp_path)
+    assert not (tmp_path / LIST).exists()

@@ -1,0 +1,68 @@
+"""Extras: each is named by the sentence that a person without it reads, and pyproject.toml declares it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from written_tables import ROOT
+
+from workbench.errors import ConfigurationError
+from workbench.extras import EXTRAS, check_extra, missing_extra
+
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+# a fresh interpreter that has none of an extra's modules, as a bare installation
+WITHOUT = """
+import sys, importlib.abc
+class Bare(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {modules}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Bare())
+import importlib.util as util
+found = util.find_spec
+util.find_spec = lambda name, package=None: None if name.split(".")[0] in {modules} else found(name, package)
+"""
+
+
+def without(extra: str, code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter without the modules that an extra brings."""
+    modules = {module.split(".")[0] for module in EXTRAS[extra].modules} - {"llama_index"}
+    script = WITHOUT.format(modules=modules) + code
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_extra_of_the_table_is_declared_and_belongs_to_all(extra: str) -> None:
+    assert DECLARED[extra]
+    assert extra in DECLARED["all"][0]
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("app", "app"), ("eval sample", "eval"), ("bench", "eval")],
+)
+def test_a_command_without_its_extra_names_it_in_one_sentence(command: str, extra: str) -> None:
+    words = json.dumps(command.split())
+    done = without(extra, f"from workbench.cli import main; sys.exit(main({words}))")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().endswith(f"needs the extra '{extra}'; run: pip install 'rag-workbench[{extra}]'.")
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_module_that_is_missing_deep_inside_names_its_extra_too() -> None:
+    error = missing_extra(ModuleNotFoundError("No module named 'crawl4ai.models'", name="crawl4ai.models"))
+    assert error is not None and "rag-workbench[crawl]" in str(error)
+    assert missing_extra(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
+
+
+def test_work_whose_extra_is_there_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    for extra in EXTRAS:
+        check_extra(extra)
+    monkeypatch.setattr("workbench.extras.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"Reading web pages needs the extra 'crawl'"):
+        check_extra("crawl")

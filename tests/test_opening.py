@@ -1,0 +1,106 @@
+"""The workbench behind the app and the server: opened once, tried again after a failure, closed at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from workbench import Workbench
+from workbench.errors import ModelError, StorageError
+from workbench.opening import Opening, open_configured
+from workbench.settings import Settings
+
+
+def test_closing_waits_for_an_opening_on_its_way(make_settings: Callable[..., Settings]) -> None:
+    begun, go = threading.Event(), threading.Event()
+    opened: list[Workbench] = []
+
+    def opener() -> Workbench:
+        begun.set()
+        assert go.wait(60)
+        opened.append(Workbench.open(settings=make_settings()))
+        return opened[0]
+
+    opening = Opening(opener, lambda workbench: None)  # a model that is being loaded is waited for a moment only
+    opening.start()
+    assert begun.wait(60)
+    with ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(opening.close)
+        go.set()
+        assert closing.result(60) is True
+        assert opened
+    assert not opening.is_ready
+
+
+def test_an_opening_that_failed_is_tried_again_by_the_next_call(wb: Workbench) -> None:
+    openings = iter([StorageError("The database is away."), wb])
+
+    def opener() -> Workbench:
+        result = next(openings)
+        if isinstance(result, StorageError):
+            raise result
+        return result
+
+    opening = Opening(opener)
+    with pytest.raises(StorageError, match="away"):
+        asyncio.run(opening.ready())
+    assert opening.settled
+    assert not opening.is_ready
+    with pytest.raises(StorageError, match="away"):
+        opening.wait(60)  # a page shows the error until a person tries again
+    assert asyncio.run(opening.ready()) is wb
+    assert opening.is_ready
+
+
+def test_waiting_ends_after_its_seconds_while_the_workbench_still_opens(wb: Workbench) -> None:
+    go = threading.Event()
+
+    def opener() -> Workbench:
+        assert go.wait(60)
+        return wb
+
+    opening = Opening(opener)
+    assert opening.wait(0) is None
+    go.set()
+    assert opening.wait(60) is wb
+
+
+def test_lists_are_served_before_the_model_is_loaded(wb: Workbench) -> None:
+    go, loaded = threading.Event(), threading.Event()
+
+    def warmer(workbench: Workbench) -> None:
+        assert go.wait(60)
+        workbench.warm()
+        loaded.set()
+
+    opening = Opening(lambda: wb, warmer)
+    assert opening.wait(60) is wb
+    assert not opening.is_warm
+    assert opening.workbench.sources.count() == 0
+    go.set()
+    assert loaded.wait(60)
+    assert opening.close() is True
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_rest_served(wb: Workbench) -> None:
+    def warmer(workbench: Workbench) -> None:
+        raise ModelError(f"No model for {workbench!r}.")
+
+    opening = Opening(lambda: wb, warmer)
+    assert opening.wait(60) is wb
+    assert opening.close() is True
+    assert not opening.is_warm
+
+
+def test_an_opening_takes_its_settings_from_its_opener(make_settings: Callable[..., Settings]) -> None:
+    settings = make_settings(run_worker=False)
+    opening = Opening()
+    opening.configure(lambda: open_configured(settings=settings))
+    workbench = opening.wait(60)
+    assert workbench is not None
+    assert workbench.settings is settings
+    assert opening.close() is True

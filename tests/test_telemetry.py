@@ -1,0 +1,124 @@
+"""Telemetry: a real collector hears of searches, jobs and tool calls, and of none of their words; and only if asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.mcp_app.processes import environment, over_stdio
+from tests.otlp_collector import Collector, attributes, collecting
+from workbench import Workbench
+from workbench.settings import Settings
+from workbench.types.timed_steps import TimedStep
+
+QUESTION = "purring contentment"
+DOCS = {
+    "cats.md": "# Cats\n\nPurring is how a cat shows contentment. A cat sleeps most of the day.",
+    "dogs.md": "# Dogs\n\nDogs bark at strangers. A dog guards the house.",
+}
+
+
+def ran(settings: Settings, told: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, which tells what it has to tell before it ends."""
+    command = [sys.executable, "-m", "workbench.cli", *words]
+    process = subprocess.run(command, env=environment(settings, **told), capture_output=True, text=True, timeout=120)
+    assert process.returncode == 0, process.stderr
+    return process
+
+
+def named(collector: Collector, name: str) -> Any:
+    """Return the one span of a name."""
+    [span] = [span for span in collector.spans if span.name == name]
+    return span
+
+
+def targets(metric: Any, key: str) -> dict[str, int]:
+    """Return how often each target was measured."""
+    return {attributes(point)[key]: point.count for point in metric.histogram.data_points}
+
+
+def test_a_search_tells_its_strategy_its_steps_and_times_and_no_word_of_it(
+    minilm_wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    minilm_wb.ingest([folder(DOCS)])
+    with collecting() as collector:
+        ran(minilm_wb.settings, collector.environment, "search", QUESTION, "--strategy", "hybrid")
+    search = named(collector, "search hybrid")
+    told = attributes(search)
+    assert (told["workbench.strategy"], told["workbench.index"]) == ("hybrid", minilm_wb.status()["indexes"][0]["name"])
+    assert (told["workbench.results"], told["workbench.limit"], told["workbench.notes"]) == (2, 10, 0)
+    steps = [span for span in collector.spans if span.name.startswith("step ")]
+    assert {f"step {step}" for step in (TimedStep.EMBED, TimedStep.VECTOR)} <= {span.name for span in steps}
+    assert {span.parent_span_id for span in steps} == {search.span_id}
+    assert all(search.start_time_unix_nano <= s.start_time_unix_nano <= s.end_time_unix_nano for s in steps)
+    assert targets(collector.metrics()["workbench.search.duration"], "workbench.strategy") == {"hybrid": 1}
+    assert "keyword" in targets(collector.metrics()["workbench.step.duration"], "workbench.step")
+    assert collector.services() == {"rag-workbench"}
+    everything = b"".join(request.SerializeToString() for request in collector.sent).lower()
+    assert not [word for word in (*QUESTION.split(), "cats", "sleeps") if word.encode() in everything]
+
+
+def test_a_job_tells_its_kind_and_how_it_ended(wb: Workbench, folder: Callable[..., Path]) -> None:
+    queued = ran(wb.settings, {}, "ingest", str(folder(DOCS)), "--background", "--json")
+    job = wb.jobs.get(json.loads(queued.stdout)["job"])
+    with collecting() as collector:
+        environment_of_worker = environment(wb.settings, **collector.environment)
+        worker = subprocess.Popen([sys.executable, "-m", "workbench.cli", "worker"], env=environment_of_worker)
+        try:
+            assert wb.jobs.wait(job.id, timeout=60).status == "completed"
+        finally:
+            worker.terminate()
+            worker.wait(60)
+    told = attributes(named(collector, "job ingest"))
+    assert (told["workbench.kind"], told["workbench.job"], told["workbench.with_errors"]) == ("ingest", job.id, False)
+    assert targets(collector.metrics()["workbench.job.duration"], "workbench.kind") == {"ingest": 1}
+
+
+def test_a_tool_call_holds_its_search_and_one_that_fails_tells_the_kind_of_error(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    wb.ingest([folder(DOCS)])
+
+    async def script(told: dict[str, str]) -> None:
+        async with Client(over_stdio(wb.settings, **told)) as client:
+            assert not (await client.call_tool("search_knowledge_base", {"query": QUESTION})).is_error
+            assert (await client.call_tool("search_knowledge_base", {"query": ""})).is_error
+
+    with collecting() as collector:
+        asyncio.run(script(collector.environment))
+    calls = [span for span in collector.spans if span.name == "tool search_knowledge_base"]
+    [failed] = [attributes(span)["error.type"] for span in calls if "error.type" in attributes(span)]
+    [search] = [span for span in collector.spans if span.name.startswith("search ")]
+    assert (len(calls), failed) == (2, "InvalidInput")
+    assert search.parent_span_id in {span.span_id for span in calls}
+    assert all(span.parent_span_id for span in calls)  # the MCP SDK's own
+    assert targets(collector.metrics()["workbench.tool.duration"], "workbench.tool")["search_knowledge_base"] == 1
+
+
+def test_nobody_is_told_unless_it_is_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest([folder(DOCS)])
+    with collecting() as collector:
+        ran(wb.settings, {**collector.environment, "WORKBENCH_TELEMETRY": ""}, "search", QUESTION)
+    assert collector.sent == []
+
+
+def test_a_search_answers_though_no_collector_does(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest([folder(DOCS)])
+    nowhere = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "WORKBENCH_TELEMETRY": "true"}
+    assert "cats.md" in ran(wb.settings, nowhere, "search", QUESTION).stdout
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
+def test_what_a_block_raises_goes_on(kind: type[BaseException]) -> None:
+    from workbench.telemetry import JOB, measured
+
+    with pytest.raises(kind), measured(JOB, "ingest"):
+        raise kind("a sentence that may repeat a question")

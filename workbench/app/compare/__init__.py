@@ -1,0 +1,1 @@
+"""The Compare page: one question, several strategies side by side."""

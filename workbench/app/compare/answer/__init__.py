@@ -1,0 +1,1 @@
+"""The answer above the board, written as it comes."""

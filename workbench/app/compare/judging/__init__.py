@@ -1,0 +1,1 @@
+"""Judging hits on the board, into a test set."""

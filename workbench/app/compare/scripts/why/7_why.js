@@ -1,0 +1,68 @@
+function copyLink(button) {
+  navigator.clipboard.writeText(window.location.href).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "The browser does not let it be copied"; });
+}
+
+// The columns of the board that search the same index: the panel turns to another one's view of the same passage.
+function chipsOf(data) {
+  return make("span", { class: "columns", role: "group", "aria-label": "Explained for" }, data.columns.map((column) =>
+    make("button", { type: "button", class: `chip hue-${column.hue}`, "data-column": column.name, "aria-pressed": String(column.own) }, shape(column), column.title)));
+}
+
+function headOf(data) {
+  const place = data.rank === null ? "not among the hits" : `number ${data.rank}`;
+  return make("header", { class: "top" }, make("h2", { dir: "auto" }, data.title),
+    make("p", { class: "facts" }, chipsOf(data), make("span", {}, place), data.score ? make("span", { class: "mono" }, data.score) : null,
+      make("span", { class: "acts" }, make("button", { type: "button", class: "act", "data-act": "open" }, "Open the document"),
+        navigator.clipboard ? make("button", { type: "button", class: "act", "data-act": "copy" }, "Copy link") : null)),
+    data.reason ? make("p", { class: "verdict" }, data.reason) : null,
+    data.notes.map((note) => make("p", { class: "sub" }, note)));
+}
+
+// A passage that is not among the hits has a funnel of its own.
+function wayOf(data) {
+  if (data.found || !data.steps.length) return null;
+  return make("section", { class: "part" }, make("h3", {}, "Where it fell out"), funnelOf(data));
+}
+
+// Without a passage there is only the search for the document that one expected.
+function bareHead(data) {
+  return make("header", { class: "top" }, make("p", { class: "facts" }, chipsOf(data)));
+}
+
+function draw(root, data) {
+  if (data.error) {
+    root.replaceChildren(make("p", { class: "error", role: "alert" }, data.error));
+    return;
+  }
+  const article = (...parts) => root.replaceChildren(make("article", { class: `why hue-${data.strategy.hue}` }, parts));
+  if (!data.passage) article(bareHead(data), expectedSection(root));
+  else article(headOf(data), wayOf(data), scoreSection(data), wordsSection(root, data),
+    make("div", { class: "pair" }, termsSection(data), elsewhereSection(data)), expectedSection(root));
+}
+
+function listen(root) {
+  root.addEventListener("click", (event) => {
+    const turned = event.target.closest("[data-turn]"), column = event.target.closest("[data-column]"), act = event.target.closest("[data-act]");
+    if (turned) root.send("turn", turned.dataset.turn);
+    else if (column) root.send("column", column.dataset.column);
+    else if (act?.dataset.act === "copy") copyLink(act);
+    else if (act) root.send("open", { document: root.data.document, start: root.data.start, end: root.data.end, cut: root.data.cut });
+  });
+}
+
+function show(root, data) {
+  if (!root.data) listen(root);
+  root.data = data;
+  const drawn = JSON.stringify({ ...data, expected: null });
+  if (root.drawn !== drawn) {
+    root.drawn = drawn;
+    draw(root, data);
+  }
+  if (!data.error) paintExpected(root, data.expected);
+}
+
+export default function (component) {
+  const root = component.parentElement.querySelector(".root"), data = component.data;
+  root.send = component.setTriggerValue;
+  afterPress(root, () => show(root, data));
+}

@@ -1,0 +1,1 @@
+"""The start of Compare: sample questions, and the sample as a job."""

@@ -1,0 +1,1 @@
+"""The why panel: a passage's rank taken apart."""

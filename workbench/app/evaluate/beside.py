@@ -1,0 +1,143 @@
+"""Two experiments beside each other: the same runs, both scores, and which differences are more than chance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from evals.experiments.leaderboard import check_same_ground
+from evals.experiments.side_by_side import Pair, Score, shared_metrics, side_by_side
+from evals.measures.families import metric_title
+from workbench.app.evaluate.results.outcome import outcome_of
+from workbench.app.evaluate.results.settings_text import settings_text
+from workbench.app.state import address
+from workbench.app.state.controlled import show_value
+from workbench.app.widgets.labels import escaped
+from workbench.app.widgets.looks import look
+from workbench.app.widgets.names import title_of
+from workbench.app.widgets.table import Column, table
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from evals.experiments.plan import Experiment
+    from workbench.workbench import Workbench
+
+
+def beside_view(workbench: Workbench, first_id: str, second_id: str) -> None:
+    """Show the second experiment beside the first; both are named in the address, which can be shared."""
+    st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave)
+    first, second = outcome_of(workbench, first_id, ""), outcome_of(workbench, second_id, "")
+    st.header(escaped(f"{first.experiment.title} → {second.experiment.title}"), anchor=False)
+    st.caption(escaped(f"A: {_about(first.experiment)}. B: {_about(second.experiment)}."))
+    metrics = shared_metrics(first.cells, second.cells)
+    if not metrics:
+        st.info("There is no metric that both measured; run both with one, and compare them then.")
+        return
+    metric = _metric(metrics)
+    pairs = side_by_side(first.cells, second.cells, metric, paired=_same_questions(first.experiment, second.experiment))
+    table(
+        "beside",
+        _columns(first.experiment, second.experiment),
+        [_row_of(pair, _ends(pairs)) for pair in pairs],
+        label="Runs of both experiments",
+        noun="runs",
+        filters=False,
+        stacks=True,
+    )
+    with st.container(horizontal=True):
+        for letter, experiment in (("A", first.experiment), ("B", second.experiment)):
+            st.button(escaped(f"Open {letter}: {experiment.title}"), key=f"open_{experiment.id}", type="tertiary",
+                      on_click=_open, args=(experiment.id,))  # fmt: skip
+
+
+def _same_questions(first: Experiment, second: Experiment) -> bool:
+    """Tell whether questions and judgments are the same; say what differs where anything does."""
+    try:
+        check_same_ground(first, second)
+    except WorkbenchError as error:
+        st.warning(escaped(str(error)))
+    return first.test_set_hash == second.test_set_hash
+
+
+def _about(experiment: Experiment) -> str:
+    began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
+    return f"{experiment.title}, {experiment.test_set_title} version {experiment.test_set_version}, {began}"
+
+
+def _metric(metrics: list[str]) -> str:
+    named = address.get("metric")
+    show_value("beside_metric", named if named in metrics else metrics[0], metrics)
+    chosen = st.segmented_control(
+        "Measured by", metrics, key="beside_metric", format_func=metric_title, required=True, width="content",
+        on_change=lambda: address.put(metric=st.session_state["beside_metric"]),
+    )  # fmt: skip
+    return chosen or metrics[0]
+
+
+def _columns(first: Experiment, second: Experiment) -> tuple[Column, ...]:
+    return (
+        Column("run", "Run", "strategy"),
+        Column("first", f"A {first.title}", "score"),
+        Column("second", f"B {second.title}", "score"),
+        Column("difference", "B - A", "shown", "right"),
+        Column("verdict", "Verdict", "state"),
+    )
+
+
+def _ends(pairs: list[Pair]) -> list[float]:
+    scores = [score for pair in pairs for score in (pair.first, pair.second) if score]
+    low, high = min(score.interval[0] for score in scores), max(score.interval[1] for score in scores)
+    return [low, high] if low < high else [0.0, 1.0]
+
+
+def _row_of(pair: Pair, ends: list[float]) -> dict[str, object]:
+    appearance = look(pair.strategy)
+    return {
+        "id": pair.label,
+        "name": pair.label,
+        "cells": {
+            "run": {"text": title_of(pair.strategy), "hue": appearance.hue, "shape": appearance.shape},
+            "first": _score(pair.first, ends),
+            "second": _score(pair.second, ends),
+            "difference": _difference(pair),
+            "verdict": _verdict(pair),
+        },
+        "notes": {"run": settings_text(pair.label, pair.strategy)},
+    }
+
+
+def _score(score: Score | None, ends: list[float]) -> dict[str, object] | None:
+    if score is None:
+        return None
+    return {"value": score.mean, "low": score.interval[0], "high": score.interval[1], "ends": ends}
+
+
+def _difference(pair: Pair) -> dict[str, object]:
+    if pair.first is None or pair.second is None or pair.difference is None:
+        return {"text": "–", "order": 0}
+    difference = pair.second.mean - pair.first.mean
+    return {"text": f"{difference:+.3f}", "order": difference}
+
+
+def _verdict(pair: Pair) -> dict[str, str]:
+    """Say whether B is better."""
+    if pair.first is None or pair.second is None:
+        return {"state": "waiting", "text": "only in B" if pair.first is None else "only in A"}
+    difference = pair.difference
+    if difference is None:
+        return {"state": "waiting", "text": "not comparable"}
+    counts = f"{difference.wins} won, {difference.losses} lost"
+    if not difference.significant:
+        return {"state": "same", "text": f"no clear difference, p = {difference.p_corrected:.3f} · {counts}"}
+    better = difference.difference > 0
+    text = f"{'better' if better else 'worse'}, p = {difference.p_corrected:.3f} · {counts}"
+    return {"state": "done" if better else "failed", "text": text}
+
+
+def _open(experiment_id: str) -> None:
+    address.put(experiment=experiment_id, beside=None)
+
+
+def _leave() -> None:
+    address.put(experiment=None, beside=None, metric=None)

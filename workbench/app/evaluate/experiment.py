@@ -1,0 +1,179 @@
+"""One experiment as people watch and read it: how it goes, who leads, at what price, where and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from evals.background import enqueue_experiment, job_of
+from evals.experiments.catalogue import Experiments
+from evals.experiments.leaderboard import to_csv
+from evals.experiments.notebook_export import to_notebook
+from evals.experiments.plan import Experiment
+from evals.experiments.story import weaknesses
+from evals.measures.families import metric_title
+from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of
+from workbench.app.evaluate.results.questions import questions_view
+from workbench.app.evaluate.results.ragas import ragas_view
+from workbench.app.evaluate.results.standings import against_latency, standings
+from workbench.app.state import address
+from workbench.app.state.controlled import show_value
+from workbench.app.state.shared import note_change
+from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.notices import act
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.storage.job_table import Job
+    from workbench.workbench import Workbench
+
+TICK = 1.0  # seconds between two looks at an experiment that goes on
+
+
+def experiment_view(workbench: Workbench, experiment_id: str) -> None:
+    """Show one experiment; while it runs it is looked at again and again, also when another process started it."""
+    experiment = Experiments(workbench).get(experiment_id)
+    job = job_of(workbench, experiment.id)
+    st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.header(escaped(experiment.title), anchor=False, width="stretch")
+        _actions(workbench, experiment, job)
+    st.caption(escaped(_ground(experiment)))
+    if job is not None and not job.is_finished:
+        st.fragment(_live, run_every=TICK)(workbench, experiment.id, _finished_runs(workbench, experiment.id))
+    elif experiment.status != "done":
+        st.warning(escaped(experiment.message or "It has not been run yet."))
+    _results(workbench, experiment)
+
+
+def _ground(experiment: Experiment) -> str:
+    limit = f", its first {experiment.limit_queries} questions" if experiment.limit_queries else ""
+    return (
+        f"{experiment.test_set_title}, version {experiment.test_set_version}{limit} · "
+        f"{counted(len(experiment.cells), 'run')} · corpus {experiment.corpus_hash[:8]} · "
+        f"{experiment.status}. {experiment.message}"
+    )
+
+
+def _finished_runs(workbench: Workbench, experiment_id: str) -> int:
+    return sum(state.startswith("done") for state in Experiments(workbench).state(experiment_id).values())
+
+
+def _live(workbench: Workbench, experiment_id: str, shown: int) -> None:
+    """Show how far it is; a run that has just ended draws the page anew."""
+    job = job_of(workbench, experiment_id)
+    if job is None or job.is_finished or _finished_runs(workbench, experiment_id) != shown:
+        note_change()
+        st.rerun()
+    with st.container(key="experiment_status", border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{_progress(job)}** · {escaped(job.message)}", width="stretch")
+            st.button(
+                "Cancel",
+                icon=":material/stop:",
+                disabled=job.cancel_requested,
+                on_click=stop,
+                args=(workbench, job.id),
+            )
+        st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
+
+
+def stop(workbench: Workbench, job_id: str) -> None:
+    """Ask a job to stop; one that ended meanwhile says so."""
+    try:
+        workbench.jobs.cancel(job_id)
+    except WorkbenchError as error:
+        st.toast(escaped(str(error)))
+
+
+def _progress(job: Job) -> str:
+    if job.cancel_requested:
+        return "Cancelling; finished answers stay"
+    if job.status == "queued":
+        return "Waiting for a worker"
+    return f"{job.done:,} of {job.total:,}" if job.total else "Starting"
+
+
+def _actions(workbench: Workbench, experiment: Experiment, job: Job | None) -> None:
+    if job is not None and not job.is_finished:
+        return
+    if experiment.status != "done" and st.button("Resume", icon=":material/play_arrow:"):
+        _again(workbench, experiment)
+    if st.button("Delete", icon=":material/delete:", type="tertiary"):
+        _delete(workbench, experiment)
+
+
+def _again(workbench: Workbench, experiment: Experiment) -> None:
+    try:
+        enqueue_experiment(workbench, experiment.id)
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    st.rerun()
+
+
+@st.dialog("Delete experiment")
+def _delete(workbench: Workbench, experiment: Experiment) -> None:
+    st.markdown(f"**{escaped(experiment.title)}** is deleted; the results of its runs stay for other experiments.")
+
+    def change() -> str:
+        Experiments(workbench).delete(experiment.id)
+        _leave()
+        return f"Deleted {experiment.title}."
+
+    if st.button("Delete experiment", type="primary", key="confirm_delete"):
+        act(change)
+
+
+def _leave() -> None:
+    address.put(experiment=None, ab=None, ask=None, metric=None)
+
+
+def _results(workbench: Workbench, experiment: Experiment) -> None:
+    outcome = outcome_of(workbench, experiment.id, address.get("metric", experiment.metrics[0]))
+    if not outcome.lines:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="results_bar"):
+        _metric(outcome)
+        _downloads(outcome)
+    pair = standings(workbench, outcome)
+    if not outcome.measured:
+        return
+    runs = {cell.cell.label: cell.run for cell in outcome.measured if cell.run is not None}
+    for sentence in weaknesses(Experiments(workbench).test_set(experiment), runs, outcome.metric):
+        st.caption(f":material/warning: {escaped(sentence)}")
+    st.subheader("Quality against time", anchor=False)
+    against_latency(outcome)
+    questions_view(workbench, outcome, pair)
+    ragas_view(outcome)
+
+
+def _metric(outcome: ExperimentOutcome) -> None:
+    metrics = outcome.metrics or [outcome.metric]
+    show_value("metric", outcome.metric, metrics)
+    st.segmented_control(
+        "Measured by",
+        metrics,
+        key="metric",
+        format_func=metric_title,
+        required=True,
+        width="content",
+        on_change=lambda: address.put(metric=st.session_state["metric"]),
+    )
+
+
+def _downloads(outcome: ExperimentOutcome) -> None:
+    name = "".join(char if char.isalnum() else "-" for char in outcome.experiment.title)[:60].strip("-") or "experiment"
+    st.download_button(
+        "CSV", to_csv(outcome.lines), f"{name}.csv", "text/csv", icon=":material/download:", on_click="ignore"
+    )
+    st.download_button(
+        "Notebook",
+        lambda: to_notebook(outcome.experiment),
+        f"{name}.ipynb",
+        "application/x-ipynb+json",
+        icon=":material/download:",
+        on_click="ignore",
+        help="A notebook that runs this experiment again",
+    )

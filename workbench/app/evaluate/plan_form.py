@@ -1,0 +1,115 @@
+"""Planning an experiment: its questions, the matrix of its runs, what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from evals.background import enqueue_experiment
+from evals.experiments.catalogue import Experiments
+from evals.experiments.plan import Cell
+from evals.measures.families import DEFAULT_METRICS, OFFERED, metric_title
+from evals.test_set import TestSet
+from evals.test_sets.folders import SAMPLE, load_test_set
+from evals.test_sets.store import TestSetStore
+from workbench.app.evaluate.matrix_form import matrix_form
+from workbench.app.evaluate.preselection import preselected
+from workbench.app.state import address
+from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+RAGAS = {"none": "No", "free": "Without a language model", "llm": "With the language model as judge"}
+
+
+def build_form(workbench: Workbench) -> None:
+    """Show the plan of a new experiment; starting it leads to it."""
+    with st.container(border=True, key="experiment_build"):
+        test_set = _test_set_choice(workbench)
+        cells = matrix_form(workbench)
+        metrics, limit, ragas = _measures(workbench)
+        questions = _questions(workbench, test_set, limit)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
+            st.caption(_announced(len(cells), questions))
+        if go:
+            _start(workbench, test_set, cells, metrics, limit, ragas)
+
+
+def _test_set_choice(workbench: Workbench) -> str:
+    test_sets = TestSetStore(workbench).list()
+    titles = {info.id: info.title for info in test_sets}
+    if SAMPLE not in titles.values():
+        titles |= {SAMPLE: "The sample's questions, over the sample's articles"}
+    left, right = st.columns(2)
+    with left:
+        wanted = address.get("dataset")
+        place = list(titles).index(wanted if wanted in titles else preselected(test_sets) or SAMPLE)
+        chosen = st.selectbox("Test set", list(titles), index=place, format_func=labelled(titles), key="build_dataset")
+    with right:
+        st.text_input("Title", key="build_title", placeholder="The test set's name")
+    return chosen
+
+
+def _measures(workbench: Workbench) -> tuple[list[str], int | None, str]:
+    left, middle, right = st.columns([5, 3, 5])
+    with left:
+        metrics = st.multiselect(
+            "Metrics",
+            OFFERED,
+            DEFAULT_METRICS,
+            help="The leaderboard is ordered by the first of them.",
+            format_func=metric_title,
+            key="build_metrics",
+        )
+    with middle:
+        limit = st.number_input("Questions at most", 1, 100_000, None, key="build_limit", placeholder="all")
+    with right:
+        judges = list(RAGAS) if workbench.settings.has_llm else ["none", "free"]
+        ragas = st.selectbox(
+            "Measure the passages with ragas", judges, format_func=RAGAS.__getitem__, key="build_ragas"
+        )
+    return list(metrics) or list(DEFAULT_METRICS), limit, ragas
+
+
+def _announced(runs: int, questions: int) -> str:
+    if not questions:
+        return "No question of this test set has a relevant judgment yet. Judge some hits in Compare first."
+    return (
+        f"{counted(runs, 'run')} of {counted(questions, 'question')}: {runs * questions:,} searches at most; "
+        "results of earlier experiments are reused."
+    )
+
+
+def _questions(workbench: Workbench, test_set: str, limit: int | None) -> int:
+    answerable = _answerable(workbench, test_set)
+    return min(answerable, limit or answerable)
+
+
+def _answerable(workbench: Workbench, test_set: str) -> int:
+    return len(_loaded(workbench, test_set).answerable)
+
+
+def _loaded(workbench: Workbench, test_set: str) -> TestSet:
+    return load_test_set(SAMPLE) if test_set == SAMPLE else TestSetStore(workbench).load(test_set)
+
+
+def _start(
+    workbench: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
+) -> None:
+    try:
+        if test_set == SAMPLE:
+            with st.spinner("Bringing in the sample's articles and questions…"):
+                test_set = TestSetStore(workbench).add(load_test_set(SAMPLE)).id
+        title = st.session_state["build_title"].strip()
+        experiment = Experiments(workbench).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
+        enqueue_experiment(workbench, experiment.id, ragas=ragas)
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    address.put(experiment=experiment.id, new=None, dataset=None)
+    st.rerun()

@@ -1,0 +1,1 @@
+"""The results of an experiment as the Evaluate page shows them."""

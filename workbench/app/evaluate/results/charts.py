@@ -1,0 +1,202 @@
+"""The Evaluate page's pictures as ECharts options: quality against latency, questions by strategies, what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+from evals.experiments.leaderboard import Change
+from workbench.app.widgets.looks import PALETTE, look
+from workbench.types import JsonObject, JsonValue, as_items, as_object, as_whole
+
+INK = {"light": "#33302b", "dark": "#e9e5dc"}
+QUIET = {"light": "#dcd8cf", "dark": "#3b3833"}
+SYMBOLS = {
+    "circle": "circle",
+    "square": "rect",
+    "triangle": "triangle",
+    "diamond": "diamond",
+    "cross": "path://M2 0 L8 6 L14 0 L16 2 L10 8 L16 14 L14 16 L8 10 L2 16 L0 14 L6 8 L0 2 Z",
+    "ring": "emptyCircle",
+}
+LETTERS: JsonObject = {"fontSize": 13}  # pixels, as beside everything
+SEQUENTIAL = {
+    "light": ["#f2f0ea", "#b9c9d6", "#6f97b8", "#2f6798", "#0d3a6b"],
+    "dark": ["#22201d", "#2b3f52", "#35658c", "#5b9bd0", "#c2e2ff"],
+}
+SHORT = 46  # characters of a question in a picture
+NAMED = (
+    6  # points that all carry their name in the picture; of more only those of the front, the pointer names the others
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A run by its median time and its quality; ``on_front``: no other one is both better and faster."""
+
+    name: str
+    strategy: str
+    milliseconds: float
+    quality: float
+    on_front: bool
+
+
+def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
+    """Draw runs by median time and quality; the front is joined by a line."""
+    front = sorted((spot.milliseconds, spot.quality) for spot in spots if spot.on_front)
+    series: list[JsonObject] = [
+        {
+            "type": "line",
+            "step": "end",
+            "data": [list(point) for point in front],
+            "symbol": "none",
+            "silent": True,
+            "lineStyle": {"color": INK[theme], "opacity": 0.35, "type": "dashed", "width": 1.5},
+            "tooltip": {"show": False},
+        }
+    ]
+    for spot in spots:
+        appearance = look(spot.strategy)
+        series.append(
+            {
+                "type": "scatter",
+                "name": spot.name,
+                "symbol": SYMBOLS[appearance.shape],
+                "symbolSize": 15 if spot.on_front else 10,
+                "itemStyle": {"color": appearance.hex(theme), "opacity": 1 if spot.on_front else 0.7},
+                "data": [[spot.milliseconds, spot.quality]],
+                "label": {
+                    "show": spot.on_front or len(spots) <= NAMED,
+                    "formatter": "{a}",
+                    "position": "top",
+                    "color": INK[theme],
+                    **LETTERS,
+                },
+                "labelLayout": {"hideOverlap": True},
+            }
+        )
+    return {
+        "animation": False,
+        "grid": {"left": 56, "right": 70, "top": 24, "bottom": 44},
+        "tooltip": {"confine": True, "formatter": "{a}: {c}"},
+        "xAxis": {
+            "type": "log",
+            "name": "median time, ms (log)",
+            "nameLocation": "middle",
+            "nameGap": 28,
+            "nameTextStyle": LETTERS,
+            "axisLabel": LETTERS,
+            "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
+        },
+        "yAxis": {
+            "type": "value",
+            "axisLabel": LETTERS,
+            "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
+        }
+        | _ends([spot.quality for spot in spots]),
+        "series": series,
+    }
+
+
+def _ends(values: Sequence[float]) -> dict[str, float]:
+    """Return the ends and steps of an axis around values in 0..1: of .05, of .1 where they are far apart; some room."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    steps = 20 if high - low < 0.25 else 10  # in all of 0..1
+    least, most = max(0, floor(steps * low - 0.4)), min(steps, ceil(steps * high + 0.4))
+    return {"min": least / steps, "max": most / steps, "interval": 1 / steps}
+
+
+def heat_map(
+    questions: Sequence[str], runs: Sequence[str], values: Sequence[tuple[int, int, float]], theme: str
+) -> JsonObject:
+    """Draw each question (a column) by each run (a row), from 0 to 1; ``values`` are (question, run, value)."""
+    return {
+        "animation": False,
+        "grid": {"left": 8, "right": 8, "top": 8, "bottom": 46, "containLabel": True},
+        "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
+        "xAxis": {
+            "type": "category",
+            "data": [_short(text) for text in questions],
+            "axisLabel": {"show": False},
+            "axisTick": {"show": False},
+            "splitArea": {"show": False},
+        },
+        "yAxis": {
+            "type": "category",
+            "data": list(runs),
+            "inverse": True,
+            "axisTick": {"show": False},
+            "axisLine": {"show": False},
+            "axisLabel": {"color": INK[theme], **LETTERS, "width": 260, "overflow": "truncate"},
+        },
+        "visualMap": {
+            "min": 0,
+            "max": 1,
+            "orient": "horizontal",
+            "left": "center",
+            "bottom": 0,
+            "itemHeight": 120,
+            "itemWidth": 12,
+            "text": ["1", "0"],
+            "inRange": {"color": SEQUENTIAL[theme]},
+            "textStyle": {"color": INK[theme], **LETTERS},
+        },
+        "series": [
+            {
+                "type": "heatmap",
+                "data": [[x, y, round(value, 4)] for x, y, value in values],
+                "selectedMode": "single",
+                "emphasis": {"itemStyle": {"borderColor": INK[theme], "borderWidth": 1.5}},
+                "select": {"itemStyle": {"borderColor": INK[theme], "borderWidth": 2}},
+            }
+        ],
+    }
+
+
+def changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: str) -> JsonObject:
+    """Draw each question's difference as a bar, losses to the left, the greatest first on either side."""
+    green, red = PALETTE["green"][theme == "dark"], PALETTE["red"][theme == "dark"]
+    return {
+        "animation": False,
+        "grid": {"left": 48, "right": 8, "top": 12, "bottom": 24},
+        "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
+        "xAxis": {
+            "type": "category",
+            "data": [_short(texts.get(change.question_id, change.question_id)) for change in changes],
+            "axisLabel": {"show": False},
+            "axisTick": {"show": False},
+            "axisLine": {"onZero": True, "lineStyle": {"color": INK[theme]}},
+        },
+        "yAxis": {
+            "type": "value",
+            "axisLabel": LETTERS,
+            "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
+        },
+        "series": [
+            {
+                "type": "bar",
+                "selectedMode": "single",
+                "barMaxWidth": 18,
+                "data": [
+                    {
+                        "value": round(change.difference, 4),
+                        "itemStyle": {"color": green if change.difference > 0 else red},
+                    }
+                    for change in changes
+                ],
+            }
+        ],
+    }
+
+
+def selected_place(state: Mapping[str, JsonValue] | None) -> int | None:
+    """Return the place of the item a person clicked in a chart's last series; None without one."""
+    for group in as_items(as_object((state or {}).get("selection")).get("selected")):
+        for place in as_items(as_object(group)["data_indices"]):
+            return as_whole(place)
+    return None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHORT else text[: SHORT - 1].rstrip() + "…"

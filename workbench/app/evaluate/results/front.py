@@ -1,0 +1,19 @@
+"""Quality against time as a picture on a page: what a better answer costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from workbench.app.evaluate.results.charts import Spot, quality_latency
+
+TALL = 340  # pixels
+
+
+def front_chart(spots: Sequence[Spot], key: str) -> None:
+    """Show runs by median time and quality, and say which of them none beats in both."""
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    best = ", ".join(spot.name for spot in spots if spot.on_front)
+    sentence = f"Quality against median time of {len(spots)} runs; none is both better and faster than {best}."
+    st.echarts_chart(quality_latency(spots, theme), key=key, height=TALL, renderer="svg", alt=sentence)

@@ -1,0 +1,41 @@
+"""The dialog that promotes a run, with the evidence of its experiment for and against it."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from evals.measures.families import metric_title
+from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
+from workbench.app.shell.scope_bar import current_scope
+from workbench.app.widgets.promoting import PromotionCandidate, Serving, promote_dialog
+from workbench.app.widgets.promotion_evidence import beside_serving
+
+if TYPE_CHECKING:
+    from evals.experiments.plan import CellResult
+    from workbench.workbench import Workbench
+
+
+def promote_run(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None) -> None:
+    """Ask where a run's strategy is to serve from now on, saying what the evidence is."""
+    value = cell.run.means[outcome.metric] if cell.run else 0.0
+    note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
+    candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
+    promote_dialog(workbench, candidate, current_scope(), evidence(outcome, cell, serving))
+
+
+def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None = None) -> list[str]:
+    """Return the sentences about a run, as HTML; every text is escaped."""
+    line = next(line for line in outcome.lines if line.run_id == cell.run_id)
+    low, high = line.interval
+    sentences = [
+        f"<b>{escape(run_title(cell))}</b> reached {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
+        f"(95 % {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}."
+    ]
+    if line.against_best and line.against_best.significant:
+        sentences.append("Another run did significantly better on these questions.")
+    elif line.against_best:
+        sentences.append("It does not lead, but these questions cannot tell it from the leader.")
+    if serving is not None:
+        sentences.append(beside_serving(outcome.measured, outcome.metric, cell.run_id, serving))
+    return sentences

@@ -1,0 +1,144 @@
+"""The leaderboard of an experiment: every run with its interval, against the best, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from evals.experiments.leaderboard import LeaderboardLine
+from evals.measures.families import metric_title
+from workbench.app.evaluate.results.charts import Spot
+from workbench.app.evaluate.results.front import front_chart
+from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title, settings_of
+from workbench.app.evaluate.results.promote import promote_run
+from workbench.app.shell.scope_bar import current_scope
+from workbench.app.state import address
+from workbench.app.widgets.assets import component
+from workbench.app.widgets.looks import look
+from workbench.app.widgets.names import title_of
+from workbench.app.widgets.promoting import Serving, serving_in
+from workbench.errors import ScopeError
+from workbench.sizes import size_text
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+
+def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
+    """Show the leaderboard; returns the runs (A, B) that are compared question by question."""
+    picks = picked(outcome)
+    low, high, digits = scale(outcome.lines)
+    serving = _serving(workbench)
+    result = component("evaluate/standings")(
+        key="standings",
+        data={
+            "rows": [row_of(outcome, place, line, serving) for place, line in enumerate(outcome.lines)],
+            "metric": metric_title(outcome.metric),
+            "scale": [low, high],
+            "digits": digits,
+            "picks": list(picks),
+        },
+        on_promote_change=_nothing,
+        on_pick_change=_nothing,
+    )
+    if result.pick:
+        address.put(
+            ab=[*picks[1:], result.pick] if result.pick not in picks else [p for p in picks if p != result.pick]
+        )
+        st.rerun()
+    if result.promote and (cell := outcome.cell(result.promote)):
+        promote_run(workbench, outcome, cell, serving)
+    return (picks[0], picks[1]) if len(picks) == 2 else None
+
+
+def picked(outcome: ExperimentOutcome) -> list[str]:
+    """Return the runs the address names for comparing; without any, the best and the one after it."""
+    run_ids = [cell.run_id for cell in outcome.measured]
+    chosen_ids = [run_id for run_id in address.get_all("ab") if run_id in run_ids]
+    return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
+
+
+def _serving(workbench: Workbench) -> Serving | None:
+    """Return what serves the scope chosen above; None where there is no such scope."""
+    try:
+        return serving_in(workbench, current_scope())
+    except ScopeError:  # the bar above names the missing part
+        return None
+
+
+def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, serving: Serving | None) -> dict[str, object]:
+    """Return one run as the component draws it."""
+    cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
+    appearance = look(cell.cell.strategy)
+    done = line.status == "done"
+    return {
+        "id": line.run_id,
+        "rank": place + 1 if done else None,
+        "label": run_title(cell),
+        "title": title_of(cell.cell.strategy),
+        "settings": ", ".join(settings_of(cell)),
+        "hue": appearance.hue,
+        "shape": appearance.shape,
+        "status": line.status,
+        "serves": serving is not None and serving.is_run(cell.cell),
+        "error": line.error,
+        "value": line.metrics.get(outcome.metric) if done else None,
+        "low": round(line.interval[0], 4),
+        "high": round(line.interval[1], 4),
+        "against": _against(line),
+        "front": line.on_front,
+        "p50": line.latency_ms.get("p50"),
+        "p95": line.latency_ms.get("p95"),
+        "size": size_text(line.index_bytes) if line.index_bytes else "–",
+    }
+
+
+def _against(line: LeaderboardLine) -> dict[str, str] | None:
+    difference = line.against_best
+    if difference is None:
+        return None
+    low, high = difference.interval
+    why = (
+        f"Difference {difference.difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}; {difference.wins} "
+        f"questions won, {difference.losses} lost, {difference.ties} equal; randomisation test with Holm's correction."
+    )
+    p = "p < .001" if difference.p_corrected < 0.001 else f"p = {difference.p_corrected:.3f}".replace("0.", ".")
+    if difference.significant:
+        return {"sign": f"{difference.difference:+.3f}", "text": f"worse, {p}", "kind": "worse", "why": why}
+    return {"sign": f"{difference.difference:+.3f}", "text": f"no clear difference, {p}", "kind": "equal", "why": why}
+
+
+def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
+    """Return the ends of the scale that holds every interval, and the digits to write them with."""
+    done = [line for line in lines if line.status == "done"]
+    if not done:
+        return 0.0, 1.0, 1
+    low, high = min(line.interval[0] for line in done), max(line.interval[1] for line in done)
+    if low == high == 1.0:
+        low = 0.99  # a scale has two ends
+    for step, digits in ((0.1, 1), (0.05, 2), (0.01, 2)):
+        ends = (max(0.0, step * int(low / step)), min(1.0, step * (int(high / step) + 1)))
+        if high - low > (ends[1] - ends[0]) * 0.5 or step == 0.01:
+            return round(ends[0], 4), round(ends[1], 4), digits
+    return 0.0, 1.0, 1
+
+
+def against_latency(outcome: ExperimentOutcome) -> None:
+    """Show quality against latency: what a better answer costs."""
+    spots = [
+        Spot(
+            run_title(cell),
+            cell.cell.strategy,
+            line.latency_ms["p50"],
+            line.metrics[outcome.metric],
+            on_front=line.on_front,
+        )
+        for line, cell in zip(outcome.lines, outcome.measured, strict=False)
+    ]
+    front_chart(spots, "quality_latency")
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit wants a callback, and triggers are read from the result."""

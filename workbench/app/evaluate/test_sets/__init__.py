@@ -1,0 +1,1 @@
+"""The test sets of the Evaluate page: listed, edited, added to."""

@@ -1,0 +1,208 @@
+"""The part of the Evaluate page that looks for good parameters in a given time, and says what held up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from evals.background import enqueue_experiment, enqueue_optimise
+from evals.experiments.catalogue import Experiments
+from evals.experiments.optimiser import FEWEST
+from evals.experiments.plan import Cell
+from evals.experiments.stored_search import StoredCandidate, StoredFinalist, search_of
+from evals.measures.families import DEFAULT_METRICS, metric_title
+from evals.test_sets.store import TestSetStore
+from workbench.app.evaluate.experiment import stop
+from workbench.app.evaluate.preselection import preselected
+from workbench.app.evaluate.results.charts import Spot
+from workbench.app.evaluate.results.front import front_chart
+from workbench.app.shell.states import message
+from workbench.app.state import address
+from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.names import title_of
+from workbench.app.widgets.table import Column, table
+from workbench.errors import WorkbenchError
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.types import as_text, as_text_or_none
+
+if TYPE_CHECKING:
+    from evals.test_sets.store import TestSetInfo
+    from workbench.storage.job_table import Job
+    from workbench.workbench import Workbench
+
+TICK = 1.0  # seconds between two looks at a search that goes on
+SHOWN = 20  # searches in the list
+TUNABLE = ("hybrid", "rerank", "keyword", "mmr", "feedback")
+COLUMNS = (
+    Column("what", "Settings"),
+    Column("held", "Held-out", "shown", "right"),
+    Column("interval", "95 %", "shown", "right"),
+    Column("tuned", "Score while tuning", "shown", "right"),
+    Column("verdict", "Against the defaults"),
+    Column("ms", "p50 ms", "shown", "right"),
+)
+
+
+def tune_view(workbench: Workbench) -> None:
+    """Show the form, and the searches so far with their finalists."""
+    ready = [info for info in TestSetStore(workbench).list() if info.questions >= FEWEST]
+    if not ready:
+        message(
+            "Nothing to tune on yet",
+            f"A search for parameters needs a test set of at least {FEWEST} judged questions: half to search with, "
+            "half held out.",
+        )
+        return
+    _form(workbench, ready)
+    jobs = workbench.jobs.list(kind="optimise", limit=SHOWN)
+    for job in jobs:
+        with st.container(border=True, key=f"tune_{job.id}"):
+            if job.is_finished:
+                _outcome(workbench, job)
+            else:
+                st.fragment(_live, run_every=TICK)(workbench, job.id)
+
+
+def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
+    titles = {info.id: info.title for info in ready}
+    wanted = address.get("dataset")
+    place = list(titles).index(wanted if wanted in titles else preselected(ready))
+    with st.container(border=True, key="tune_form"):
+        first, second, third = st.columns([4, 3, 2])
+        with first:
+            test_set = st.selectbox("Test set", list(titles), place, format_func=labelled(titles), key="tune_dataset")
+        with second:
+            metric = st.selectbox("Measured by", DEFAULT_METRICS, format_func=metric_title, key="tune_metric")
+        with third:
+            minutes = st.number_input("Minutes", 0.1, 600.0, 2.0, step=1.0, format="%g", key="tune_minutes")
+        offered = [name for name in TUNABLE if STRATEGIES[name].parameters]
+        strategies = st.pills(
+            "Strategies",
+            offered,
+            selection_mode="multi",
+            default=offered[:2],
+            format_func=title_of,
+            key="tune_strategies",
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            go = st.button("Search", type="primary", disabled=not strategies, key="tune_go")
+            st.caption(
+                "It tries many settings on few questions, the best third on three times as many, and so on; the best "
+                "are judged on the half it never saw."
+            )
+    if go:
+        try:
+            enqueue_optimise(workbench, test_set, strategies, minutes * 60, metric)
+        except WorkbenchError as error:
+            st.error(escaped(str(error)))
+            return
+        st.rerun()
+
+
+def _live(workbench: Workbench, job_id: str) -> None:
+    job = workbench.jobs.get(job_id)
+    if job.is_finished:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
+        st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
+        st.button(
+            "Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id)
+        )
+    st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
+
+
+def _resume(workbench: Workbench, job_id: str) -> None:
+    """Let a search go on with its answers and the time that was left."""
+    try:
+        workbench.jobs.resume(job_id)
+    except WorkbenchError as error:
+        st.toast(escaped(str(error)))
+
+
+def _outcome(workbench: Workbench, job: Job) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
+        if job.result and st.button(
+            "Compare on all questions", key=f"run_{job.id}", help="Runs the finalists as an experiment"
+        ):
+            _as_experiment(workbench, job)
+        if job.status in ("cancelled", "failed"):
+            st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(workbench, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+    result = search_of(job)
+    if result is not None:
+        st.caption(
+            f"{metric_title(result['metric'])}, searched with {counted(result['tuning_questions'], 'question')}; the "
+            f"figures are from the {result['held_out_questions']} held out. ★: no other one is both better and faster."
+        )
+        front_chart([spot_of(finalist) for finalist in result["finalists"]], f"front_{job.id}")
+        table(
+            f"finalists_{job.id}",
+            COLUMNS,
+            [row_of(n, finalist) for n, finalist in enumerate(result["finalists"])],
+            label="Finalists",
+            noun="settings",
+            filters=False,
+            stacks=True,
+        )
+
+
+def _put_away(workbench: Workbench, job_id: str) -> None:
+    workbench.jobs.delete(job_id)
+
+
+def spot_of(finalist: StoredFinalist) -> Spot:
+    """Return a finalist as a point of the picture."""
+    candidate = finalist["candidate"]
+    name = title_of(candidate["strategy"]) + ("" if finalist["is_default"] else ", tuned")
+    return Spot(
+        name, candidate["strategy"], finalist["latency_ms"]["p50"], finalist["held_out"], on_front=finalist["on_front"]
+    )
+
+
+def row_of(place: int, finalist: StoredFinalist) -> dict[str, object]:
+    """Return a finalist as a row."""
+    candidate, against = finalist["candidate"], finalist["against_default"]
+    name = title_of(candidate["strategy"]) + (", default settings" if finalist["is_default"] else "")
+    verdict = "–"
+    if against:
+        sure = "significant" if against["significant"] else "no clear difference"
+        verdict = f"{against['difference']:+.3f}, {sure} (p = {against['p_corrected']:.3f})"
+    low, high = finalist["interval"]
+    p50 = finalist["latency_ms"]["p50"]
+    return {
+        "id": str(place),
+        "name": name,
+        "cells": {
+            "what": name,
+            "held": {"text": f"{finalist['held_out']:.3f}", "order": finalist["held_out"]},
+            "interval": {"text": f"{low:.3f} to {high:.3f}", "order": low},
+            "tuned": {"text": f"{finalist['tuned']:.3f}", "order": finalist["tuned"]},
+            "verdict": verdict,
+            "ms": {"text": f"{p50:.1f}{' ★' if finalist['on_front'] else ''}", "order": p50},
+        },
+        "notes": {} if finalist["is_default"] else {"what": changed(candidate)},
+    }
+
+
+def changed(candidate: StoredCandidate) -> str:
+    """Say which of a candidate's parameters are not the defaults."""
+    defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate["strategy"]].parameters}
+    parameters = candidate["parameters"].items()
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parameters if value != defaults.get(name))
+
+
+def _as_experiment(workbench: Workbench, job: Job) -> None:
+    search, index = search_of(job), as_text_or_none(job.parameters["index"])
+    cells = [
+        Cell(finalist["candidate"]["strategy"], finalist["candidate"]["parameters"], index)
+        for finalist in (search["finalists"] if search else ())
+    ]
+    test_set = as_text(job.parameters["dataset"])
+    experiment = Experiments(workbench).create(f"Finalists of {job.title.lower()}", test_set, cells)
+    enqueue_experiment(workbench, experiment.id)
+    address.put(experiment=experiment.id, view=None)
+    st.rerun()

@@ -1,0 +1,1 @@
+"""The Graph page: citations between documents, and the archive search."""

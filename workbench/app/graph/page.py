@@ -1,0 +1,178 @@
+"""The Graph page: citations between documents, documents without any, broken links, and a search box over archives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from workbench.app.graph.archive_view import archive_view
+from workbench.app.graph.chart import chart, chosen_node, spoken
+from workbench.app.shell.scope_bar import clear_scope, current_index, current_scope, is_scoped
+from workbench.app.shell.states import message
+from workbench.app.shell.ways_on import ways_on
+from workbench.app.state import address
+from workbench.app.state.controlled import show_value
+from workbench.app.state.shared import OPENING
+from workbench.app.widgets.labels import counted
+from workbench.app.widgets.reader import open_document, reader
+from workbench.app.widgets.table import Column, table
+from workbench.retrieval.ask import Ask
+from workbench.services.citations import Graph, GraphNode, Overview
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}
+RESULTS = 20  # documents of a result set
+NODE_COLUMNS = (
+    Column("title", "Document"),
+    Column("source", "Source"),
+    Column("cited", "Cited by", "number"),
+    Column("cites", "Cites", "number"),
+)
+BROKEN_COLUMNS = (Column("title", "In"), Column("target", "Leads to"), Column("context", "Sentence"))
+
+
+def page() -> None:
+    """Show the view that the address names."""
+    workbench = OPENING.workbench
+    st.title("Graph", anchor=False)
+    view = _view()
+    if view == "archive":
+        archive_view(workbench)
+    elif not workbench.documents.count():
+        message(
+            "No documents yet",
+            "Here the links between your documents are drawn: who cites whom, and which lead nowhere.",
+        )
+        ways_on(workbench, "library", "crawl")
+    else:
+        with st.spinner("Reading links of documents that came in before…", show_time=False):
+            workbench.citations.catch_up()
+        source_ids = workbench.requests.resolve(current_scope()).source_ids
+        if view == "graph":
+            _picture(workbench, source_ids)
+        else:
+            _lists(workbench, source_ids)
+    reader(workbench, current_index())
+
+
+def _view() -> str:
+    show_value("graph_view", address.get("view") if address.get("view") in VIEWS else "graph")
+    chosen = st.segmented_control(
+        "View", list(VIEWS), key="graph_view", format_func=VIEWS.__getitem__, required=True,
+        label_visibility="collapsed", on_change=lambda: address.put(view=st.session_state["graph_view"]),
+    )  # fmt: skip
+    return chosen or "graph"
+
+
+def _picture(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
+    show_value("graph_question", address.get("about"))
+    question = st.text_input(
+        "Only what answers a question",
+        key="graph_question",
+        placeholder="Type a question to see what its answers cite; empty shows everything in scope",
+        on_change=lambda: address.put(about=st.session_state["graph_question"].strip()),
+    ).strip()
+    chosen: list[str] = []
+    if question:
+        result = workbench.document_search.search(question, Ask(None, RESULTS, current_scope(), current_index()))
+        chosen = [hit.document_id for hit in result.documents]
+    graph = workbench.citations.graph(source_ids, chosen if question else None)
+    if not graph.edges:
+        _nothing(workbench, question)
+        return
+    draw(graph, chosen, key=f"graph_{address.get('about')}_{len(graph.nodes)}")
+
+
+def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
+    """Show a graph; a click on a dot opens its document, once."""
+    theme = "dark" if st.context.theme.type == "dark" else "light"
+    left_out = f", {counted(graph.left_out, 'less linked document')} left out" if graph.left_out else ""
+    diamonds = " Diamonds are the answers." if chosen else ""
+    st.caption(
+        f"{counted(len(graph.nodes), 'document')}, {counted(len(graph.edges), 'link')}{left_out}. The larger, the more "
+        f"cited.{diamonds} Scroll to zoom, drag to move, point at a line for its sentence, click a dot to open it."
+    )
+    state: Any = st.echarts_chart(
+        chart(graph, theme, chosen), key=key, on_select="rerun", height=680, renderer="svg", alt=spoken(graph)
+    )
+    node = chosen_node(state, graph)
+    before = st.session_state.get(f"{key}_opened")
+    st.session_state[f"{key}_opened"] = node.id if node else None
+    if node is not None and node.id != before:
+        open_document(node.id)
+
+
+def _nothing(workbench: Workbench, question: str) -> None:
+    if question:
+        message("These answers cite nothing", "Ask for something else, or see everything in scope.")
+        st.button("Show everything in scope", on_click=lambda: address.put(about=None))
+    elif is_scoped():
+        message("No document in this scope cites another", "Widen the scope to see the links of the others.")
+        st.button("Search everything", on_click=clear_scope, icon=":material/close:")
+    else:
+        message(
+            "No document cites another yet",
+            "Links are read when documents come in: Markdown and web pages that lead to each other are drawn here.",
+        )
+        ways_on(workbench, "library", "crawl")
+
+
+def _lists(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
+    overview = workbench.citations.overview(source_ids, limit=100)
+    _numbers(overview)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.header("Most cited", anchor=False)
+        _nodes("most_cited", overview.most_cited, "No document is cited.")
+    with right:
+        st.header("Orphans", anchor=False, help="Documents that neither cite nor are cited")
+        _nodes("orphans", overview.orphans, "Every document is linked.")
+    st.header("Broken links", anchor=False)
+    broken = workbench.citations.broken(source_ids)
+    rows = [
+        {
+            "id": f"{link.document_id}#{place}",
+            "name": link.title,
+            "cells": {"title": link.title, "target": link.target, "context": link.context},
+        }
+        for place, link in enumerate(broken)
+    ]
+    opened = table(
+        "broken", BROKEN_COLUMNS, rows, label="Broken links", noun="links", empty="No link is broken.", opens=True
+    ).opened
+    _open(opened.partition("#")[0] if opened else None)
+
+
+def _numbers(overview: Overview) -> None:
+    values = {
+        "Links": overview.links,
+        "Between documents": overview.resolved,
+        "To the web": overview.external,
+        "Broken": overview.broken,
+    }
+    for column, (name, value) in zip(st.columns(4), values.items(), strict=True):
+        column.metric(name, f"{value:,}")
+
+
+def _nodes(key: str, nodes: Sequence[GraphNode], empty: str) -> None:
+    rows = [
+        {
+            "id": node.id,
+            "name": node.title,
+            "cells": {
+                "title": node.title, "source": node.source_title, "cited": node.cited_by, "cites": node.cites,
+            },
+        }
+        for node in nodes
+    ]  # fmt: skip
+    _open(table(key, NODE_COLUMNS, rows, label=key, noun="documents", empty=empty, opens=True).opened)
+
+
+def _open(document_id: str | None) -> None:
+    if document_id:
+        open_document(document_id)
+        st.rerun()

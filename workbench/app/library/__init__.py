@@ -1,0 +1,1 @@
+"""The Library page: sources, documents, projects and uploads."""

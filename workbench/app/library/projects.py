@@ -1,0 +1,142 @@
+"""Projects and their folders: made, named, coloured, and deleted with a word on what goes along."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.library.dialogs import removed
+from workbench.app.shell.states import message
+from workbench.app.widgets.labels import counted
+from workbench.app.widgets.notices import act
+from workbench.types import Folder, Project
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+ICONS = ("folder", "book", "code", "science", "groups", "support_agent", "gavel", "payments", "bug_report", "public")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")
+
+
+def projects_view(workbench: Workbench) -> None:
+    """Show every project with its folders."""
+    projects = workbench.projects.list()
+    if st.button("New project", type="primary", icon=":material/add:"):
+        edit_project(workbench, None)
+    if not projects:
+        message(
+            "No projects yet",
+            "A project keeps its sources together: a search scoped to it sees them and what belongs everywhere, never "
+            "another project's. Folders divide a project further.",
+        )
+    for project in projects:
+        with st.container(border=True, key=f"project_{project.id}"):
+            _project(workbench, project)
+
+
+def _project(workbench: Workbench, project: Project) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(
+            f'<div><b style="font-size: 15px">{escape(project.title)}</b> <span class="wb-kind">'
+            f"{counted(project.source_count, 'source')}</span><br>{escape(project.description)}</div>",
+            width="stretch",
+        )
+        if st.button("New folder", key=f"add_{project.id}", type="tertiary", icon=":material/create_new_folder:"):
+            edit_folder(workbench, project, None)
+        if st.button("Edit", key=f"edit_{project.id}", type="tertiary", icon=":material/edit:"):
+            edit_project(workbench, project)
+        if st.button("Delete", key=f"delete_{project.id}", type="tertiary", icon=":material/delete:"):
+            delete_project(workbench, project)
+    for folder in workbench.projects.folders(project.id):
+        _folder(workbench, project, folder)
+
+
+def _folder(workbench: Workbench, project: Project, folder: Folder) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"folder_{folder.id}"):
+        colour = folder.color if _COLOUR.fullmatch(folder.color) else "#6e6961"
+        about = f"{counted(folder.source_count, 'source')} {folder.description}"
+        st.html(
+            f'<div style="display:flex;gap:10px;align-items:baseline"><span style="width:11px;height:11px;'
+            f'border-radius:2px;background:{colour};display:inline-block"></span><span>{escape(folder.name)} '
+            f'<span class="wb-kind">{escape(about)}</span></span></div>',
+            width="stretch",
+        )
+        if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=f":material/{_icon(folder)}:"):
+            edit_folder(workbench, project, folder)
+        if st.button("Delete", key=f"delete_{folder.id}", type="tertiary", icon=":material/delete:"):
+            delete_folder(workbench, project, folder)
+
+
+def _icon(folder: Folder) -> str:
+    return folder.icon_name if folder.icon_name in ICONS else "folder"
+
+
+@st.dialog("Project")
+def edit_project(workbench: Workbench, project: Project | None) -> None:
+    """Ask for a new project's or an old one's title and description."""
+    title = st.text_input("Title", project.title if project else "", max_chars=300)
+    description = st.text_area("Description", project.description if project else "", height=90)
+
+    def change() -> str:
+        if project is None:
+            return f"Made the project {workbench.projects.create(title, description).title}."
+        return f"Saved {workbench.projects.update(project.id, title=title, description=description).title}."
+
+    if st.button("Save", type="primary"):
+        act(change)
+
+
+@st.dialog("Folder")
+def edit_folder(workbench: Workbench, project: Project, folder: Folder | None) -> None:
+    """Ask for a folder's name, description, colour and icon."""
+    name = st.text_input("Name", folder.name if folder else "", max_chars=300)
+    description = st.text_input("Description", folder.description if folder else "")
+    colour = st.color_picker("Colour", folder.color if folder else "#6366f1")
+    icon = st.pills(
+        "Icon", ICONS, default=_icon(folder) if folder else "folder", required=True,
+        format_func=lambda item: f":material/{item}:",
+    )  # fmt: skip
+
+    def change() -> str:
+        if folder is None:
+            created = workbench.projects.create_folder(project.id, name, description, colour, icon or "folder")
+            return f"Made the folder {created.name} in {project.title}."
+        saved = workbench.projects.update_folder(
+            project.id, folder.id, name=name, description=description, color=colour, icon_name=icon
+        )
+        return f"Saved {saved.name}."
+
+    if st.button("Save", type="primary"):
+        act(change)
+
+
+@st.dialog("Delete project")
+def delete_project(workbench: Workbench, project: Project) -> None:
+    """Ask before a project goes with its sources."""
+    sources = workbench.sources.list(project_id=project.id)
+    documents = sum(source.documents_count for source in sources)
+    st.text(project.title)
+    st.markdown(
+        f"This removes the project, its folders, {counted(len(sources), 'source')} and "
+        f"{counted(documents, 'document')} for good. Sources that belong everywhere stay."
+    )
+    with st.container(horizontal=True):
+        if st.button("Delete project", type="primary", key="confirm_delete"):
+            act(lambda: removed([workbench.projects.delete(project.id)]))
+        if st.button("Keep", key="keep"):
+            st.rerun()
+
+
+@st.dialog("Delete folder")
+def delete_folder(workbench: Workbench, project: Project, folder: Folder) -> None:
+    """Ask before a folder goes; its sources stay in the project."""
+    st.text(f"{project.title} / {folder.name}")
+    st.markdown(f"This removes the folder; its {counted(folder.source_count, 'source')} stay in the project.")
+    with st.container(horizontal=True):
+        if st.button("Delete folder", type="primary", key="confirm_delete"):
+            act(lambda: f"Removed the folder {workbench.projects.delete_folder(project.id, folder.id).name}.")
+        if st.button("Keep", key="keep"):
+            st.rerun()

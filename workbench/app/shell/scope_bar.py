@@ -1,0 +1,151 @@
+"""The slim bar under the navigation: what is searched (project, folder, tags, sources) and in which index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.state import address
+from workbench.app.state.controlled import show_value
+from workbench.app.state.one_run import indexes_of_run
+from workbench.app.widgets.labels import escaped, labelled
+from workbench.errors import NotFound
+from workbench.languages import language_title
+from workbench.types import Scope
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+_NARROWING = ("kind", "project", "folder", "tag", "source", "language")
+
+
+def current_scope() -> Scope:
+    """Return the scope that the address names; unknown names stay in it, so that a search fails closed."""
+    sources, kind = address.get_all("source"), address.get("kind")
+    return Scope(
+        kind="global" if kind == "global" else "project" if kind == "project" else "all",
+        project=address.get("project") or None,
+        folder=address.get("folder") or None,
+        tags=address.get_all("tag"),
+        sources=sources or None,
+        languages=address.get_all("language"),
+        names="only" if address.get("names") == "only" else "prefer",
+        ignored_names=address.get_all("without"),
+    )
+
+
+def current_index() -> str | None:
+    """Return the index that the address names; None is the default one."""
+    return address.get("index") or None
+
+
+def scope_bar(workbench: Workbench) -> None:
+    """Show the scope and the index, each behind a button that says what is chosen."""
+    projects = {project.id: project.title for project in workbench.projects.list()}
+    sources = workbench.sources.titles()
+    indexes = {index.name: index for index in indexes_of_run(workbench)}
+    with st.container(key="scopebar", horizontal=True, gap="small", vertical_alignment="center"):
+        with st.popover(
+            f"**Scope** {_summary(projects, sources)}", type="tertiary", key="scope_popover", help="What is searched"
+        ):
+            _scope_choices(workbench, projects, sources)
+        default = next((name for name, index in indexes.items() if index.is_default), "")
+        name = _named({name: name for name in indexes}, current_index() or default)
+        with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Where it is searched"):
+            _choice("Index", "index", {n: n for n in indexes}, f"{default} (default)")
+            chosen = indexes.get(current_index() or default)
+            if chosen:
+                settings = escaped(f"{chosen.chunker} passages, {chosen.embedding_model}")
+                st.caption(f"{settings}, {chosen.passages_count:,} passages")
+
+
+def _scope_choices(workbench: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
+    _choice("Project", "project", projects, "Every project", clears=("folder", "kind"))
+    chosen = address.get("project")
+    if chosen in projects:
+        folders = {folder.name: folder.name for folder in workbench.projects.folders(chosen)}
+        if folders or address.get("folder"):
+            _choice("Folder", "folder", folders, "Every folder")
+    _choice("Sources of", "kind", _kinds(chosen), "The project and everywhere" if chosen else "Everywhere")
+    tags = workbench.sources.tags()
+    _choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
+    _choices("Sources", "source", sources)
+    _choices("Languages", "language", _languages(workbench))
+    if is_scoped():
+        st.button("Search everything", on_click=clear_scope, type="tertiary", icon=":material/close:")
+
+
+def _languages(workbench: Workbench) -> dict[str, str]:
+    """Return the languages of the chosen index with their passages; nothing to choose where there is one."""
+    try:
+        languages = workbench.indexes.languages(current_index())
+    except NotFound:  # the address names none that exists, which the search says
+        return {}
+    titles = {name: f"{language_title(name) or 'Other'} · {count:,}" for name, count in languages.items()}
+    return titles if len(titles) > 1 else {}
+
+
+def _kinds(project: str) -> dict[str, str]:
+    """Return what a scope may be narrowed to, by the kind of scope."""
+    only_global = {"global": "Only sources of no project"}
+    return {"project": "Only this project", **only_global} if project else only_global
+
+
+def _summary(projects: Mapping[str, str], sources: Mapping[str, str]) -> str:
+    parts = []
+    project, folder = address.get("project"), address.get("folder")
+    if address.get("kind") == "global":
+        parts.append("sources of no project")
+    if project:
+        only = "only " if address.get("kind") == "project" else ""
+        parts.append(only + _named(projects, project) + (f" / {escaped(folder, 48)}" if folder else ""))
+    parts += [f"#{escaped(tag, 48)}" for tag in address.get_all("tag")]
+    parts += [escaped(language_title(name) or name, 48) for name in address.get_all("language")]
+    chosen = address.get_all("source")
+    if len(chosen) == 1:
+        parts.append(_named(sources, chosen[0]))
+    elif chosen:
+        parts.append(f"{len(chosen)} sources")
+    return " · ".join(parts) or "everything"
+
+
+def _named(titles: Mapping[str, str], value: str) -> str:
+    """Return the title of a value of the address, which says so where there is none."""
+    return escaped(titles[value], 48) if value in titles else f"{escaped(value, 48)} :red[(not found)]"
+
+
+def _choice(label: str, name: str, options: Mapping[str, str], nothing: str, clears: Sequence[str] = ()) -> None:
+    """Show a select box for one value of the address; a value that does not exist is shown as such."""
+    key, value = f"scope_{name}", address.get(name)
+    labels = {"": nothing, **options} | ({value: f"{value} (not found)"} if value and value not in options else {})
+    show_value(key, value, labels.values())
+
+    def change() -> None:
+        address.put(**{name: st.session_state[key], **dict.fromkeys(clears)})
+
+    st.selectbox(label, list(labels), format_func=labelled(labels), key=key, on_change=change)
+
+
+def _choices(label: str, name: str, options: Mapping[str, str]) -> None:
+    key, values = f"scope_{name}", list(address.get_all(name))
+    labels = dict(options) | {value: f"{value} (not found)" for value in values if value not in options}
+    if not labels:
+        return
+    show_value(key, values, labels.values())
+
+    def change() -> None:
+        address.put(**{name: st.session_state[key]})
+
+    st.multiselect(label, list(labels), format_func=labelled(labels), key=key, on_change=change)
+
+
+def is_scoped() -> bool:
+    """Tell whether the address narrows what is searched."""
+    return any(address.get_all(name) for name in _NARROWING)
+
+
+def clear_scope() -> None:
+    """Take the scope out of the address; the index stays."""
+    address.put(**dict.fromkeys(_NARROWING))

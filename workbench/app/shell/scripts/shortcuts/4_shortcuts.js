@@ -1,0 +1,62 @@
+// The keys of every page: "/" to the question, "?" for the list of keys, Ctrl+K or Cmd+K to find anything.
+function isTyping(event) {
+  return event.composedPath()[0].matches?.("input, textarea, select, [contenteditable=true]") ?? false;
+}
+
+// Enter in the question takes the arrows to the hits as soon as they are there; any other key means one types on.
+function watchEnter(event) {
+  window.workbenchEntered = event.key === "Enter" && (event.composedPath()[0].closest?.(".st-key-question") ?? null) !== null;
+}
+
+function toQuestion(event) {
+  const question = document.querySelector(".st-key-question input");
+  if (!question) return;
+  event.preventDefault();
+  question.focus();
+  question.select();
+}
+
+// The arrow down leads from the question to the first passage, past everything that Tab would stop at.
+function toPassages(event) {
+  const first = window.workbenchBoard?.isConnected ? window.workbenchBoard.querySelector(".card .title") : null;
+  if (event.key !== "ArrowDown" || !first || !event.composedPath()[0].closest?.(".st-key-question")) return;
+  event.preventDefault();
+  first.focus();
+}
+
+// Tab comes from the question to a link that leads past the buttons to the first passage, where the arrows go on.
+function skipToPassages(event) {
+  if (!event.target.closest?.(".wb-skip")) return;
+  event.preventDefault();
+  window.workbenchBoard?.querySelector(".card .title")?.focus();
+}
+
+function isFinding(event) {
+  return (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
+}
+
+function onKey(event) {
+  watchEnter(event);
+  toPassages(event);
+  const { keys, palette, root } = window.workbenchDialogs;
+  if (isFinding(event)) {
+    event.preventDefault();
+    if (!event.repeat && !root.querySelector("dialog[open]")) palette.open();
+  } else if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+  else if (event.key === "/") toQuestion(event);
+  else if (event.key === "?") keys.showModal();
+}
+
+export default function (component) {
+  const root = component.parentElement.querySelector(".root");
+  if (!root.dialogs) root.dialogs = { root, keys: keysDialog(root), palette: paletteDialog(root) };
+  window.workbenchTellTheme = (scheme) => component.setTriggerValue("theme", scheme);
+  window.workbenchDialogs = root.dialogs;  // pages come and go, each with a root of its own
+  if (window.workbenchShortcuts) return;
+  window.workbenchShortcuts = true;
+  sameThemeEverywhere();
+  closeDrawerOnChoice();
+  roomForTray();
+  document.addEventListener("click", skipToPassages);
+  document.addEventListener("keydown", onKey, true);
+}

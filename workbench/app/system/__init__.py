@@ -1,0 +1,1 @@
+"""The System page: health, indexes, sizes and versions."""

@@ -1,0 +1,104 @@
+"""The System page: health, contents, sizes and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.state.shared import OPENING
+from workbench.app.system.indexes import indexes_section
+from workbench.app.system.workload import TICK, work_section
+from workbench.app.widgets.notices import show_notice
+from workbench.app.widgets.table import Column, table
+from workbench.sizes import size_text
+
+if TYPE_CHECKING:
+    from workbench.services.health import Status
+    from workbench.storage.replica import ReplicaState
+    from workbench.workbench import Workbench
+
+CHECK_COLUMNS = (Column("name", "Check"), Column("outcome", "Outcome", "state"), Column("detail", "Detail"))
+
+
+def page() -> None:
+    """Show health first, then what there is."""
+    workbench = OPENING.workbench
+    st.title("System", anchor=False)
+    show_notice()
+    _health(workbench)
+    st.fragment(work_section, run_every=TICK)(workbench)
+    status = workbench.status()
+    indexes_section(workbench, status["indexes"])
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.header("Database and disk", anchor=False)
+        facts(_database(status, workbench.health.replica()))
+        st.header("Models", anchor=False)
+        facts(_models(workbench))
+    with right:
+        st.header("Corpus", anchor=False)
+        facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
+        st.header("Versions", anchor=False)
+        facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
+
+
+def _health(workbench: Workbench) -> None:
+    checks = workbench.health.doctor()
+    bad = [check for check in checks if not check.ok]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        summary = (
+            "Everything is well." if not bad else f"{len(bad)} of {len(checks)} checks failed; each says what to do."
+        )
+        st.markdown(f"**{summary}**", width="stretch")
+        st.button("Check again", icon=":material/refresh:")
+    rows = [
+        {
+            "id": check.name,
+            "name": check.name,
+            "cells": {
+                "name": check.name.capitalize(),
+                "outcome": {"state": "done", "text": "well"} if check.ok else {"state": "failed", "text": "failed"},
+                "detail": check.detail,
+            },
+        }
+        for check in checks
+    ]
+    table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
+
+
+def _database(status: Status, replica: ReplicaState | None) -> dict[str, str]:
+    database = status["database"]
+    return {
+        "Postgres": database["postgres"],
+        "pgvector": str(database["pgvector"]),
+        "Runs": "embedded, under the data folder"
+        if database["embedded"]
+        else "on the server of WORKBENCH_DATABASE_URL",
+        **({"Replica": replica.sentence} if replica else {}),
+        "Size": size_text(database["bytes"]),
+        "Data folder": status["home"],
+        "Free on disk": size_text(status["disk_free_bytes"]),
+    }
+
+
+def _models(workbench: Workbench) -> dict[str, str]:
+    settings = workbench.settings
+    answers = settings.llm_model or "none: answers are cited extracts"
+    if settings.has_llm:
+        answers += f" at {settings.llm_base_url}" if settings.llm_base_url else ", on this machine"
+    return {
+        "Embedding": settings.embedding_model,
+        "Threads": str(settings.embedding_threads or "one for each core"),
+        "Reranker": settings.reranker,
+        "Language model": answers,
+        "State": "warm" if OPENING.is_warm else "loading",
+    }
+
+
+def facts(values: Mapping[str, str]) -> None:
+    """Show names and values as a list of definitions."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in values.items())
+    st.html(f'<dl class="wb-facts">{items}</dl>')

@@ -1,0 +1,184 @@
+"""Promotion where strategies are compared: what serves the scope, and one click to change or undo it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.state.one_run import indexes_of_run
+from workbench.app.widgets.labels import escaped
+from workbench.app.widgets.looks import mark_html
+from workbench.app.widgets.names import title_of
+from workbench.app.widgets.notices import act
+from workbench.errors import ScopeError, WorkbenchError
+from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY, check_parameters
+from workbench.retrieval.strategy_names import named
+from workbench.storage.promotions import EVERYWHERE
+from workbench.types import Comparison, ParameterValue, Promotion, Scope
+
+if TYPE_CHECKING:
+    from evals.experiments.plan import Cell
+    from workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The strategy of searches in a scope that name none; ``promotion`` None is the built-in default.
+
+    ``own`` is the key under which the scope itself can have a promotion, "" where it can have none, for ``reason``.
+    """
+
+    promotion: Promotion | None
+    strategy: str
+    parameters: Mapping[str, ParameterValue]
+    index: str
+    own: str
+    reason: str = ""
+    default_index: str = ""
+
+    @property
+    def undoable(self) -> bool:
+        """True where the promotion is the scope's own, not one it has from further out."""
+        return self.promotion is not None and self.promotion.scope == self.own
+
+    def is_column(self, name: str, index: str, parameters: Mapping[str, ParameterValue] | None) -> bool:
+        """Tell whether a column of a comparison is what serves."""
+        return self._is(named(name, None)[0], index, parameters)
+
+    def is_run(self, cell: Cell) -> bool:
+        """Tell whether a run of an experiment was made with what serves."""
+        return self._is(cell.strategy, cell.index or self.default_index, cell.parameters)
+
+    def _is(self, strategy: str, index: str, parameters: Mapping[str, ParameterValue] | None) -> bool:
+        same = (strategy, index) == (self.strategy, self.index)
+        return same and check_parameters(strategy, parameters) == dict(self.parameters)
+
+
+def serving_in(workbench: Workbench, scope: Scope) -> Serving:
+    """Return what serves a scope. Raises ScopeError where it names what does not exist."""
+    promotions = workbench.promotions
+    promotion, own, reason = promotions.serving(scope), "", ""
+    if promotion is not None:  # again, with its title
+        promotion = next((current for current in promotions.current() if current.scope == promotion.scope), promotion)
+    try:
+        own = promotions.key(scope)
+    except ScopeError as error:
+        reason = str(error)
+    strategy = promotion.strategy if promotion else promotions.built_in
+    parameters = check_parameters(strategy, promotion.parameters if promotion else None)
+    default = next((index.name for index in indexes_of_run(workbench) if index.is_default), "")
+    return Serving(promotion, strategy, parameters, (promotion and promotion.index) or default, own, reason, default)
+
+
+def serving_columns(
+    serving: Serving, comparison: Comparison, parameters: Mapping[str, Mapping[str, ParameterValue]]
+) -> list[str]:
+    """Return the columns that show what serves."""
+    return [
+        name
+        for name, result in comparison.strategies.items()
+        if serving.is_column(name, result.index, parameters.get(name, parameters.get(result.strategy)))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionCandidate:
+    """A promotion that a person wants: a strategy with its parameters and index, and the note that is kept with it."""
+
+    strategy: str
+    parameters: Mapping[str, ParameterValue]
+    index: str | None
+    note: str = ""
+
+
+@st.dialog("Promote")
+def promote_dialog(
+    workbench: Workbench, candidate: PromotionCandidate, scope: Scope, evidence: Sequence[str] = ()
+) -> None:
+    """Ask where a candidate is to serve from now on; ``evidence`` are sentences of HTML above the question."""
+    settings = [f"{name.replace('_', ' ')} {value}" for name, value in candidate.parameters.items()]
+    settings += [f"index {candidate.index}"] if candidate.index else []
+    title = f"{mark_html(candidate.strategy)} <b>{escape(title_of(candidate.strategy))}</b>"
+    st.html(f"<p>{title} {escape(' · '.join(settings))}</p>" + "".join(f"<p>{line}</p>" for line in evidence))
+    where = _places(workbench, scope)
+    chosen = st.radio("It serves", list(where), format_func=lambda key: escaped(where[key]))
+    st.caption(
+        "Search, the MCP tools and Python use it from then on where they name no strategy; one click on Compare "
+        "undoes it."
+    )
+    if st.button("Promote", type="primary", key="confirm_promote"):
+        act(lambda: _promoted(workbench, candidate, scope if chosen == "scope" else None))
+
+
+def _places(workbench: Workbench, scope: Scope) -> dict[str, str]:
+    """Return the scopes that a promotion may be for: the chosen one, where it can have one, and everything."""
+    try:
+        own = workbench.promotions.key(scope)
+    except ScopeError:
+        own = EVERYWHERE
+    return ({} if own == EVERYWHERE else {"scope": "In the scope chosen above"}) | {"everywhere": "Everywhere"}
+
+
+def _promoted(workbench: Workbench, candidate: PromotionCandidate, scope: Scope | None) -> str:
+    promotion = workbench.promotions.promote(
+        candidate.strategy,
+        scope=scope,
+        parameters=candidate.parameters,
+        index=candidate.index,
+        note=candidate.note,
+    )
+    return f"{title_of(promotion.strategy)} serves now, as version {promotion.version}: here, in Python and over MCP."
+
+
+def serving_line(workbench: Workbench, serving: Serving, scope: Scope) -> None:
+    """Show what serves and since when, with the way back."""
+    with st.container(key="servingline", horizontal=True, gap="small", vertical_alignment="center"):
+        st.html(f'<p class="wb-serving">{serving_html(serving)}</p>', width="content")
+        if serving.promotion is not None and serving.undoable:
+            arguments = (workbench, scope, serving.promotion.version)
+            st.button("Undo", key="undo_promotion", type="tertiary", on_click=_undo, args=arguments)
+
+
+def serving_html(serving: Serving) -> str:
+    """Return the sentence on what serves, as HTML; every text is escaped."""
+    if serving.promotion is not None:
+        return promotion_html(serving.promotion)
+    return (
+        f"<b>{escape(title_of(serving.strategy))}</b> serves searches that name no strategy: the built-in default. The "
+        f"MCP tool search_knowledge_base answers with <b>{escape(title_of(UNPROMOTED_TOOL_STRATEGY))}</b> until one is "
+        "promoted."
+    )
+
+
+def promotion_html(promotion: Promotion) -> str:
+    """Return what a promotion lets serve, where and since when, as HTML; every text is escaped."""
+    kind = promotion.scope.partition(":")[0]
+    place = "everywhere" if kind == "everywhere" else f"the {kind} <b>{escape(promotion.scope_title)}</b>"
+    since = f"{promotion.promoted_at.astimezone():%-d %b %Y, %H:%M}" if promotion.promoted_at else "–"
+    defaults = check_parameters(promotion.strategy, None)
+    facts = [
+        f"<b>{escape(title_of(promotion.strategy))}</b> serves {place}",
+        f"since {since}",
+        f"version {promotion.version}",
+        *([f"index {escape(promotion.index)}"] if promotion.index else []),
+        *(
+            escape(f"{key} {value}")
+            for key, value in promotion.parameters.items()
+            if key in defaults and value != defaults[key]
+        ),
+    ]
+    return " · ".join(facts)
+
+
+def _undo(workbench: Workbench, scope: Scope, version: int) -> None:
+    """Take back that version; a second click finds another one and leaves it."""
+    try:
+        promotion = workbench.promotions.serving(scope)
+        if promotion is not None and (promotion.scope, promotion.version) == (workbench.promotions.key(scope), version):
+            workbench.promotions.undo(scope)
+    except WorkbenchError as error:
+        st.toast(escaped(str(error)))

@@ -1,0 +1,59 @@
+"""``workbench ask``: an answer with numbered citations, as it comes."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.lifetime import opened
+from workbench.cli.output import Out, printable
+from workbench.cli.scope_options import add_scope, scope_of
+from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
+from workbench.retrieval.ask import Ask
+
+if TYPE_CHECKING:
+    from workbench.services.answers import Answer
+
+SHOWN = 8  # passages, as in services.answers
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("query", metavar="QUERY")
+    add_strategy(parser)
+    parser.add_argument("--limit", type=int, default=SHOWN, metavar="N", help="passages to answer from (%(default)s)")
+    parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
+    add_parameters(parser)
+    add_scope(parser)
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Answer; a refusal, where nothing in the documents answers, is an answer too."""
+    with opened() as workbench:
+        stream = workbench.answers.ask(
+            arguments.query,
+            Ask(
+                arguments.strategy,
+                arguments.limit,
+                scope_of(arguments),
+                arguments.index,
+                parameters_of(arguments.strategy, arguments.set) or {},
+            ),
+        )
+        if not out.as_json:
+            for piece in stream:
+                print(printable(piece), end="", flush=True)
+            print(flush=True)
+        answer = stream.answer()
+    for note in answer.degraded:
+        out.message(note)
+    out.show(answer, lambda console: _sources(answer))
+    return 0
+
+
+def _sources(answer: Answer) -> None:
+    if answer.citations:
+        print()
+    for citation in answer.citations:
+        place = citation.url or citation.path or citation.document_id
+        print(printable(f"[{citation.number}] {citation.document_title}  {place}  {citation.passage_id}"))

@@ -1,0 +1,99 @@
+"""``workbench connect``: let a desktop client start this workbench, or say which client has called."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.lifetime import opened
+from workbench.cli.output import Out
+from workbench.errors import Cancelled, InvalidInput, StorageError, choices
+
+if TYPE_CHECKING:
+    from workbench.app.connect.connections import FileChange
+    from workbench.services.tool_calls import Caller
+    from workbench.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "client", nargs="?", metavar="CLIENT", help="claude-desktop, claude-code, cursor, vscode or zed"
+    )
+    parser.add_argument("--undo", action="store_true", help="take this workbench out of the client's file again")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
+    parser.add_argument("--toolsets", default="", metavar="A,B", help="offer only these toolsets (all)")
+    parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument(
+        "--with-database", action="store_true", help="write the database's address, password and all, into the file"
+    )
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Show the change, write it where it is wanted, and say what was seen of the client."""
+    from workbench.app.connect.client_files import CLIENT_FILES
+    from workbench.app.connect.connections import apply, seen, undoing
+    from workbench.settings import load_settings
+
+    settings = load_settings()
+    if arguments.client is None:
+        callers = _callers(out)
+        states = {client: seen(client, settings.home, callers) for client in CLIENT_FILES}
+        lines = "\n".join(f"{name:<15} {said}" for name, said in states.items())
+        out.show(states, lambda console: console.print(lines, soft_wrap=True, markup=False))
+        return 0
+    if arguments.client not in CLIENT_FILES:
+        raise InvalidInput(f"There is no client {arguments.client!r}; use one of {choices(CLIENT_FILES)}.")
+    if arguments.undo:
+        change = undoing(arguments.client, settings.home, arguments.file)
+    else:
+        change = _connecting(arguments, settings)
+    if not change.is_none:
+        _confirm(arguments, out, change)
+    apply(change, settings.home, undo=arguments.undo)
+    state = _state(change, arguments.undo)
+    if not arguments.undo:
+        state += " " + seen(arguments.client, settings.home, _callers(out))
+    value = {"client": change.client, "file": str(change.path), "changed": not change.is_none, "state": state}
+    out.show(value, lambda console: console.print(state, soft_wrap=True, markup=False))
+    return 0
+
+
+def _connecting(arguments: argparse.Namespace, settings: Settings) -> FileChange:
+    from workbench.app.connect.clients import connection_of, with_database
+    from workbench.app.connect.connections import planned
+
+    toolsets = tuple(name.strip() for name in arguments.toolsets.split(",") if name.strip())
+    connection = connection_of(settings, "stdio", toolsets, arguments.read_only, client=arguments.client)
+    if settings.database_url is not None:
+        connection = with_database(connection, settings, password=arguments.with_database)
+    return planned(arguments.client, connection, arguments.file)
+
+
+def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> None:
+    out.message(change.difference)
+    if arguments.yes:
+        return
+    if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InvalidInput(f"Nothing was written to {change.path}; this is the change, --yes writes it.")
+    print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Cancelled("Nothing was written.")
+
+
+def _state(change: FileChange, undo: bool) -> str:
+    if change.is_none:
+        return f"{change.path} is as it should be."
+    return f"Taken out of {change.path}." if undo else f"Written to {change.path}."
+
+
+def _callers(out: Out) -> dict[str, Caller]:
+    try:
+        with opened() as workbench:
+            return workbench.tool_calls.callers()
+    except StorageError as error:  # the file can be written all the same
+        out.message(f"{error} So it is not known which clients have called.")
+        return {}

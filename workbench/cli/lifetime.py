@@ -1,0 +1,46 @@
+"""Opening the workbench for one command, and stopping it politely."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from workbench.cli.output import Out
+from workbench.types import ShouldStop
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+
+@contextmanager
+def opened() -> Generator[Workbench]:
+    """Open the workbench that the environment describes and close it at the end."""
+    from workbench.workbench import Workbench
+
+    with Workbench.open() as workbench:
+        yield workbench
+
+
+@contextmanager
+def stoppable(out: Out) -> Generator[ShouldStop]:
+    """Yield ``should_stop``: the first Ctrl-C asks long work to stop at the next whole step, the second interrupts."""
+    stopping = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping.is_set
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+        out.message("Stopping at the next whole document; press Ctrl-C again to stop at once.")
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stopping.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

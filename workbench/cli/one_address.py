@@ -1,0 +1,48 @@
+"""``workbench serve``: the app, MCP, the HTTP API and health behind one address."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from workbench.cli.first_run import load_sample_once
+from workbench.ending import end_now
+from workbench.errors import InvalidInput
+from workbench.extras import check_extra
+
+if TYPE_CHECKING:
+    from workbench.cli.output import Out
+    from workbench.types import ShouldStop
+    from workbench.workbench import Workbench
+
+PORT = 8501
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="where to serve it (%(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen on (%(default)s)")
+    parser.add_argument(
+        "--base-path", default="", metavar="PATH", help="the path that a reverse proxy passes on, such as /workbench"
+    )
+    parser.add_argument("--toolsets", default="", metavar="A,B", help="offer agents only these toolsets (all)")
+    parser.add_argument("--read-only", action="store_true", help="offer agents only tools that change nothing")
+    parser.add_argument("--no-sample", action="store_true", help="leave an empty corpus empty")
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Serve until Ctrl-C; beyond this machine only with a token."""
+    if not 1 <= arguments.port <= 65535:
+        raise InvalidInput(f"--port cannot be {arguments.port}; use a number from 1 to 65535.")
+    check_extra("app")
+    from workbench.app.shell.serve import PublicPlace, serve
+
+    names = tuple(name.strip() for name in arguments.toolsets.split(",") if name.strip())
+    base_path = f"/{arguments.base_path.strip('/')}" if arguments.base_path.strip("/") else ""
+    place = PublicPlace(base_path, names, arguments.read_only)
+
+    def first_run(workbench: Workbench, should_stop: ShouldStop) -> None:
+        load_sample_once(workbench, out, should_stop)
+
+    prepare = None if arguments.no_sample else first_run
+    end_now(serve(arguments.port, host=arguments.host, prepare=prepare, public=place))

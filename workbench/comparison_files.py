@@ -1,0 +1,118 @@
+"""A comparison as a file to take along: Markdown to read, JSON for programs, a notebook that asks again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import PurePath
+
+from workbench.display import heading
+from workbench.errors import InvalidInput, choices
+from workbench.notebook_file import notebook_json
+from workbench.types import Comparison, ParameterValue, Passage, Scope
+
+MARKED = re.compile(r"([\\`*_\[\]<>#|])")  # what Markdown would read as its own
+
+_ASK = """from workbench import Scope, Workbench
+
+wb = Workbench.open()
+comparison = wb.compare(
+    {query!r},
+    strategies={strategies!r},
+    limit={limit!r},
+    scope={scope},
+    index={index!r},
+    parameters={parameters!r},
+)
+comparison"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The arguments of ``Workbench.compare`` besides the question, so that a notebook can ask again."""
+
+    strategies: tuple[str, ...]
+    limit: int
+    scope: Scope
+    index: str | None
+    parameters: Mapping[str, Mapping[str, ParameterValue]]
+
+
+def comparison_markdown(comparison: Comparison, asked: Asked) -> str:
+    """Return the rankings one after the other, each passage quoted under its title."""
+    parts = [f"# {_plain(comparison.query)}", *(f"> {_plain(note)}" for note in comparison.notes)]
+    for name in comparison.strategies:
+        result = comparison.strategies[name]
+        parts.append(f"## {_plain(name)}\n\n{len(result)} passages of the index {_plain(result.index)}, "
+                     f"{result.timings_ms.get('total', 0):.0f} ms{_settings(asked, name)}")  # fmt: skip
+        parts += [_passage(passage) for passage in result]
+    pairs = comparison.agreement.get("rbo", {})
+    if pairs:
+        rows = [f"| {_plain(pair.replace('|', ' and '))} | {value:.2f} |" for pair, value in pairs.items()]
+        parts.append("\n".join(["## Agreement", "", "| Strategies | Same order (RBO) |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def comparison_json(comparison: Comparison, asked: Asked) -> str:
+    """Return the comparison as ``workbench compare --json`` prints it."""
+    return json.dumps(comparison.to_dict(), ensure_ascii=False, indent=2) + "\n"
+
+
+def comparison_notebook(comparison: Comparison, asked: Asked) -> str:
+    """Return a notebook that asks the same question in the same way, with the table and the plot."""
+    parameters = {name: dict(values) for name, values in asked.parameters.items()}
+    ask = _ASK.format(
+        query=comparison.query,
+        strategies=list(asked.strategies),
+        limit=asked.limit,
+        scope=_scope(asked.scope),
+        index=asked.index,
+        parameters=parameters,
+    )
+    introduction = f"# {_plain(comparison.query)}\n\n{len(asked.strategies)} strategies side by side."
+    return notebook_json(introduction, [ask, "comparison.to_pandas()", "comparison.plot()", "wb.close()"])
+
+
+FORMS: Mapping[str, tuple[str, str, Callable[[Comparison, Asked], str]]] = {
+    ".md": ("Markdown", "text/markdown", comparison_markdown),
+    ".json": ("JSON", "application/json", comparison_json),
+    ".ipynb": ("Notebook", "application/x-ipynb+json", comparison_notebook),
+}  # by a file's ending: the form's title, its media type, how it is written
+
+
+def written(comparison: Comparison, asked: Asked, name: str) -> str:
+    """Return the comparison in the form of a file's ending. Raises InvalidInput for another ending."""
+    ending = PurePath(name).suffix.lower()
+    if ending not in FORMS:
+        raise InvalidInput(f"A comparison cannot be written as {name!r}; let the name end in one of {choices(FORMS)}.")
+    return FORMS[ending][2](comparison, asked)
+
+
+def _passage(passage: Passage) -> str:
+    place = " · ".join(part for part in (heading(passage), passage.path or passage.url or "") if part)
+    quote = "\n".join(f"> {_plain(line)}" for line in passage.text.splitlines() if line.strip())
+    where = f" *{_plain(place)}*" if place else ""
+    return f"{passage.rank}. **{_plain(passage.document_title)}** ({passage.score:.3f}){where}\n\n{quote}"
+
+
+def _settings(asked: Asked, name: str) -> str:
+    values = asked.parameters.get(name, asked.parameters.get(name.partition("@")[0], {}))
+    return "".join(f", {parameter} {_plain(str(value))}" for parameter, value in values.items())
+
+
+def _plain(text: str) -> str:
+    """Return a text as it stands for Markdown: nothing in it becomes a mark, a link or a picture."""
+    return MARKED.sub(r"\\\1", " ".join(text.split()))
+
+
+def _scope(scope: Scope) -> str:
+    """Return the scope as Python, only what is set."""
+    empty = Scope()
+    told = [
+        f"{item.name}={getattr(scope, item.name)!r}"
+        for item in fields(scope)
+        if getattr(scope, item.name) != getattr(empty, item.name)
+    ]
+    return f"Scope({', '.join(told)})"

@@ -1,0 +1,25 @@
+"""The one place that imports crawl4ai, after telling it to be quiet and to keep its files out of the home folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+os.environ.setdefault("CRAWL4AI_NO_CLOUD_NOTICE", "1")
+os.environ.setdefault(
+    "CRAWL4_AI_BASE_DIRECTORY", str(Path(tempfile.gettempdir()) / f"rag-workbench-crawl4ai-{os.getuid()}")
+)
+
+from crawl4ai import BrowserConfig, CrawlerRunConfig, ProxyConfig
+from crawl4ai.async_crawler_strategy import AsyncHTTPCrawlerStrategy, AsyncPlaywrightCrawlerStrategy
+from crawl4ai.models import AsyncCrawlResponse
+
+__all__ = [
+    "AsyncCrawlResponse",
+    "AsyncHTTPCrawlerStrategy",
+    "AsyncPlaywrightCrawlerStrategy",
+    "BrowserConfig",
+    "CrawlerRunConfig",
+    "ProxyConfig",
+]

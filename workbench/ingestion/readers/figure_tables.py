@@ -1,0 +1,229 @@
+"""Tables of figures without ruling lines, such as financial statements, rebuilt from where words stand on the page.
+
+The parser's own tables put two rows into one where lines stand close, lose the names of the columns, and leave some
+statements as prose. Here a row is a line, and a column is an edge at which figures end in line after line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from workbench.ingestion.readers.figure_rows import YEAR, FigureRow, rows_of
+from workbench.ingestion.readers.page_blocks import page_blocks
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage
+
+EDGE = 9.0  # points within which figures end in one column
+LEAST_ROWS, LEAST_COLUMNS = 4, 2
+APART = 2.6  # line heights between two lines of one table
+LONGEST_NAME = 60  # characters of a text over all columns
+WORD = re.compile(r"[^\W_]+")
+BAR = r"\|"
+OVERLAP = 3.0  # points that a block must reach into a table to be part of it
+LEADING = 2  # lines of words, such as the name of a part, above the first row of figures
+HEADER_LINES = 3  # lines above the first row that may name columns
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """A table as Markdown, and the stretch of its page that it takes, in points from the top."""
+
+    markdown: str
+    top: float
+    bottom: float
+
+
+def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
+    """Return the blocks of a page's Markdown with each rebuilt table in place of the blocks that it covers.
+
+    ``texts`` are the page's blocks as Markdown, one for each of ``page_blocks``; where they are not, none is replaced.
+    """
+    boxes = [block.box for block in page_blocks(page) if block.box is not None]
+    if len(boxes) != len(texts):
+        return list(texts)
+    result = list(texts)
+    rows = rows_of(page.text_items)
+    for tables, covered in _groups(figure_tables(rows), [(box[1], box[3]) for box in boxes]):
+        top = min(boxes[place][1] for place in covered)
+        bottom = max(boxes[place][3] for place in covered)
+        ends = [top, *(table.bottom for table in tables)]
+        parts: list[str] = []
+        for end, table in zip(ends, tables, strict=False):
+            parts += [_words(rows, end, table.top), table.markdown]
+        text = "\n\n".join(filter(None, [*parts, _words(rows, ends[-1], bottom)]))
+        if says_all(text, [texts[place] for place in covered]):
+            result[covered[0]] = text
+            for place in covered[1:]:
+                result[place] = ""
+    return result
+
+
+def _groups(
+    tables: Sequence[FigureTable], blocks: Sequence[tuple[float, float]]
+) -> list[tuple[list[FigureTable], list[int]]]:
+    """Return tables with the places of the blocks (top, bottom) that they reach into; those that share one together."""
+    groups: list[tuple[list[FigureTable], list[int]]] = []
+    for table in tables:
+        covered = [
+            place
+            for place, (top, bottom) in enumerate(blocks)
+            if top < table.bottom - OVERLAP and bottom > table.top + OVERLAP
+        ]
+        if groups and set(groups[-1][1]) & set(covered):
+            groups[-1][0].append(table)
+            groups[-1][1].extend(place for place in covered if place not in groups[-1][1])
+        elif covered:
+            groups.append(([table], covered))
+    return groups
+
+
+def _words(rows: Sequence[FigureRow], top: float, bottom: float) -> str:
+    """Return the words of the lines whose middles lie between two heights."""
+    lines = (row for row in rows if top - 1 <= (row.top + row.bottom) / 2 < bottom + 1)
+    return " ".join(piece.text for row in lines for piece in row.pieces)
+
+
+def says_all(text: str, texts: Sequence[str]) -> bool:
+    """Tell whether a text says every word of the texts that it would replace."""
+    return set(WORD.findall(" ".join(texts))) <= set(WORD.findall(text))
+
+
+def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
+    """Return the tables of figures among the lines of a page, from its top."""
+    tables: list[FigureTable] = []
+    for run in _runs(rows):
+        edges = _edges([rows[place] for place in run])
+        if len(edges) < LEAST_COLUMNS:
+            continue
+        fitted = {place: rows[place].fitted(edges, EDGE) for place in run}
+        for kept in _within(fitted, edges):
+            if sum(len(fitted[place].figures) > 1 for place in kept) >= LEAST_ROWS:
+                header, top = _header(rows, kept[0], edges)
+                lines = _lines([fitted[place] for place in kept], edges)
+                tables.append(FigureTable(_markdown(header, lines), top, rows[kept[-1]].bottom))
+    return tables
+
+
+def _runs(rows: Sequence[FigureRow]) -> list[list[int]]:
+    """Return stretches of lines that stand close together and hold several rows of figures."""
+    runs: list[list[int]] = []
+    for place, row in enumerate(rows):
+        height = max(1.0, row.bottom - row.top)
+        if runs and row.top - rows[runs[-1][-1]].bottom <= APART * height:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _edges(rows: Sequence[FigureRow]) -> list[float]:
+    """Return the right edges at which figures end in at least three lines, from left to right."""
+    ends = sorted(figure.right for row in rows if len(row.figures) > 1 for figure in row.figures)
+    groups: list[list[float]] = []
+    for end in ends:
+        if groups and end - groups[-1][-1] <= EDGE:
+            groups[-1].append(end)
+        else:
+            groups.append([end])
+    return [sum(group) / len(group) for group in groups if len(group) >= 3]
+
+
+def _within(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[int]]:
+    """Return the stretches of lines that fit the columns, each without the words after its last row of figures."""
+    stretches: list[list[int]] = [[]]
+    for place, row in rows.items():
+        if _fits(row, edges):
+            stretches[-1].append(place)
+        else:
+            stretches.append([])
+    kept: list[list[int]] = []
+    for stretch in stretches:
+        figured = [place for place in stretch if rows[place].figures and rows[place].label]
+        while figured and rows[figured[0]].is_header:
+            figured.pop(0)
+        if figured:
+            first = figured[0]
+            while first - 1 in stretch and _is_part(rows[first - 1]) and figured[0] - first < LEADING:
+                first -= 1
+            kept.append(list(range(first, figured[-1] + 1)))
+    return kept
+
+
+def _is_part(row: FigureRow) -> bool:
+    """Tell whether a line is the name of a part of a table; one that ends with a year names its columns."""
+    return not row.figures and not YEAR.fullmatch(row.pieces[-1].text)
+
+
+def _fits(row: FigureRow, edges: Sequence[float]) -> bool:
+    """Tell whether a line is a row of the columns, or words that end before the figures do."""
+    if not edges:
+        return False
+    if row.figures:
+        return all(min(abs(figure.right - edge) for edge in edges) <= EDGE for figure in row.figures)
+    return row.right < edges[-1]
+
+
+def _lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]:
+    """Return the cells of each row; a label that goes on in the next line is one label."""
+    lines: list[list[str]] = []
+    for row in rows:
+        cells = [""] * len(edges)
+        for figure in row.figures:
+            cells[min(range(len(edges)), key=lambda column: abs(figure.right - edges[column]))] = figure.text
+        if lines and _goes_on(lines[-1], row):
+            lines[-1] = [f"{lines[-1][0]} {row.label}", *(cells if row.figures else lines[-1][1:])]
+        else:
+            lines.append([row.label, *cells])
+    return lines
+
+
+def _markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    def drawn(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+
+    return "\n".join([drawn(header), "|" + "---|" * len(header), *map(drawn, lines)])
+
+
+def _goes_on(line: Sequence[str], row: FigureRow) -> bool:
+    """Tell whether a row goes on with the label of the line before it."""
+    return row.label[:1].islower() and not (any(line[1:]) and row.figures)
+
+
+def _header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) -> tuple[list[str], float]:
+    """Return the names of the columns from the lines above the first row, and where the first of these lines begins."""
+    names = [""] * (len(edges) + 1)
+    top = rows[first].top
+    for place in range(first - 1, max(-1, first - 1 - HEADER_LINES), -1):
+        row = rows[place]
+        cells = _names(row, edges)
+        if cells is None or top - row.bottom > APART * (row.bottom - row.top):
+            break
+        names = [" ".join(filter(None, (above, below))) for above, below in zip(cells, names, strict=True)]
+        top = row.top
+    return names, top
+
+
+def _names(row: FigureRow, edges: Sequence[float]) -> list[str] | None:
+    """Return a line's words by column, the label's first; None where it names no columns.
+
+    A single text over the columns, such as "Year ended December 31,", belongs to all of them.
+    """
+    pitch = min(right - left for left, right in pairwise(edges))
+    bounds = [edges[0] - pitch, *edges[:-1]]
+    groups: list[list[str]] = [[] for _ in range(len(edges) + 1)]
+    stretches = row.stretches()
+    over = [stretch for stretch in stretches if stretch.left >= bounds[0] - EDGE]
+    for stretch in stretches:
+        groups[bisect_right(bounds, (stretch.left + stretch.right) / 2)].append(stretch.text)
+    named = [group for group in groups[1:] if group]
+    if len(over) == 1 and len(stretches) == 1 and len(over[0].text) <= LONGEST_NAME:
+        return ["", *([over[0].text] * len(edges))]
+    if len(named) < max(LEAST_COLUMNS, len(edges) / 2):
+        return None
+    return [" ".join(group) for group in groups]

@@ -1,0 +1,85 @@
+"""The process in which files are read: ``python -m workbench.ingestion.readers.parser_process [BYTES]``.
+
+Requests come in as pickles, and frames go out as such: "ready" once, "page" (page, pages) before each page that takes
+long, then "draft" with the document, "pages" after a trial of a few pages, or "error" with a sentence. It takes no more
+memory than BYTES, where the system has such a limit: asking for more ends it. It ends when its input does, so that it
+never outlives the process that started it, however that one ended.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+from typing import BinaryIO
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.readers.formats import draft_of
+from workbench.ingestion.readers.parser_frames import OUT_OF_MEMORY, Frame, ParserRequest
+from workbench.ingestion.readers.pdf_pages import try_pages
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    if len(sys.argv) > 1:
+        _limit(int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it, too; the process that started it decides
+    frames = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a parser that prints does not print among the frames
+    requests: queue.SimpleQueue[ParserRequest] = queue.SimpleQueue()
+    threading.Thread(target=_take, args=(sys.stdin.buffer, requests), daemon=True).start()
+    _send(frames, ("ready", os.getpid()))
+    while True:
+        request = requests.get()
+        try:
+            _send(frames, _answer(frames, request))
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        del request
+
+
+def _limit(memory: int) -> None:
+    """Let this process take no more bytes than ``memory``, and leave no image of it where it crashes."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0)):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _take(stream: BinaryIO, requests: queue.SimpleQueue[ParserRequest]) -> None:
+    while True:
+        try:
+            requests.put(pickle.load(stream))
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        except (EOFError, pickle.UnpicklingError):
+            os._exit(0)
+
+
+def _answer(frames: BinaryIO, request: ParserRequest) -> Frame:
+    try:
+        if request.only is not None:
+            return "pages", try_pages(request.data, request.name, *request.only)
+        return "draft", draft_of(
+            request.data,
+            request.name,
+            lambda page, pages: _send(frames, ("page", (page, pages))),
+            request.left_out,
+        )
+    except UnreadableDocument as error:
+        return "error", str(error)
+
+
+def _send(frames: BinaryIO, frame: Frame) -> None:
+    pickle.dump(frame, frames, pickle.HIGHEST_PROTOCOL)
+    frames.flush()
+
+
+if __name__ == "__main__":
+    main()

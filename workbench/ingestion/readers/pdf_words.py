@@ -1,0 +1,61 @@
+"""The words of a PDF's page with their places, for marking a passage on its picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.errors import UnreadableDocument
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+PageBox = tuple[float, float, float, float]  # left, top, right, bottom in shares (0..1) of the page, from its top left
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A stretch of one line of a page: its words, and the box of each."""
+
+    words: tuple[str, ...]
+    boxes: tuple[PageBox, ...]
+
+
+def lines_of_page(data: bytes, number: int, turned: int = 0) -> list[PageLine]:
+    """Return the lines of a PDF's page (from 1), in the order in which the reader takes them.
+
+    ``turned`` are the degrees, with the clock, by which its text is turned; places are those on the page upright.
+
+    Raises:
+        UnreadableDocument: there is no such page, or it cannot be read.
+    """
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParseError
+
+    parser = LiteParse(
+        ocr_enabled=False, quiet=True, image_mode="off", output_format="text",
+        target_pages=str(number), emit_word_boxes=True,
+        page_orientation_corrections=[(number, turned)] if turned else None,
+    )  # fmt: skip
+    try:
+        pages = parser.parse(data).pages
+    except ParseError as error:
+        raise UnreadableDocument(f"Page {number} cannot be read: {error}.") from error
+    if not pages:
+        raise UnreadableDocument(f"There is no page {number}.")
+    page = pages[0]
+    return [line for item in page.text_items if (line := _line(item, page.width, page.height)).words]
+
+
+def _line(item: TextItem, width: float, height: float) -> PageLine:
+    words = [word for word in item.words or () if word.text.strip()]
+    boxes = tuple(
+        (
+            word.x / width,
+            word.y / height,
+            (word.x + word.width) / width,
+            (word.y + word.height) / height,
+        )
+        for word in words
+    )
+    return PageLine(tuple(word.text for word in words), boxes)

@@ -1,0 +1,1 @@
+"""Reading pages that are pictures: upright, word by word, in reading order; with the extra ``ocr``, offline."""

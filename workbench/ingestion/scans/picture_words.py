@@ -1,0 +1,99 @@
+"""The words in the pictures of a page that has text of its own: charts, diagrams, screenshots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.ingestion.scans.order import rows
+from workbench.ingestion.scans.recognition import ReadLine, recogniser
+from workbench.ingestion.scans.skew import Box
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SURE = 0.8  # mean confidence of a line that is kept: pictures have shapes that look like letters
+APART = 6.0  # times the height of a line: white from top to bottom between two pictures
+WORD = re.compile(r"[^\W\d_]{2}")  # without one a group is a page number, or marks of an axis
+INK = 230  # of 255: what is lighter is paper
+WHITE = 0.06  # of the page's height without ink between two pictures
+LOWEST = 0.02  # of the page's height: a picture is higher than a rule or a page number
+AROUND = 2  # pixels around the page's own text that are covered
+
+
+@dataclass(frozen=True, slots=True)
+class PictureWords:
+    """Words of one picture in one line of text, and its middle as a share (0..1) of the page's height."""
+
+    text: str
+    middle: float
+
+
+def picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:
+    """Read the words of a page's picture that are not among its own text, whose boxes are in shares of the page."""
+    from PIL import ImageDraw
+
+    covered = picture.copy()
+    draw = ImageDraw.Draw(covered)
+    for left, top, right, bottom in own_text:
+        draw.rectangle(
+            (
+                left * picture.width - AROUND,
+                top * picture.height - AROUND,
+                right * picture.width + AROUND,
+                bottom * picture.height + AROUND,
+            ),
+            fill="white",
+        )
+    groups = (group for band in _bands(covered) for group in _read(covered, band))
+    return [group for group in groups if WORD.search(group.text)]
+
+
+def _read(page: Image, band: tuple[int, int]) -> list[PictureWords]:
+    """Read a band of a page, from top to bottom in pixels: what is smaller takes less memory."""
+    top, bottom = band
+    lines, _ = recogniser().read(page.crop((0, top, page.width, bottom)))
+    return [_words(group, top, page.height) for group in _groups([line for line in lines if _is_sure(line)])]
+
+
+def _bands(page: Image) -> list[tuple[int, int]]:
+    """Return the bands of a page that are inked, from top to bottom in pixels, those of a line's height left out."""
+    rows_inked = np.flatnonzero((np.asarray(page.convert("L")) < INK).any(axis=1))
+    if not len(rows_inked):
+        return []
+    breaks = np.flatnonzero(np.diff(rows_inked) > WHITE * page.height)
+    tops = [int(rows_inked[0]), *(int(row) for row in rows_inked[breaks + 1])]
+    bottoms = [*(int(row) for row in rows_inked[breaks]), int(rows_inked[-1])]
+    margin = round(WHITE * page.height / 2)
+    return [
+        (max(0, top - margin), min(page.height, bottom + margin))
+        for top, bottom in zip(tops, bottoms, strict=True)
+        if bottom - top > LOWEST * page.height
+    ]
+
+
+def _is_sure(line: ReadLine) -> bool:
+    letters = sum(len(word.text) for word in line.words)
+    certainty = sum(len(word.text) * word.confidence for word in line.words)
+    return letters > 1 and certainty >= SURE * letters
+
+
+def _groups(lines: Sequence[ReadLine]) -> list[list[ReadLine]]:
+    """Put lines of one picture together, from top to bottom."""
+    groups: list[list[ReadLine]] = []
+    reached = 0.0
+    for line in sorted(lines, key=lambda line: line.box[1]):
+        if not groups or line.box[1] - reached > APART * (line.box[3] - line.box[1]):
+            groups.append([])
+        groups[-1].append(line)
+        reached = max(reached, line.box[3])
+    return groups
+
+
+def _words(group: Sequence[ReadLine], top: int, height: int) -> PictureWords:
+    text = ", ".join(" ".join(word.text for line in row for word in line.words) for row in rows(group))
+    return PictureWords(text, (top + (group[0].box[1] + max(line.box[3] for line in group)) / 2) / height)

@@ -1,0 +1,1 @@
+"""The worker, and a runner for each kind of job."""

@@ -1,0 +1,1 @@
+"""BERT encoders on ONNX Runtime, from published weights."""

@@ -1,0 +1,162 @@
+"""A BERT model on ONNX Runtime: passage vectors, and one-bit token vectors for late interaction."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.models.bert.forward_pass import ForwardPass
+from workbench.models.bert.graph import Precision
+from workbench.models.bert.projection import load_projection
+from workbench.models.bert.session import PublishedWeights
+from workbench.models.bert.tokens import Tokens
+from workbench.models.bert.trial import chosen_precision
+from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch
+from workbench.models.token_axes import load_token_axes
+from workbench.types.spans import Span
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+
+@dataclass(frozen=True, slots=True)
+class BertModel:
+    """A model as published: its weights, tokenizer and token axes, and how texts are put to it.
+
+    ``model_tokens`` is the length it reads, special tokens included. ``query_prefix`` and ``passage_prefix`` are put in
+    front of every text; their tokens count in the vector and not in late interaction.
+    """
+
+    name: str
+    dimensions: int
+    model_tokens: int
+    languages: frozenset[str] | None
+    published: PublishedWeights
+    tokens: Tokens
+    axes_file: Path
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Texts that went through the model together: their places in the input, their vectors, their tokens' vectors."""
+
+    places: Sequence[int]
+    vectors: FloatArray
+    token_vectors: list[FloatArray]  # a text's (tokens, dimensions), without the special ones
+
+
+class BertEncoder:
+    """A built-in model; weights and tokenizer are read, and graphs are built, when the first text is encoded.
+
+    Queries are encoded in full precision. Passages are encoded in 8 bits where that is faster on this machine
+    (``workbench.models.bert.trial``); both kinds of vectors belong to one index.
+    """
+
+    has_token_vectors = True
+
+    def __init__(self, model: BertModel, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
+        """Take ``models_dir`` for the graphs; ``threads`` 0 means one per core; ``passages`` spares the trial."""
+        self.name = model.name
+        self.dimensions = model.dimensions
+        self.languages: frozenset[str] | None = model.languages
+        self._model = model
+        self._models_dir = models_dir
+        self._threads = threads or _cores()
+        self._passages: Precision | None = passages
+        self._lock = RLock()
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text that are read, the longer prefix and the special ones not counted."""
+        return self._room
+
+    @cached_property
+    def _room(self) -> int:
+        prefixes = (self._model.query_prefix, self._model.passage_prefix)
+        return self._model.model_tokens - 2 - max(len(self._prefix(prefix)) for prefix in prefixes)
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
+        """Encode passages; results are in the order of ``texts``."""
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        bits = [b""] * len(texts)
+        projection = load_projection(self._model.axes_file)
+        for batch in self.batches(texts, on_batch and (lambda: on_batch(0))):
+            vectors[batch.places] = batch.vectors
+            for place, tokens in zip(batch.places, batch.token_vectors, strict=True):
+                bits[place] = projection.bits(tokens)
+            if on_batch is not None:
+                on_batch(len(batch.places))
+        return EncodedTexts(vectors, bits)
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode a query; its tokens keep float vectors on the axes whose bits the passages keep."""
+        prefix = self._prefix(self._model.query_prefix)
+        (ids,) = self._model.tokens.ids([text], self.max_tokens)
+        vectors, hidden = self._query_pass.run([self._framed(prefix, ids)])
+        spans = tuple(self._model.tokens.spans(text, self.max_tokens))
+        axes = load_token_axes(self._model.axes_file)
+        return EncodedQuery(vectors[0], axes.directions(hidden[0, 1 + len(prefix) : -1]), spans)
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return the (start, end) characters of every token of the text, however long it is."""
+        return self._model.tokens.spans(text)
+
+    def reads(self, text: str) -> float:
+        """Return the share of letters and digits in pieces that the vocabulary tells apart."""
+        return self._model.tokens.reads(text)
+
+    def batches(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> Iterator[Batch]:
+        """Run passages through the model, longest first.
+
+        ``ask`` is called again and again meanwhile, and may raise to stop.
+        """
+        if not texts:
+            return
+        prefix = self._prefix(self._model.passage_prefix)
+        ids = [self._framed(prefix, row) for row in self._model.tokens.ids(texts, self.max_tokens, ask)]
+        for places, (vectors, hidden) in self._passage_pass.batches(ids, ask):
+            yield Batch(places, vectors, [tokens[1 + len(prefix) : -1] for tokens in hidden])
+
+    def _framed(self, prefix: Sequence[int], ids: Sequence[int]) -> list[int]:
+        special = self._model.tokens.special
+        return [special.begin, *prefix, *ids, special.end]
+
+    def _prefix(self, text: str) -> list[int]:
+        return self._model.tokens.ids([text], self._model.model_tokens)[0] if text else []
+
+    @property
+    def _query_pass(self) -> ForwardPass:
+        with self._lock:
+            return self._queries
+
+    @property
+    def _passage_pass(self) -> ForwardPass:
+        with self._lock:
+            return self._passage_runs
+
+    @cached_property
+    def _queries(self) -> ForwardPass:
+        session = self._model.published.opened(self._models_dir, "float", self._threads)
+        return ForwardPass(session, workers=1, together=True)
+
+    @cached_property
+    def _passage_runs(self) -> ForwardPass:
+        def opened(precision: Precision) -> InferenceSession:
+            return self._model.published.opened(self._models_dir, precision, threads=1)
+
+        chosen = self._passages or chosen_precision(self.name, self._models_dir, opened)
+        return self._queries if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)
+
+
+def _cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,136 @@
+"""Tokenizing texts of any size in pieces: no single call holds the interpreter for more than some milliseconds.
+
+The tokenizer's own call keeps every other thread of the process waiting until a text is done, which takes 38 s for
+7 MB. Pieces end before a space, so that the tokens are those of the whole text; where a piece of text has no space at
+all (a script without them, a line of base64) it ends anywhere, which may split one token in two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, islice
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from workbench.models.reading import SAMPLE, share_read
+from workbench.types.spans import Span
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+PIECE = 16_000  # characters: about ten milliseconds
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: not text, and refused by the tokenizer
+SPACE = re.compile(r"\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """Ids with a meaning of their own: before and after every text, and of every piece that is not known."""
+
+    begin: int
+    end: int
+    unknown: int
+
+
+class Tokens:
+    """A model's tokenizer, read when first needed; may be used from several threads."""
+
+    def __init__(self, read: Callable[[], Tokenizer], special: Special, *, letters_are_words: bool) -> None:
+        """Take ``letters_are_words``: whether the vocabulary holds ideographs as words (see ``share_read``)."""
+        self.special = special
+        self._read = read
+        self._letters_are_words = letters_are_words
+        self._lock = Lock()
+
+    def ids(self, texts: Sequence[str], most: int, ask: Callable[[], None] | None = None) -> list[list[int]]:
+        """Return the first ``most`` tokens of each text, without special ones; the rest of a text is not read.
+
+        ``ask`` is called again and again meanwhile, and may raise to stop.
+        """
+        rows: list[list[int]] = []
+        for group in _groups(texts):
+            if ask is not None:
+                ask()
+            first = [next(_pieces(whole_characters(text))) for text in group]
+            for text, piece, encoding in zip(group, first, self._encoded(first), strict=True):
+                enough = len(piece) == len(text) or len(encoding.ids) >= most
+                rows.append(encoding.ids[:most] if enough else self._first(text, most))
+        return rows
+
+    def spans(self, text: str, most: int | None = None) -> list[Span]:
+        """Return the (start, end) characters of the first ``most`` tokens of the text; None: of all."""
+        return list(islice(self._spans(text), most))
+
+    def reads(self, text: str) -> float:
+        """Return the share 0..1 of the text's letters and digits that the model can tell apart."""
+        part = whole_characters(text[:SAMPLE])
+        (encoding,) = self._encoded([part])
+        in_vocabulary = (number != self.special.unknown for number in encoding.ids)
+        return share_read(
+            part, zip(encoding.offsets, in_vocabulary, strict=True), letters_are_words=self._letters_are_words
+        )
+
+    def _spans(self, text: str) -> Iterator[Span]:
+        start = 0
+        for piece in _pieces(whole_characters(text)):
+            (encoding,) = self._encoded([piece])
+            for first, last in encoding.offsets:
+                yield start + first, start + last
+            start += len(piece)
+
+    def _first(self, text: str, most: int) -> list[int]:
+        ids: list[int] = []
+        for piece in _pieces(whole_characters(text)):
+            ids += self._encoded([piece])[0].ids
+            if len(ids) >= most:
+                break
+        return ids[:most]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+        return self._tokenizer.encode_batch(texts, add_special_tokens=False)
+
+    @property
+    def _tokenizer(self) -> Tokenizer:
+        with self._lock:
+            return self._opened
+
+    @cached_property
+    def _opened(self) -> Tokenizer:
+        tokenizer = self._read()
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+
+def whole_characters(text: str) -> str:
+    """Return the text with a mark in the place of each half character; places stay as they are."""
+    return LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the text in pieces of at most PIECE characters, cut before a space where there is one; "" is one piece."""
+    start = 0
+    while len(text) - start > PIECE:
+        end = start + PIECE
+        spaces = [match.start() for match in SPACE.finditer(text, start + PIECE // 2, end)]
+        end = spaces[-1] if spaces else end
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield neighbouring texts of at most PIECE characters together, at least one."""
+    sizes = accumulate(min(len(text), PIECE) for text in texts)
+    group: list[str] = []
+    begun = 0
+    for text, size in zip(texts, sizes, strict=True):
+        if group and size - begun > PIECE:
+            yield group
+            group, begun = [], size - min(len(text), PIECE)
+        group.append(text)
+    if group:
+        yield group

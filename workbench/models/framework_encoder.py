@@ -1,0 +1,138 @@
+"""LlamaIndex's embedding packages as encoders: hosted, local and downloaded models, each behind an extra."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.errors import ConfigurationError, ModelError
+from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, unit_rows
+from workbench.types.spans import Span
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # about what a subword is: a model's own tokenizer is not always at hand
+DEFAULT_MAX_TOKENS = 384  # such a package rarely says how much its model reads; most read 512 tokens of their own
+BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFamily:
+    """A family of models: the module and class to import, the extra that brings it, its arguments."""
+
+    module: str
+    class_name: str
+    extra: str
+    arguments: Callable[[str], dict[str, str | int]]
+
+
+FRAMEWORK_MODELS: dict[str, ModelFamily] = {
+    "huggingface": ModelFamily(
+        "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "huggingface", lambda model: {"model_name": model}
+    ),
+    # The endpoint and its key are that package's own OPENAI_API_BASE and OPENAI_API_KEY.
+    "openai": ModelFamily(
+        "llama_index.embeddings.openai",
+        "OpenAIEmbedding",
+        "llm",
+        lambda model: {"model_name": model, "max_retries": 2},
+    ),
+    "ollama": ModelFamily(
+        "llama_index.embeddings.ollama", "OllamaEmbedding", "ollama", lambda model: {"model_name": model}
+    ),
+}
+
+
+def load_framework_encoder(name: str, family: str, model: str) -> FrameworkEncoder:
+    """Return ``model`` of ``family`` (a key of FRAMEWORK_MODELS) under the setting's ``name``.
+
+    Raises:
+        ConfigurationError: the package is not installed; the message names the extra.
+    """
+    entry = FRAMEWORK_MODELS[family]
+    try:
+        module = importlib.import_module(entry.module)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"The embedding model '{name}' needs a package that is not installed; "
+            f"run: pip install 'rag-workbench[{entry.extra}]'."
+        ) from error
+    create = getattr(module, entry.class_name)
+    return FrameworkEncoder(name, lambda: create(**entry.arguments(model)))
+
+
+class FrameworkEncoder:
+    """Any LlamaIndex embedding at the house's seam; it has no token vectors, so late interaction passes it by.
+
+    The embedding is created when first needed, and its dimensions are learnt from one short text.
+    """
+
+    has_token_vectors = False
+    languages: frozenset[str] | None = None
+
+    def __init__(self, name: str, create: Callable[[], BaseEmbedding], max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
+        """Take ``create``, which returns the ``BaseEmbedding``."""
+        self.name = name
+        self.max_tokens = max_tokens
+        self._create = create
+        self._lock = Lock()
+        self._embedding: BaseEmbedding | None = None
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector, asked of the model once."""
+        return self._found_dimensions
+
+    @cached_property
+    def _found_dimensions(self) -> int:
+        return self._vectors("get_text_embedding", "dimensions").shape[1]
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
+        """Encode passages in batches of 32; a blank text is sent as one full stop, because endpoints refuse it."""
+        rows: list[FloatArray] = []
+        for start in range(0, len(texts), BATCH):
+            batch = [text if text.strip() else "." for text in texts[start : start + BATCH]]
+            rows.append(self._vectors("get_text_embedding_batch", batch))
+            if on_batch is not None:
+                on_batch(len(batch))
+        return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode a query, with the instruction the model wants before queries, where it has one."""
+        return EncodedQuery(self._vectors("get_query_embedding", text if text.strip() else ".")[0])
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
+        return [match.span() for match in TOKEN.finditer(text)]
+
+    def reads(self, text: str) -> float:
+        """Return 1: such a package seldom hands out its tokenizer."""
+        return 1.0
+
+    def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:
+        """Return one vector of length 1 for each text; anything else from the model is its failure."""
+        answer = self._ask(method, argument)
+        lists, count = ([answer], 1) if isinstance(argument, str) else (answer, len(argument))
+        if len(lists) != count or len({np.size(row) for row in lists}) != 1:
+            raise ModelError(f"The embedding model '{self.name}' did not return one vector for each text.")
+        rows = np.asarray(lists, dtype=np.float32)
+        return unit_rows(rows)
+
+    def _ask(self, method: str, argument: str | list[str]) -> list[float] | list[list[float]]:
+        try:
+            with self._lock:
+                embedding = self._embedding = self._embedding or self._create()
+            return getattr(embedding, method)(argument)
+        except Exception as error:  # each package has its own errors; here they all mean that the model failed
+            raise ModelError(
+                f"The embedding model '{self.name}' failed ({type(error).__name__}: {error}); "
+                "check WORKBENCH_EMBEDDING_MODEL and that its endpoint answers."
+            ) from error

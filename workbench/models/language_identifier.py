@@ -1,0 +1,45 @@
+"""The languages that a text may be in, by the statistical model of py3langid, which comes with its package."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from workbench.languages import CONFIGURATIONS
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
+LETTERS = re.compile(r"[^\W\d_]")
+CJK_SHARE = 0.2  # of the letters; names in other letters stand in Chinese texts, too
+
+
+def is_cjk(text: str) -> bool:
+    """Tell whether a text is Chinese, Japanese or Korean by its letters."""
+    return len(CJK.findall(text)) > CJK_SHARE * max(1, len(LETTERS.findall(text)))
+
+
+def likely_codes(text: str) -> dict[str, float]:
+    """Return ISO 639-1 code -> probability 0..1, for all languages that are known; they sum to 1."""
+    return {code: float(probability) for code, probability in identifier().rank(text)}
+
+
+def likely_configurations(text: str) -> dict[str, float]:
+    """Return the probabilities 0..1 by what the keyword index calls the languages: "english", "cjk", "simple"."""
+    if is_cjk(text):
+        return {"cjk": 1.0}
+    shares: dict[str, float] = {}
+    for code, probability in likely_codes(text).items():
+        name = CONFIGURATIONS.get(code, "simple")
+        shares[name] = shares.get(name, 0.0) + probability
+    return shares
+
+
+@cache
+def identifier() -> LanguageIdentifier:
+    """Return the identifier, loaded once a process."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,0 +1,44 @@
+"""The process in which a GGUF model answers: ``python -m workbench.models.llama_process FILE PORT CONTEXT SLOTS``.
+
+It serves llama.cpp's own OpenAI-compatible API on loopback, prints the address once the model is loaded, and ends when
+its input does, so that it never outlives the process that started it, however that one ended. Code 3: the file is not a
+model that llama.cpp can load.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+HOST = "127.0.0.1"
+NO_MODEL = 3  # the code with which the process ends over a file that is none
+LONGEST_ANSWER = 1_024  # tokens; a small model may never find an end
+
+
+def main() -> None:
+    """Load the model, print its address and answer until the input ends."""
+    import xllamacpp
+
+    native: Any = xllamacpp  # a compiled module without types
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it, too; the process that started it decides
+    path, port, context, slots = sys.argv[1], *map(int, sys.argv[2:5])
+    parameters = native.CommonParams()
+    parameters.model.path = path
+    parameters.hostnames, parameters.port, parameters.ui = [HOST], port, False
+    parameters.n_ctx, parameters.n_parallel, parameters.kv_unified = context, slots, True
+    parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # waits without turning a core over
+    parameters.n_predict = LONGEST_ANSWER
+    parameters.offline, parameters.warmup, parameters.verbosity = True, False, -1
+    try:
+        server = native.Server(parameters)
+    except RuntimeError:
+        os._exit(NO_MODEL)  # its threads would be waited for
+    print(server.listening_address, flush=True)
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

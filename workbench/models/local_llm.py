@@ -1,0 +1,125 @@
+"""A chat model from a GGUF file, which llama.cpp runs in a process beside this one (the extra ``local-llm``)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from workbench.errors import ConfigurationError, ModelError
+from workbench.extras import check_extra
+from workbench.models.llama_process import NO_MODEL
+from workbench.models.llm import CONTEXT_TOKENS, Llm
+from workbench.types import JsonObject
+
+SUFFIX = ".gguf"
+SLOTS = 2  # answers written at once; they share the context
+ENDS_WITHIN = 5.0  # seconds that a killed process is waited for
+
+
+class LlamaServer:
+    """The process of one model, started with the first question and again where it has died; for several threads."""
+
+    def __init__(self, model: Path) -> None:
+        """Take the model's file."""
+        self._model = model
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port = 0  # any at first, then the same, so that whoever asks need not be told
+        self._lock = threading.Lock()
+
+    @property
+    def process_id(self) -> int | None:
+        """The id of the process; None before the first question and after the end."""
+        return None if self._process is None else self._process.pid
+
+    def url(self) -> str:
+        """Return the address of its API, once the model is loaded.
+
+        Raises:
+            ModelError: llama.cpp cannot load the file.
+        """
+        with self._lock:
+            if self._process is None or self._process.poll() is not None:
+                self._end()
+                self._start()
+            return f"http://127.0.0.1:{self._port}/v1"
+
+    def close(self) -> None:
+        """End the process; the next question starts another."""
+        with self._lock:
+            self._end()
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "workbench.models.llama_process"]
+        options = [str(self._model), str(self._port), str(CONTEXT_TOKENS), str(SLOTS)]
+        process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        address = process.stdout.readline().decode().strip()
+        self._process = process
+        if not address:
+            code = process.wait()
+            self._end()
+            raise ModelError(_unloaded(self._model, code))
+        self._port = int(address.rsplit(":", 1)[1])
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(ENDS_WITHIN)
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    stream.close()
+
+
+class LocalLlm(Llm):
+    """One GGUF model, asked as any endpoint is; what is asked for as JSON is held to its schema by a grammar."""
+
+    writes_by_grammar = True
+
+    def __init__(self, path: str, timeout: float = 60.0) -> None:
+        """Take the file, and ``timeout``, the seconds to wait for the next piece of an answer.
+
+        Raises:
+            ConfigurationError: there is no such file, or the extra ``local-llm`` is not installed.
+        """
+        model = Path(path).expanduser()
+        if model.suffix.lower() != SUFFIX:
+            raise ConfigurationError(
+                f"WORKBENCH_LLM_MODEL names {path!r}, which is no GGUF file; set WORKBENCH_LLM_BASE_URL to the "
+                "endpoint that has this model."
+            )
+        if not model.is_file():
+            raise ConfigurationError(f"There is no file {path}; correct WORKBENCH_LLM_MODEL.")
+        check_extra("local-llm")
+        super().__init__("", model.stem, timeout=timeout)
+        self._server = LlamaServer(model.resolve())
+
+    @property
+    def process_id(self) -> int | None:
+        """The id of the model's process; None while none runs."""
+        return self._server.process_id
+
+    def base_url(self) -> str:
+        """Return the address of the model's process, started where it is not there. Raises ModelError."""
+        return self._server.url()
+
+    def close(self) -> None:
+        """Give back the connections, and end the model's process."""
+        super().close()
+        self._server.close()
+
+    def _options(self, schema: JsonObject | None) -> JsonObject:
+        if schema is None:
+            return {}
+        return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
+
+    def _unreachable(self) -> str:
+        return "ended while it wrote; ask again, its process starts anew"
+
+
+def _unloaded(model: Path, code: int) -> str:
+    if code == NO_MODEL:
+        return f"llama.cpp cannot load {model.name}; get the GGUF file anew, or set WORKBENCH_LLM_MODEL to another."
+    return f"The process of {model.name} ended with code {code} before it answered; look at its output."

@@ -1,0 +1,30 @@
+"""A progress bar on stderr, or in a notebook's cell."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from workbench.types import OnProgress, Progress, time_left
+
+
+@contextmanager
+def progress_bar(title: str, instead: OnProgress | None = None) -> Generator[OnProgress]:
+    """Yield a function that shows progress; ``instead`` takes its place where a caller shows its own."""
+    if instead is not None:
+        yield instead
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which the bar can do without
+        from tqdm.auto import tqdm
+
+    with tqdm(total=0, desc=title, unit="doc", leave=False) as bar:
+
+        def show(progress: Progress) -> None:
+            bar.total = progress.total
+            bar.n = progress.done
+            parts = (progress.message, time_left(progress.seconds_left))
+            bar.set_postfix_str(", ".join(filter(None, parts)), refresh=True)
+
+        yield show

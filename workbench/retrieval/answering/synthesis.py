@@ -1,0 +1,140 @@
+"""Answers from passages: by an LLM with citations, else by quoting; refused where nothing relevant was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from llama_index.core.base.response.schema import Response
+from llama_index.core.llms import MockLLM
+from llama_index.core.response_synthesizers.no_text import NoText
+from llama_index.core.schema import NodeWithScore, QueryBundle
+
+from workbench.errors import ModelError
+from workbench.retrieval.answering.citation_marks import known_marks, numbers_in
+from workbench.retrieval.answering.extracts import best_sentences, quoted
+from workbench.retrieval.answering.quotable import Quote
+from workbench.retrieval.answering.table_headers import table_headers
+from workbench.retrieval.evidence import evidence_of, is_sentence_evidence
+from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, cited_passages
+from workbench.retrieval.nodes import to_passages
+from workbench.retrieval.request import Request
+from workbench.types import Evidence, Passage
+from workbench.types.timed_steps import TimedStep
+
+REFUSED = "Nothing in the documents answers this question."
+
+
+@dataclass(slots=True)
+class AnswerDraft:
+    """An answer as it comes: ``pieces`` once each, and the facts about it when they are through.
+
+    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse when its first words come.
+    """
+
+    kind: str
+    pieces: Iterator[str]
+    passages: tuple[Passage, ...]
+    quotes: tuple[Quote, ...] = ()
+    text: str = field(default="", init=False)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the answer's text piece by piece; ``text`` keeps what was yielded."""
+        for piece in self.pieces:
+            self.text += piece
+            yield piece
+
+    @property
+    def cited(self) -> list[int]:
+        """The numbers of the passages that the text cites."""
+        if self.kind == "extracts":
+            return list(dict.fromkeys(quote.number for quote in self.quotes))
+        return numbers_in(self.text) if self.kind == "llm" else []
+
+
+def draft(request: Request, query: str, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
+    """Begin an answer from passages, best first; without evidence among them or their sentences it is refused.
+
+    Raises:
+        ModelError: later, where the LLM fails in the middle of its answer.
+    """
+    sources, model = tuple(passages), request.index.embedding_model
+    quotes = _quotes(request, query, sources) if sources and not (evidence.close and request.llm) else []
+    if not sources or not (evidence.close or is_sentence_evidence((quote.similarity for quote in quotes), model)):
+        return AnswerDraft("refused", iter([REFUSED]), ())
+    if request.llm is not None:
+        prompt = ANSWER.format(query=query, passages=cited_passages(sources))
+        try:
+            return _begun(request.llm.stream(ANSWER_SYSTEM, prompt), sources)
+        except ModelError as error:
+            request.trace.note(f"answer: {error} These are extracts instead.")
+    return _extracted(quotes or _quotes(request, query, sources), sources)
+
+
+def _quotes(request: Request, query: str, passages: Sequence[Passage]) -> list[Quote]:
+    """Return the sentences that would be quoted as the answer."""
+    try:
+        encoded = request.encoded(query) if request.can_read(query) else None
+    except ModelError:  # the search has said so already
+        encoded = None
+    with request.trace.stage(TimedStep.EXTRACT):
+        return best_sentences(query, encoded, request.encoder, passages, table_headers(request, passages))
+
+
+def _extracted(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> AnswerDraft:
+    """Answer by quoting sentences."""
+    if not quotes:
+        return AnswerDraft("refused", iter([REFUSED]), ())
+    return AnswerDraft("extracts", iter([quoted(quotes)]), passages, tuple(quotes))
+
+
+def _begun(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
+    """Read as far as it takes to know whether the LLM refuses."""
+    start = ""
+    for piece in pieces:
+        start += piece
+        if not REFUSAL.startswith(start.strip()[: len(REFUSAL)]) or len(start.strip()) >= len(REFUSAL):
+            break
+    if not start.strip() or start.strip().startswith(REFUSAL):
+        return AnswerDraft("refused", iter([REFUSED]), ())
+    return AnswerDraft("llm", known_marks(chain([start], pieces), len(passages)), passages)
+
+
+class CitingSynthesizer(NoText):
+    """The same answers for LlamaIndex's query engines; ``source_nodes`` are in the order of the citation numbers."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(llm=MockLLM())
+        self._request = request
+
+    def synthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **response_kwargs: object,
+    ) -> Response:
+        """Answer from nodes that came from this request."""
+        question = query.query_str if isinstance(query, QueryBundle) else query
+        answer = draft(
+            self._request,
+            question,
+            to_passages(nodes, self._request.draw_page),
+            evidence_of(self._request, question, nodes),
+        )
+        text = "".join(answer)
+        sources = [*nodes, *(additional_source_nodes or ())]
+        return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.cited})
+
+    async def asynthesize(
+        self,
+        query: str | QueryBundle,
+        nodes: list[NodeWithScore],
+        additional_source_nodes: Sequence[NodeWithScore] | None = None,
+        **response_kwargs: object,
+    ) -> Response:
+        """Answer in a thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.synthesize, query, nodes, additional_source_nodes)

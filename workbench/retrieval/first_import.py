@@ -1,0 +1,25 @@
+"""The first import of the retrieval framework, one thread at a time.
+
+LlamaIndex's packages import each other in rings. Two threads in them at once see each other's modules half made, and
+one of them fails with an ImportError. So each way in (a store, a request, a search) begins here.
+"""
+
+from __future__ import annotations
+
+import threading
+
+_IMPORTING = threading.Lock()
+_imported = threading.Event()
+
+
+def import_framework() -> None:
+    """Import what every search needs; does nothing from the second time on."""
+    if _imported.is_set():
+        return
+    with _IMPORTING:
+        from workbench.retrieval import run
+        from workbench.retrieval.answering import synthesis
+        from workbench.retrieval.retrievers import vector
+
+        _ = (run, synthesis, vector)
+        _imported.set()

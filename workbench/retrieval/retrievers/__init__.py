@@ -1,0 +1,1 @@
+"""The retrievers, which find candidates."""

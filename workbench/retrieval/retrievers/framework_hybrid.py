@@ -1,0 +1,73 @@
+"""The framework's own hybrid, as it comes, over the same table: the honest baseline to compare with."""
+
+from __future__ import annotations
+
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.vector_stores.types import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
+
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.nodes import node_of
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.storage.passages import documents_in_scope, internal_ids, passages_by_id
+from workbench.storage.rows import scope_statement
+from workbench.storage.scores import cosines
+from workbench.types import Leg
+from workbench.types.leg_names import VECTOR
+from workbench.types.timed_steps import TimedStep
+
+
+class FrameworkHybridRetriever(Retriever):
+    """PGVectorStore's HYBRID mode: the vector hits, then the ts_rank hits, nothing fused."""
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return what the framework's own store finds."""
+        request = self._request
+        if request.scope.is_empty:
+            return []
+        vector = request.encoded(query).vector
+        store_query = VectorStoreQuery(
+            query_embedding=vector.tolist(),
+            query_str=query.replace("\x00", ""),
+            similarity_top_k=request.limit,
+            mode=VectorStoreQueryMode.HYBRID,
+            filters=self._filters(),
+        )
+        with request.trace.stage(TimedStep.FRAMEWORK):
+            result = request.store.query(store_query)
+        order = list(result.ids or [])[: request.limit]
+        with request.store.reading() as connection:
+            keys = internal_ids(connection, request.index.name, order)
+            passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
+            near = cosines(connection, request.index.name, vector, list(passages))
+        nodes: list[NodeWithScore] = []
+        for rank, node_id in enumerate(order, start=1):
+            key = keys.get(node_id)
+            if key is None or key not in passages or not request.similar_enough(query, near[key]):
+                continue
+            score = max(0.0, near[key])
+            leg = Leg(score=near[key], rank=rank, contribution=score)
+            nodes.append(node_of(passages[key], Hit(key, score, {VECTOR: leg})))
+        return nodes
+
+    def _filters(self) -> MetadataFilters | None:
+        """Say the scope in the framework's terms: ids that we resolved, never a caller's text."""
+        request = self._request
+        predicate = scope_statement(request.scope)
+        if predicate == "scope_everything":
+            return None
+        if predicate == "scope_sources":
+            key, values = "source_id", list(request.scope.source_ids or ())
+        else:
+            with request.store.reading() as connection:
+                key, values = "document_id", documents_in_scope(connection, request.index.name, request.scope)
+        chosen: list[MetadataFilter | MetadataFilters] = [
+            MetadataFilter(key=key, value=values, operator=FilterOperator.IN)
+        ]
+        return MetadataFilters(filters=chosen, condition=FilterCondition.AND)

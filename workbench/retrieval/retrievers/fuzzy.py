@@ -1,0 +1,39 @@
+"""Fuzzy: hybrid for questions with slips, and without passages that have nothing to do with the question.
+
+A misspelt word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
+passage without any of the words must be near in meaning to be shown.
+"""
+
+from __future__ import annotations
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.parameters import FORGIVE, LEAST_MEANING
+from workbench.retrieval.retrievers.hybrid import hybrid_hits
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.words.guesses import read_fuzzy_words
+from workbench.types.leg_names import KEYWORD, VECTOR
+
+POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
+
+
+class FuzzyRetriever(Retriever):
+    """Both legs, fused, by the words that were meant; with ``forgive`` off one of the typed words must stand there."""
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the fused candidates that have one of the words, or nearly the question's meaning."""
+        request = self._request
+        with request.store.reading() as connection:
+            if request.is_on(FORGIVE):
+                read_fuzzy_words(request, connection, query)
+            hits = hybrid_hits(request, connection, query, max(POOL, request.limit))
+            return to_nodes(request, connection, [hit for hit in hits if self._counts(hit)][: self._keep])
+
+    def _counts(self, hit: Hit) -> bool:
+        keyword = hit.legs.get(KEYWORD)
+        if keyword is not None and keyword.score > 0:
+            return True
+        near = hit.legs[VECTOR].score >= self._request.number(LEAST_MEANING)
+        return self._request.is_on(FORGIVE) and near

@@ -1,0 +1,77 @@
+"""The keyword leg: passages that hold the question's words, by BM25 over the postings."""
+
+from __future__ import annotations
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.errors import ModelError
+from workbench.models.encoder import FloatArray
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.question_words import Words
+from workbench.retrieval.request import Request
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.words.bm25 import ceiling
+from workbench.retrieval.words.query_words import read_words
+from workbench.storage.database import Connection
+from workbench.storage.ranking import best_by_terms
+from workbench.storage.rows import LegRanking
+from workbench.types import Leg
+from workbench.types.leg_names import KEYWORD, VECTOR
+from workbench.types.timed_steps import TimedStep
+
+DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, where that was asked for
+
+
+def keyword_ranking(
+    request: Request, connection: Connection, words: Words, limit: int, vector: FloatArray | None = None
+) -> LegRanking:
+    """Return the passages in scope with the highest BM25 scores; their cosines too where a ``vector`` is given."""
+    with request.trace.stage(TimedStep.KEYWORD):
+        size = request.scope_size(connection)
+        return best_by_terms(connection, request.index.name, words.weights, request.scope, limit, size, vector)
+
+
+def similar_ranking(request: Request, connection: Connection, query: str, words: Words) -> LegRanking:
+    """Return the keyword leg's passages with their cosines, as deep as it takes to have enough that are similar."""
+    if not words.weights.ids:
+        return LegRanking({})
+    vector, depth = _vector(request, query), request.limit
+    while True:
+        ranking = keyword_ranking(request, connection, words, depth, vector)
+        similar = sum(request.similar_enough(query, cosine, worded=True) for cosine in ranking.others.values())
+        if similar >= request.limit or vector is None or len(ranking.scores) < depth or depth >= DEEPEST:
+            return ranking
+        depth = min(DEEPEST, depth * 4)
+
+
+def _vector(request: Request, query: str) -> FloatArray | None:
+    """Return the question's vector, for similarities that are only shown; None and a note where the model cannot."""
+    try:
+        return request.encoded(query).vector
+    except ModelError as error:
+        if request.min_similarity > 0:
+            raise
+        request.trace.note(f"keyword: passages have no similarity, because {str(error)[0].lower()}{str(error)[1:]}")
+        return None
+
+
+class KeywordRetriever(Retriever):
+    """BM25 alone; the score is the share of what the question's words could give at most."""
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the passages with the highest BM25 scores."""
+        request = self._request
+        with request.store.reading() as connection:
+            words = read_words(request, connection, query)
+            ranking = similar_ranking(request, connection, query, words)
+            highest = ceiling(words.weights)
+            hits: list[Hit] = []
+            for rank, (key, bm25) in enumerate(ranking.scores.items(), start=1):
+                cosine = ranking.others.get(key)
+                if cosine is not None and not request.similar_enough(query, cosine, worded=True):
+                    continue
+                legs = {KEYWORD: Leg(score=bm25, rank=rank, contribution=bm25 / highest)}
+                legs |= {VECTOR: Leg(score=cosine)} if cosine is not None else {}
+                hits.append(Hit(key, bm25 / highest, legs))
+            return to_nodes(request, connection, hits[: request.limit])

@@ -1,0 +1,77 @@
+"""Multi-query: an LLM says the question in other words, each is searched, and the passages' mean score ranks them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.errors import ModelError
+from workbench.retrieval.hit import Hit, joined, lessened
+from workbench.retrieval.llm_prompts import MULTI_QUERY, RETRIEVAL_SYSTEM, questions_schema
+from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.parameters import QUERIES
+from workbench.retrieval.retrievers.hybrid import POOL, hybrid_hits
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.storage.database import Connection
+from workbench.storage.scores import cosines
+from workbench.types import Leg
+from workbench.types.leg_names import KEYWORD, QUERY, VECTOR
+from workbench.types.timed_steps import TimedStep
+
+LONGEST = 300  # characters of a rephrasing that are used
+
+
+class MultiQueryRetriever(Retriever):
+    """A search of the question and its rephrasings; of the question alone, with a note, where the LLM fails."""
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the candidates of all phrasings, by their mean score."""
+        request = self._request
+        others = self._rephrased(query)
+        with request.store.reading() as connection:
+            pool = max(POOL, request.limit)
+            rankings = [hybrid_hits(request, connection, text, pool) for text in (query, *others)]
+            hits = [self._with_cosine(connection, query, hit) for hit in mean_hits(rankings)[: self._keep]]
+            return to_nodes(request, connection, [hit for hit in hits if hit is not None])
+
+    def _with_cosine(self, connection: Connection, query: str, hit: Hit) -> Hit | None:
+        """Give a hit of the rephrasings alone the question's own cosine, without a share in its score."""
+        if VECTOR in hit.legs:
+            return hit
+        request = self._request
+        cosine = cosines(connection, request.index.name, request.encoded(query).vector, [hit.id])[hit.id]
+        similar = request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)
+        return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
+
+    def _rephrased(self, query: str) -> list[str]:
+        request, count = self._request, int(self._request.number(QUERIES))
+        assert request.llm is not None  # build_engine saw to it
+        try:
+            with request.trace.stage(TimedStep.LLM):
+                prompt = MULTI_QUERY.format(query=query, count=count)
+                reply = request.llm.read_json(RETRIEVAL_SYSTEM, prompt, questions_schema(count))
+        except ModelError as error:
+            request.trace.note(f"multi-query: {error} Searched with the question alone.")
+            return []
+        texts = [text for text in reply if isinstance(text, str)] if isinstance(reply, list) else []
+        texts = [" ".join(text.split())[:LONGEST] for text in texts]
+        others = [text for text in dict.fromkeys(texts) if text and text != query][:count]
+        if not others:
+            request.trace.note("multi-query: the LLM wrote no other questions; searched with the question alone.")
+        return others
+
+
+def mean_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Return the hits of several questions by their mean score, 0 where a question did not find a passage.
+
+    The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
+    """
+    share = 1 / len(rankings)
+    legs: dict[int, dict[str, Leg]] = {}
+    for hit in rankings[0]:
+        legs[hit.id] = lessened(hit.legs, share)
+    for number, hits in enumerate(rankings[1:], start=2):
+        for rank, hit in enumerate(hits, start=1):
+            legs.setdefault(hit.id, {})[f"{QUERY} {number}"] = Leg(hit.score, rank, hit.score * share)
+    return sorted((joined(key, parts) for key, parts in legs.items()), key=lambda hit: (-hit.score, hit.id))

@@ -1,0 +1,56 @@
+"""The vector leg: passages whose embedding is nearest to the question's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.nodes import node_of, to_nodes
+from workbench.retrieval.request import Request
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.storage.database import Connection
+from workbench.storage.passages import nearest_passages
+from workbench.storage.ranking import nearest
+from workbench.storage.rows import LegRanking, TermWeights
+from workbench.types import Leg
+from workbench.types.leg_names import VECTOR
+from workbench.types.timed_steps import TimedStep
+
+
+def vector_ranking(
+    request: Request, connection: Connection, query: str, limit: int, terms: TermWeights | None = None
+) -> LegRanking:
+    """Return the nearest passages in scope: cosine similarity, and BM25 where ``terms`` are given."""
+    vector = request.encoded(query).vector
+    with request.trace.stage(TimedStep.VECTOR):
+        size = request.scope_size(connection)
+        return nearest(connection, request.index.name, vector, request.scope, limit, size, terms)
+
+
+class VectorRetriever(Retriever):
+    """Cosine similarity alone."""
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the passages nearest to the query."""
+        request = self._request
+        with request.store.reading() as connection:
+            if not request.scope.is_everything:
+                ranking = vector_ranking(request, connection, query, request.limit)
+                return to_nodes(request, connection, _hits(request, query, ranking.scores.items()))
+            vector = request.encoded(query).vector
+            with request.trace.stage(TimedStep.VECTOR):
+                nearest = nearest_passages(connection, request.index.name, vector, request.limit, request.same_as)
+        hits = _hits(request, query, [(passage.id, cosine) for passage, cosine in nearest])
+        return [node_of(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
+
+
+def _hits(request: Request, query: str, cosines: Iterable[tuple[int, float]]) -> list[Hit]:
+    hits: list[Hit] = []
+    for rank, (key, cosine) in enumerate(cosines, start=1):
+        if not request.similar_enough(query, cosine):
+            break  # best first: the rest are less similar still
+        score = max(0.0, cosine)
+        hits.append(Hit(key, score, {VECTOR: Leg(score=cosine, rank=rank, contribution=score)}))
+    return hits

@@ -1,0 +1,137 @@
+"""The names of a scope as ids, failing closed: an unknown name is an error, an empty scope finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import date
+
+from workbench.errors import NotFound, ScopeError, choices
+from workbench.languages import LANGUAGES, language_of
+from workbench.storage.projects import Projects
+from workbench.storage.sources import ScopedSource, Sources
+from workbench.types import ResolvedScope, Scope
+
+KINDS = ("all", "global", "project")
+USES_OF_NAMES = ("prefer", "only", "ignore")
+
+
+def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope:
+    """Resolve a scope to source ids, which reach every leaf as a bound predicate before ranking.
+
+    Raises:
+        ScopeError: an unknown project, folder or source, or fields that contradict each other; the message lists
+            the valid choices. An unknown tag is no error: it matches nothing, and a note says so.
+    """
+    _check(scope)
+    apart = scope.sources is None and scope.documents is None and sources.any_apart()
+    plain = replace(scope, names="prefer", ignored_names=())
+    if plain == Scope() and not apart:
+        return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names)
+    project_id, folder_id = _project_and_folder(scope, projects)
+    named_ids = None if scope.sources is None else _source_ids(scope.sources, sources)
+    narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None or apart
+    source_ids: tuple[str, ...] | None = None
+    preferred: tuple[str, ...] = ()
+    scoped: list[ScopedSource] = []
+    if narrows_sources:
+        scoped = sources.in_scope(
+            kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=scope.tags, source_ids=named_ids
+        )
+        source_ids = tuple(source.id for source in scoped)
+        preferred = tuple(source.id for source in scoped if project_id and source.project_id == project_id)
+        preferred = _more_tags_first(scoped, scope.tags) or (preferred if scope.kind == "all" else ())
+    return ResolvedScope(
+        source_ids=source_ids,
+        document_ids=scope.documents,
+        document_types=scope.document_types,
+        languages=_languages(scope.languages),
+        since=scope.since,
+        until=scope.until,
+        preferred_source_ids=preferred,
+        notes=_notes(scope, sources, source_ids),
+        project_id=_shared(source.project_id for source in scoped) or project_id,
+        folder_id=_shared(source.folder_id for source in scoped) or folder_id,
+        names=scope.names,
+        ignored_names=scope.ignored_names,
+    )
+
+
+def _shared(ids: Iterable[str | None]) -> str | None:
+    """Return the place that all sources of a scope have in common."""
+    places = set(ids)
+    return places.pop() if len(places) == 1 else None
+
+
+def _check(scope: object) -> None:
+    if not isinstance(scope, Scope):
+        raise ScopeError(f"A scope cannot be {scope!r}; write it as Scope(sources=(...), tags=(...)).")
+    for name in ("since", "until"):
+        if not isinstance(value := getattr(scope, name), date | None):
+            raise ScopeError(f"{name} cannot be {value!r}; use a date, such as date(2026, 1, 31).")
+    if scope.kind not in KINDS:
+        raise ScopeError(f"A scope cannot be {scope.kind!r}; use one of {choices(KINDS)}.")
+    if scope.names not in USES_OF_NAMES:
+        raise ScopeError(f"names cannot be {scope.names!r}; use one of {choices(USES_OF_NAMES)}.")
+    if scope.kind == "project" and not scope.project:
+        raise ScopeError("The scope 'project' needs a project; name one, or use the scope 'all' or 'global'.")
+    if scope.kind == "global" and scope.project:
+        raise ScopeError("The scope 'global' cannot have a project; drop the project, or use the scope 'project'.")
+    if scope.folder and not scope.project:
+        raise ScopeError("A folder belongs to a project; name the project too.")
+    if scope.since and scope.until and scope.since > scope.until:
+        raise ScopeError(f"The scope ends ({scope.until}) before it begins ({scope.since}); exchange the dates.")
+
+
+def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, str | None]:
+    if not scope.project:
+        return None, None
+    try:
+        project = projects.get(scope.project)
+        folder = projects.folder(project.id, scope.folder) if scope.folder else None
+    except NotFound as error:
+        raise ScopeError(str(error)) from error
+    return project.id, folder.id if folder else None
+
+
+def _source_ids(keys: tuple[str, ...], sources: Sources) -> list[str]:
+    try:
+        return [sources.find(key).id for key in keys]
+    except NotFound as error:
+        raise ScopeError(str(error)) from error
+
+
+def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
+    languages = {name: language_of(name) for name in names}
+    for name, language in languages.items():
+        if language is None:
+            valid = choices(LANGUAGES, 99)
+            raise ScopeError(f"There is no language {name!r}; use one of {valid}, or a code such as 'de'.")
+    return tuple(dict.fromkeys(language for language in languages.values() if language))
+
+
+def _more_tags_first(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the sources with the most of the wanted tags, which win among equals; none where all have as many."""
+    if not tags or not scoped:
+        return ()
+    wanted = {tag.lower() for tag in tags}
+    shared = {source.id: len(wanted & {tag.lower() for tag in source.tags}) for source in scoped}
+    most = max(shared.values())
+    return tuple(key for key, count in shared.items() if count == most) if min(shared.values()) < most else ()
+
+
+def _notes(scope: Scope, sources: Sources, source_ids: tuple[str, ...] | None) -> tuple[str, ...]:
+    if source_ids != ():
+        return ()
+    if not scope.tags:
+        return ("The scope holds no sources.",)
+    from rapidfuzz import process
+
+    wanted = {tag.lower() for tag in scope.tags}
+    elsewhere = [tag for tag in sources.tags() if tag.lower() in wanted]
+    others = [tag for tag in sources.tags() if tag.lower() not in wanted]
+    near = [match[0] for tag in scope.tags for match in process.extract(tag, others, limit=2, score_cutoff=60)]
+    hint = f"the nearest other tags are {choices(dict.fromkeys(near))}" if near else f"other tags: {choices(others)}"
+    if elsewhere:
+        hint = f"sources outside the scope have {choices(elsewhere)}; {hint}"
+    return (f"No source in scope has any of the tags {choices(scope.tags)}; {hint}.",)

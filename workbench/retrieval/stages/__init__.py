@@ -1,0 +1,1 @@
+"""The stages, which order, widen or drop candidates."""

@@ -1,0 +1,33 @@
+"""Cross-encoder rerank: a model that reads question and passage together scores each candidate."""
+
+from __future__ import annotations
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.errors import ModelError
+from workbench.retrieval.hit import mixed
+from workbench.retrieval.nodes import hit_of, with_hits
+from workbench.retrieval.parameters import CROSS_WEIGHT
+from workbench.retrieval.stages.stage import Stage
+from workbench.types.leg_names import CROSS_ENCODER
+from workbench.types.timed_steps import TimedStep
+
+
+class CrossEncoderRerank(Stage):
+    """A stage that mixes the model's scores, scaled to 0..1 over the candidates, into the order."""
+
+    leg = CROSS_ENCODER
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Score all candidates; the order as it was, and a note, where the model fails."""
+        request = self._request
+        assert request.cross_encoder is not None  # build_engine saw to it
+        try:
+            with request.trace.stage(TimedStep.CROSS_ENCODER):
+                scores = request.cross_encoder.scores(query, [node.node.get_content() for node in nodes])
+        except ModelError as error:
+            request.trace.note(f"cross-encoder: {error} The order is that of hybrid.")
+            return nodes
+        hits = [hit_of(node) for node in nodes]
+        raw = {hit.id: score for hit, score in zip(hits, scores, strict=True)}
+        return with_hits(nodes, mixed(hits, self.leg, raw, request.number(CROSS_WEIGHT)))

@@ -1,0 +1,61 @@
+"""Maximal marginal relevance: each next passage is relevant and says something the ones before it do not.
+
+Carbonell & Goldstein, "The Use of MMR, Diversity-Based Reranking" (1998). With relevance r in 0..1 and the greatest
+cosine s (not below 0) to a passage chosen before,
+
+    score = lambda * r + (1 - lambda) * (1 - s)
+
+which is theirs plus the constant 1 - lambda, so that it lies in 0..1. A later choice never scores higher: s only
+grows, so every candidate's score only falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from llama_index.core.schema import NodeWithScore
+
+from workbench.models.encoder import FloatArray, unit_rows
+from workbench.retrieval.hit import Hit, joined, lessened
+from workbench.retrieval.nodes import hit_of, with_hits
+from workbench.retrieval.parameters import LAMBDA
+from workbench.retrieval.stages.stage import Stage
+from workbench.storage.passages import vectors
+from workbench.types import Leg
+from workbench.types.leg_names import NOVELTY
+from workbench.types.timed_steps import TimedStep
+
+
+class Mmr(Stage):
+    """A stage that chooses as many passages as are asked for, by marginal relevance over the stored vectors."""
+
+    leg = NOVELTY
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Choose and score anew."""
+        request, share = self._request, self._request.number(LAMBDA)
+        hits = [hit_of(node) for node in nodes]
+        with request.store.reading() as connection, request.trace.stage(TimedStep.MMR):
+            vectors_by_id = vectors(connection, request.index.name, [hit.id for hit in hits])
+        hits = [hit for hit in hits if hit.id in vectors_by_id]
+        rows = np.stack([vectors_by_id[hit.id] for hit in hits])
+        chosen = choose([hit.score for hit in hits], rows, share, request.limit)
+        return with_hits(nodes, [self._scored(hits[place], novelty, share) for place, novelty in chosen])
+
+    def _scored(self, hit: Hit, novelty: float, share: float) -> Hit:
+        return joined(hit.id, {**lessened(hit.legs, share), self.leg: Leg(novelty, None, (1 - share) * novelty)})
+
+
+def choose(relevance: Sequence[float], vectors: FloatArray, share: float, limit: int) -> list[tuple[int, float]]:
+    """Return (place, 1 - s) of the chosen candidates in order; equal scores go to the earlier candidate."""
+    rows, candidates = unit_rows(vectors), np.ones(len(relevance), dtype=bool)
+    closest = np.zeros(len(relevance), dtype=np.float64)
+    chosen: list[tuple[int, float]] = []
+    for _ in range(min(limit, len(relevance))):
+        scores = share * np.asarray(relevance) + (1 - share) * (1 - closest)
+        place = int(np.where(candidates, scores, -np.inf).argmax())
+        chosen.append((place, float(1 - closest[place])))
+        candidates[place] = False
+        closest = np.maximum(closest, np.clip(rows @ rows[place], 0.0, 1.0))
+    return chosen

@@ -1,0 +1,1 @@
+"""The explanation of a rank: legs, words, and the course through the strategy."""

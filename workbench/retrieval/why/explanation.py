@@ -1,0 +1,205 @@
+"""The explanation of a passage's rank: what each leg says of it, word by word, and where it fell out.
+
+Ranks here are exact ones over the whole scope, so that a passage beyond a leg's first n has one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from workbench.models.encoder import TOKEN_BYTES
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.legs import votes
+from workbench.retrieval.question_words import Words
+from workbench.retrieval.request import Request
+from workbench.retrieval.stages.late_interaction import Match, align
+from workbench.retrieval.stages.rerank import late_scores, token_weights
+from workbench.retrieval.votes import of_words
+from workbench.retrieval.words.query_words import read_words
+from workbench.retrieval.words.question_names import named_shares
+from workbench.storage.database import Connection
+from workbench.storage.embedded_text import embedded_text
+from workbench.storage.passages import token_bits
+from workbench.storage.rows import StoredPassage
+from workbench.storage.scores import term_shares
+from workbench.storage.standing import bm25_standing, vector_standing
+from workbench.types import Name, Value
+from workbench.types.leg_names import DOCUMENT, KEYWORD, LATE, VECTOR
+
+
+@dataclass(frozen=True, slots=True)
+class LegView(Value):
+    """One way of matching: its score in its own unit and the passage's rank in the whole scope.
+
+    ``contribution`` is its part of the final score, where the passage has one. ``vote`` is what the leg counts for
+    this question: 1 in full, 0 where it was set aside.
+    """
+
+    score: float
+    rank: int | None = None
+    contribution: float | None = None
+    vote: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class TermView(Value):
+    """A term of the question in the passage: how often, its BM25 score, and its share of the passage's (0..1)."""
+
+    term: str
+    frequency: int
+    score: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment(Value):
+    """A token of the question and the passage's token that is most like it (-1..1).
+
+    ``weight`` is what the query token counts, all summing to 1. ``start`` and ``end`` are in the document; None where
+    the token stands in the title and headings before the passage.
+    """
+
+    query_token: str
+    passage_token: str
+    similarity: float
+    weight: float
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Value):
+    """One step of a strategy as a passage met it.
+
+    ``count`` is how many passages it let on (None: too many to count), ``rank`` the passage's place at it, ``kept``
+    whether it came through; ``said`` is a sentence more.
+    """
+
+    name: str
+    title: str
+    count: int | None = None
+    rank: int | None = None
+    kept: bool = True
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Value):
+    """The explanation of one passage's rank in one strategy's ranking.
+
+    ``fate`` is one of FATES (workbench.retrieval.why.fates), ``reason`` says it in a sentence; ``elsewhere`` holds the
+    passage's rank by the other strategies (None: not among the first that were asked for). ``course`` are the steps
+    from the index to the results; the first that is not ``kept`` is where it fell out. ``preferring`` are the names in
+    the question whose documents were preferred.
+    """
+
+    query: str
+    strategy: str
+    index: str
+    document_id: str
+    document_title: str
+    fate: str
+    reason: str
+    passage_id: str | None = None
+    start: int = 0
+    end: int = 0
+    text: str = ""
+    rank: int | None = None
+    score: float | None = None
+    legs: Mapping[str, LegView] = field(default_factory=dict)
+    terms: tuple[TermView, ...] = ()
+    missing_terms: tuple[str, ...] = ()
+    alignment: tuple[Alignment, ...] = ()
+    elsewhere: Mapping[str, int | None] = field(default_factory=dict)
+    course: tuple[Step, ...] = ()
+    preferring: tuple[Name, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def leg_views(request: Request, connection: Connection, query: str, passage: StoredPassage) -> dict[str, LegView]:
+    """Return what each leg says of a passage, with its exact rank in the scope; "late" has none over a whole scope."""
+    index, words = request.index.name, read_words(request, connection, query)
+    vector = vector_standing(connection, index, request.encoded(query).vector, request.scope, passage.id)
+    views = {VECTOR: LegView(*vector)}
+    worded = bm25_standing(connection, index, words.weights, request.scope, passage.id)
+    if worded is not None:
+        views[KEYWORD] = LegView(*worded)
+    late = late_scores(request, connection, query, words, [Hit(passage.id, 0.0, {})])
+    if passage.id in late:
+        views[LATE] = LegView(late[passage.id])
+    name_shares = named_shares(request, connection, query, [passage.id])
+    if passage.id in name_shares:
+        views[DOCUMENT] = LegView(name_shares[passage.id])
+    counts = votes(request, query)
+    return {name: replace(view, vote=counts.get(name, 1.0)) for name, view in views.items()}
+
+
+def term_views(
+    request: Request, connection: Connection, words: Words, passage: StoredPassage
+) -> tuple[tuple[TermView, ...], tuple[str, ...]]:
+    """Return the question's terms that the passage has, most telling first, and those it lacks."""
+    shares = term_shares(connection, request.index.name, words.weights, passage.id)
+    total = sum(score for _, _, score in shares) or 1.0
+    views = tuple(TermView(term, frequency, score, score / total) for term, frequency, score in shares)
+    terms = {view.term for view in views}
+    positions = {term.position for term in words.terms if term.term in terms}
+    common = words.totals.passages / 2  # a stop word of most passages is a term to the few in another language
+    lacking = [
+        term.term
+        for term in words.terms
+        if term.term not in terms and term.position not in positions and term.passages >= common
+    ]
+    return views, tuple(dict.fromkeys(lacking))
+
+
+def alignment(
+    request: Request, connection: Connection, query: str, words: Words, passage: StoredPassage
+) -> tuple[Alignment, ...]:
+    """Return for each token of the question its like in the passage; nothing where there are no token vectors."""
+    return alignments(request, connection, query, words, [passage]).get(passage.node_id, ())
+
+
+def alignments(
+    request: Request, connection: Connection, query: str, words: Words, passages: Sequence[StoredPassage]
+) -> dict[str, tuple[Alignment, ...]]:
+    """Return passage id -> its alignment, for those that have token vectors."""
+    encoded = request.encoded(query)
+    if encoded.token_axes is None:
+        return {}
+    weights = token_weights(query, encoded.token_spans, words, 1 - of_words(request, query))
+    shares = weights / (float(weights.sum()) or 1.0)
+    stored_bits = token_bits(connection, request.index.name, [passage.id for passage in passages])
+    by_passage = {}
+    for passage in passages:
+        context = str(passage.metadata.get("context", ""))
+        before = f"{context}\n\n" if context else ""
+        text, bits = before + passage.text, stored_bits.get(passage.id, b"")
+        spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
+        if spans and len(bits) == TOKEN_BYTES * len(spans):
+            query_tokens = [
+                (query[start:end], float(share))
+                for (start, end), share in zip(encoded.token_spans, shares, strict=True)
+            ]
+            matches = align(encoded.token_axes, bits)
+            offset = passage.span[0] - len(before)
+            by_passage[passage.node_id] = tuple(
+                _aligned(*of_query, match, text, spans[match.token], len(before), offset)
+                for of_query, match in zip(query_tokens, matches, strict=True)
+            )
+    return by_passage
+
+
+def _aligned(
+    query_token: str, weight: float, match: Match, text: str, span: tuple[int, int], before: int, offset: int
+) -> Alignment:
+    first, last = span
+    inside = first >= before
+    return Alignment(
+        query_token=query_token,
+        passage_token=text[first:last],
+        similarity=match.similarity,
+        weight=weight,
+        start=first + offset if inside else None,
+        end=last + offset if inside else None,
+    )

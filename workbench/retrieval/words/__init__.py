@@ -1,0 +1,1 @@
+"""The question's words: terms, guesses, names of documents, and marks."""

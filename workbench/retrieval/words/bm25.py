@@ -1,0 +1,56 @@
+"""BM25: how much a term says about a passage, prepared so that SQL only adds and divides.
+
+    score(q, p) = sum over terms t of idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
+    idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
+
+Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); this idf, never negative, is
+Lucene's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.storage.rows import IndexTotals, QueryTerm, TermWeights
+
+K1 = 1.5  # term frequency saturates at k1 + 1 times the first occurrence
+B = 0.75  # 0: length does not matter, 1: it counts in full
+
+
+def idf(df: float, passages: int) -> float:
+    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0."""
+    return math.log(1 + (max(passages, df) - df + 0.5) / (df + 0.5))
+
+
+def rarity(term: QueryTerm, passages: int) -> float:
+    """Return the idf of a term in an index of ``passages`` passages, its frequency taken within its languages.
+
+    A stop word of English that only a few passages in another language keep is in all of *those*: it counts as if it
+    were in all, not as the rarest of words.
+    """
+    return idf(term.df * passages / max(1, term.passages), passages)
+
+
+def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
+    """Return the weights of the terms that the index knows."""
+    from workbench.storage.rows import TermWeights  # here, because the table of legs is read before any database is
+
+    indexed = [term for term in terms if term.id is not None]
+    return TermWeights(
+        ids=tuple(term.id for term in indexed if term.id is not None),
+        weights=tuple(rarity(term, totals.passages) * (k1 + 1) for term in indexed),
+        a=k1 * (1 - b),
+        c=k1 * b / totals.average_length,
+        passages=totals.passages,
+    )
+
+
+def ceiling(weights: TermWeights) -> float:
+    """Return the score no passage can reach: every term infinitely often; 0 when no term is known.
+
+    Dividing by it puts BM25 into 0..1 in a way that does not depend on what else was found.
+    """
+    return sum(weights.weights)

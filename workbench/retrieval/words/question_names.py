@@ -1,0 +1,132 @@
+"""The names in a question: which documents they prefer and how strongly, and which of them are told to people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from workbench.languages import spaced_words
+from workbench.retrieval.names.names_said import QuestionNames
+from workbench.retrieval.names.names_table import Mention, NamesTable
+from workbench.retrieval.question_words import Words
+from workbench.retrieval.request import Request
+from workbench.retrieval.words.document_names import NAMED, spelt_as_names, strength
+from workbench.retrieval.words.query_words import read_words
+from workbench.storage.database import Connection
+from workbench.storage.said_names import SaidName, names_of_documents, said_names
+from workbench.types import Name
+
+SURELY = 0.75  # the share of a title that is said from which on people are told that it is preferred
+TITLES_TOLD = 3
+
+
+def read_names(request: Request, connection: Connection, query: str) -> QuestionNames:
+    """Read the names in a question; once a request."""
+    if query not in request.names:
+        request.names[query] = _read_names(request, connection, query)
+    return request.names[query]
+
+
+def named_shares(request: Request, connection: Connection, query: str, ids: Sequence[int]) -> dict[int, float]:
+    """Return how surely (0.5..1) a question means the document of each given passage, by passage id.
+
+    That is the share of the document's title or file name that it says, or what the names that it says amount to.
+    Passages of documents that it does not name are left out. The titles that are said stand in ``request.titles``.
+    """
+    if request.scope.names == "ignore":
+        return {}
+    names = read_names(request, connection, query)
+    said = said_names(connection, request.index.name, spelt_as_names(names.asked), ids)
+    ignored = _folded(request.scope.ignored_names)
+    strengths = names.strengths or {}
+    shares: dict[int, float] = {}
+    titles: dict[str, SaidName] = {}
+    for key, name in said.items():
+        share = 0.0 if name.name.casefold() in ignored else name.share
+        if share >= SURELY and name.document_id not in strengths:
+            titles[name.document_id] = name
+        shares[key] = max(share, NAMED + (1 - NAMED) * strengths.get(name.document_id, 0.0))
+    request.titles[query] = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
+    return {key: share for key, share in shares.items() if share > NAMED}
+
+
+def told_names(request: Request, query: str) -> tuple[Name, ...]:
+    """Return the names by which documents were preferred for a question, those that are sure first."""
+    names = request.names.get(query)
+    if names is None:
+        return ()
+    titles = [Name(title.name, "title") for title in request.titles.get(query, ())[:TITLES_TOLD]]
+    told = {name.text.casefold(): name for name in [*(mention.name for mention in names.mentions), *titles]}
+    return tuple(told.values())
+
+
+def within_named(request: Request, query: str) -> Request:
+    """Return the request, for the documents alone that the question names where its scope asks for that."""
+    if request.scope.names != "only":
+        return request
+    with request.store.reading() as connection:
+        documents = read_names(request, connection, query).documents_of_all()
+    if documents is None:
+        request.trace.note("names: the question names no document, so the whole scope was searched")
+        return request
+    within = request.scope.document_ids
+    kept = tuple(sorted(documents if within is None else documents & set(within)))
+    return replace(request, scope=replace(request.scope, document_ids=kept))
+
+
+def _read_names(request: Request, connection: Connection, query: str) -> QuestionNames:
+    if request.kept_names is None:
+        return QuestionNames(query)
+    words = read_words(request, connection, query)
+    version = (words.totals.passages, words.totals.average_length, words.totals.changed)
+    table = request.kept_names.table(version, partial(names_of_documents, connection, request.index.name))
+    mentions = table.mentions(query, _telling(query, words))
+    ignored = _folded(request.scope.ignored_names)
+    kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)
+    unsaid = [mention for mention in mentions if mention not in kept]
+    return QuestionNames(_without(query, unsaid), kept, _strengths(table, kept))
+
+
+def _strengths(table: NamesTable, mentions: Sequence[Mention]) -> dict[str, float]:
+    """Return how surely each document is meant, 0..1: by its share of the names' weight, as far as that tells at all.
+
+    A document with at most half of the weight is not meant: of "Alpine, 2019" not every one of 2019.
+    """
+    weights: dict[str, float] = {}
+    total = 0.0
+    for mention in mentions:
+        weight = table.weight(mention.name)
+        total += weight
+        for document in mention.documents:
+            weights[document] = weights.get(document, 0.0) + weight
+    meant = {document: strength(weight / total) for document, weight in weights.items()} if total else {}
+    return {document: min(1.0, total) * sure for document, sure in meant.items() if sure}
+
+
+def _telling(query: str, words: Words) -> frozenset[str]:
+    """Return the folded words of a question that are terms in every language of the index, and a stop word in none.
+
+    A few passages in German would make a name of "the", which their language keeps as a term.
+    """
+    reach = Counter[int]()
+    for term in words.terms:
+        reach[term.position] += term.passages
+    positions = {position for position, passages in reach.items() if passages >= words.totals.passages}
+    spaced = enumerate(spaced_words(query), start=1)
+    return frozenset(part for position, word in spaced if position in positions for part in _parts(word[0]))
+
+
+def _parts(word: str) -> list[str]:
+    return spelt_as_names(word).casefold().split()
+
+
+def _without(query: str, mentions: Sequence[Mention]) -> str:
+    for mention in sorted(mentions, key=lambda mention: -mention.start):
+        query = f"{query[: mention.start]} {query[mention.end :]}"
+    return query
+
+
+def _folded(texts: Sequence[str]) -> frozenset[str]:
+    return frozenset(text.casefold() for text in texts)

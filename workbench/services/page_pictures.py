@@ -1,0 +1,132 @@
+"""The pages of documents as pictures, with the words of a passage marked where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from workbench.errors import NotFound
+from workbench.ingestion.readers.turned_pages import turn_of
+from workbench.ingestion.scans.pictures import PDF
+from workbench.services.corpus import Corpus
+from workbench.services.naming import check_key
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from workbench.ingestion.readers.pdf_words import PageBox
+    from workbench.types import Passage
+    from workbench.types.scan import ScannedPage
+    from workbench.types.spans import Span
+
+MARKER = (255, 226, 120)  # laid over the paper as a felt pen is: what is dark stays dark
+
+
+class PagePictures:
+    """The verbs over pages that are seen: where OCR read which word, and the picture of a page."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    def scans(self, document_id: str, number: int | None = None) -> Sequence[ScannedPage]:
+        """Return the pages that OCR read, or the one of that number: each word's place in the text and on its page."""
+        check_key("document", document_id)
+        return self._corpus.documents.scans(document_id, number)
+
+    def page_of(self, document_id: str, span: Span | None = None) -> int | None:
+        """Return the number of the page to show for a span: where it begins; of a picture without one the first."""
+        record = self._corpus.documents.record(document_id)
+        if record.document_type not in ("pdf", "picture") or (span is None and record.document_type == "pdf"):
+            return None
+        pages = (number for number, start, end in record.pages if span is None or (start < span[1] and end > span[0]))
+        return next(pages, None)
+
+    def label(self, document_id: str, number: int) -> str:
+        """Return the number that a page (from 1) bears, "" where that is its place in the file."""
+        labels = self._corpus.documents.record(document_id).metadata.get("page_labels")
+        label = labels.get(str(number)) if isinstance(labels, Mapping) else None
+        return label if isinstance(label, str) and label != str(number) else ""
+
+    def count(self, document_id: str) -> int:
+        """Return how many pages a document's file has; 0 where it has none."""
+        pages = self._corpus.documents.record(document_id).metadata.get("pages")
+        return pages if isinstance(pages, int) else 0
+
+    def of_passage(self, passage: Passage | str, index: str | None = None) -> Image:
+        """Return the picture of the page that a hit, or the passage of an id, begins on, with its lines marked.
+
+        A notebook shows it as it is: ``wb.pages.of_passage(result[0])``.
+
+        Raises:
+            NotFound: no such passage, or its document has no pages that can be seen. UnreadableDocument: it cannot be
+                drawn.
+        """
+        if isinstance(passage, str):
+            document_id, span = self._place(passage, index)
+        else:
+            document_id, span = passage.document_id, (passage.start, passage.end)
+        number = self.page_of(document_id, span)
+        if number is None:
+            raise NotFound("page of document", document_id, "Only PDFs and pictures have pages that can be seen.")
+        return self.picture(document_id, number, span)
+
+    def _place(self, passage_id: str, index: str | None) -> tuple[str, Span]:
+        from workbench.storage.passages import passage_named
+
+        store = self._corpus.store(self._corpus.index(index))
+        with store.reading() as connection:
+            passage = passage_named(connection, store.index.name, passage_id)
+        return passage.document_id, passage.span
+
+    def picture(self, document_id: str, number: int, span: Span | None = None) -> Image:
+        """Return the picture of a page (from 1) of a document whose original is kept.
+
+        ``span`` are the characters of the document that are marked: lines of a PDF's text, words that OCR read.
+
+        Raises:
+            NotFound: no original of that document. UnreadableDocument: no such page, or it cannot be drawn.
+        """
+        from workbench.ingestion.scans.pictures import page_picture
+
+        check_key("document", document_id)
+        original = self._corpus.documents.file(document_id)
+        if original is None:
+            raise NotFound("original of document", document_id)
+        _, media_type, data = original
+        turned = turn_of(self._corpus.documents.record(document_id).metadata, number)
+        picture = page_picture(data, media_type, number, turned=turned)
+        if span is None:
+            return picture
+        scans = self.scans(document_id, number)
+        if scans or media_type != PDF:
+            return _marked(picture, _boxes_of_words(scans, span))
+        return _marked(picture, self._boxes_of_lines(data, document_id, number, span))
+
+    def _boxes_of_lines(self, data: bytes, document_id: str, number: int, span: Span) -> list[PageBox]:
+        """Return the boxes of the lines of a PDF's page that a span of its document's text stands in."""
+        from workbench.ingestion.readers.pdf_words import lines_of_page
+        from workbench.services.marked_lines import boxes_of
+
+        record = self._corpus.documents.record(document_id)
+        pages = {page: (start, end) for page, start, end in record.pages}
+        if number not in pages:
+            return []
+        start, end = pages[number]
+        own = (max(0, span[0] - start), min(end, span[1]) - start)
+        return boxes_of(record.text[start:end], own, lines_of_page(data, number, turn_of(record.metadata, number)))
+
+
+def _boxes_of_words(scans: Sequence[ScannedPage], span: Span) -> list[PageBox]:
+    words = (word for scan in scans for word in scan.words if word.start < span[1] and word.end > span[0])
+    return [(word.left, word.top, word.right, word.bottom) for word in words]
+
+
+def _marked(picture: Image, boxes: Sequence[PageBox]) -> Image:
+    from PIL import Image, ImageChops, ImageDraw
+
+    pen = Image.new("RGB", picture.size, "white")
+    draw = ImageDraw.Draw(pen)
+    for sides in boxes:
+        box = [round(side * (picture.width, picture.height)[place % 2]) for place, side in enumerate(sides)]
+        draw.rectangle(box, fill=MARKER)
+    return ImageChops.multiply(picture, pen)

@@ -1,0 +1,243 @@
+"""Sources: made, listed, changed and deleted; each may lie in a project and a folder of it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TypedDict
+
+from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, choices
+from workbench.ingestion.language import BEGINNING, language_of_text
+from workbench.languages import AUTO, LANGUAGES, language_of
+from workbench.services.corpus import Corpus
+from workbench.services.deletion import Deletion
+from workbench.services.index_builds import IndexService
+from workbench.services.naming import check_key, check_title, check_url, clean_tags
+from workbench.types import SOURCE_TYPES, Source
+
+UPLOADS = "Uploads"  # the title of the source for documents that come in without one
+
+
+class PlaceNames(TypedDict):
+    """A project by its id or title, and a folder in it by its name; both None for a global source."""
+
+    project: str | None
+    folder: str | None
+
+
+class PlaceIds(TypedDict):
+    """The ids of a project and of a folder in it; both None for a global source."""
+
+    project_id: str | None
+    folder_id: str | None
+
+
+class SourceService:
+    """The verbs over sources."""
+
+    def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
+        self._corpus, self._indexes = corpus, indexes
+
+    def list(
+        self,
+        *,
+        scope: str | None = None,
+        project_id: str | None = None,
+        source_type: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Source]:
+        """Return sources in the order they were made, those of test sets only where ``source_type`` asks for them."""
+        return self._corpus.sources.list(
+            scope=scope, project_id=project_id, source_type=source_type, limit=limit, offset=offset
+        )
+
+    def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
+        """Return how many sources ``list`` would give without a limit."""
+        return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
+
+    def ids(self) -> list[str]:
+        """Return the ids of the sources that ``list`` gives, without their counts."""
+        return self._corpus.sources.ids()
+
+    def titles(self) -> dict[str, str]:
+        """Return id -> title of all sources, in the order they were made, without counting what is in them."""
+        return self._corpus.sources.titles()
+
+    def get(self, key: str) -> Source:
+        """Return a source by id, exact title or URL. Raises NotFound."""
+        check_key("source", key)
+        return self._corpus.sources.find(key)
+
+    def create(
+        self,
+        title: str,
+        *,
+        source_type: str = "upload",
+        url: str | None = None,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+        for_ingest: bool = False,
+    ) -> Source:
+        """Create an empty source; ``for_ingest`` as in ``ensure``. Raises InvalidInput or Conflict."""
+        valid = [kind for kind in SOURCE_TYPES if kind != "dataset"]
+        if source_type not in valid:
+            raise InvalidInput(f"A source cannot be of type {source_type!r}; use one of {choices(valid)}.")
+        place = self._place(project, folder)
+        return self._corpus.sources.create(
+            check_title(title),
+            source_type=source_type,
+            url=check_url(url),
+            tags=clean_tags(tags),
+            for_ingest=for_ingest,
+            **place,
+        )
+
+    def ensure(
+        self,
+        key: str,
+        *,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] = (),
+        source_type: str = "upload",
+        for_ingest: bool = False,
+    ) -> Source:
+        """Return the source with that id or title in that place, made when there is none; new tags are added.
+
+        One that is made ``for_ingest`` goes away again where ``settling`` ends with nothing in it.
+        """
+        place = self._place(project, folder)
+        try:
+            source = self._existing(key, place["project_id"])
+        except NotFound:
+            if key.startswith("src_"):
+                raise
+            title, tags_of_new = check_title(key), clean_tags(tags)
+            try:
+                return self._corpus.sources.create(
+                    title, tags=tags_of_new, source_type=source_type, for_ingest=for_ingest, **place
+                )
+            except Conflict:  # another process made it a moment ago
+                source = self._existing(title, place["project_id"])
+        self._corpus.sources.claim(source.id)
+        wanted = tuple(dict.fromkeys((*source.tags, *clean_tags(tags))))
+        changes: dict[str, object] = {} if wanted == source.tags else {"tags": wanted}
+        if place["folder_id"] and place["folder_id"] != source.folder_id:
+            changes |= place
+        return self._corpus.sources.update(source.id, **changes) if changes else source
+
+    @contextmanager
+    def settling(self, source_id: str, *, unless: tuple[type[Exception], ...] = ()) -> Generator[None]:
+        """Fill a source inside; one made ``for_ingest`` that is empty afterwards goes away, however the filling ended.
+
+        After an exception of a class in ``unless`` it stays, for work that will go on.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, unless):
+                with suppress(StorageError):  # the first error tells more
+                    self._corpus.sources.settle(source_id)
+            raise
+        self._corpus.sources.settle(source_id)
+
+    def stands(self, source_id: str) -> bool:
+        """Tell whether a source is there."""
+        try:
+            return bool(self._corpus.sources.get(source_id))
+        except NotFound:
+            return False
+
+    def update(
+        self,
+        key: str,
+        *,
+        title: str | None = None,
+        url: str | None = None,
+        project: str | None = None,
+        folder: str | None = None,
+        tags: Sequence[str] | None = None,
+        language: str | None = None,
+    ) -> Source:
+        """Change the given fields; project "" makes the source global, folder "" takes it out of its folder.
+
+        A language becomes that of all its documents, the later ones too, and their words are stemmed anew in every
+        index; "auto" lets each text tell its own again.
+
+        Raises:
+            NotFound: no such source, project or folder. InvalidInput: no such language, or an unusable title.
+        """
+        source = self.get(key)
+        language = None if language is None else _language(language)
+        values = {"title": title and check_title(title), "url": check_url(url), "language": language}
+        changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
+        if tags is not None:
+            changes["tags"] = clean_tags(tags)
+        if project is not None:
+            changes |= self._place(project or None, folder or None)
+        elif folder is not None:
+            changes |= self._place(source.project_id, folder or None)
+        changed = self._corpus.sources.update(source.id, **changes)
+        if language is not None and self._set_language(source.id, language):
+            names = self._corpus.indexes.of_dataset(source.id) or [index.name for index in self._indexes.list()]
+            for name in names:
+                self._indexes.build(name)
+        return changed
+
+    def _set_language(self, source_id: str, language: str) -> int:
+        """Give a source's documents a language, or each its own; returns how many were of another."""
+        documents = self._corpus.documents
+        if language != AUTO:
+            return documents.set_language(source_id, language)
+        return sum(
+            documents.set_languages({key: language_of_text(beginning, kind) for key, kind, beginning in part})
+            for part in documents.beginnings(source_id, BEGINNING)
+        )
+
+    def delete(self, key: str) -> Deletion:
+        """Delete a source with its documents and passages; reports what went. Raises NotFound."""
+        source = self.get(key)
+        own = self._corpus.indexes.of_dataset(source.id)
+        shared = [index.name for index in self._corpus.indexes.list() if index.name not in own]
+        citations = self._corpus.citations.link_count(source_id=source.id)
+        for name in own:
+            self._corpus.indexes.drop(name)
+        self._corpus.sources.delete(source.id, shared)
+        return Deletion("source", source.id, source.title, 1, source.documents_count, source.passages_count, citations)
+
+    def tags(self) -> dict[str, int]:
+        """Return every tag with the number of its sources."""
+        return self._corpus.sources.tags()
+
+    def check_editable(self, source_id: str) -> None:
+        """Raise Conflict where a source is a test set's corpus: runs that were made on it would not be comparable."""
+        if self._corpus.indexes.of_dataset(source_id):
+            raise Conflict("The documents of a test set do not change; evaluate the changed ones as another test set.")
+
+    def _existing(self, key: str, project_id: str | None) -> Source:
+        """Return the source of that id or title, with a project the one in it. Raises NotFound."""
+        if project_id is None:
+            return self._corpus.sources.find(key)
+        for source in self._corpus.sources.list(project_id=project_id):
+            if key in (source.id, source.title):
+                return source
+        raise NotFound("source", key, "List the sources to see the valid ids.")
+
+    def _place(self, project: str | None, folder: str | None) -> PlaceIds:
+        if not project:
+            if folder:
+                raise InvalidInput("A folder belongs to a project; name the project too.")
+            return {"project_id": None, "folder_id": None}
+        owner = self._corpus.projects.get(project)
+        inner = self._corpus.projects.folder(owner.id, folder) if folder else None
+        return {"project_id": owner.id, "folder_id": inner.id if inner else None}
+
+
+def _language(written: str) -> str:
+    """Return the keyword index's name for a language, or "auto". Raises InvalidInput."""
+    language = AUTO if written.strip().lower() == AUTO else language_of(written)
+    if language is None:
+        raise InvalidInput(f"There is no language {written!r}; use one of {choices((AUTO, *LANGUAGES), 99)}.")
+    return language

@@ -1,0 +1,240 @@
+"""Jobs: long work, how far it is and how it ended; their logs and the uploads that wait for a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from workbench.errors import NotFound
+from workbench.storage.database import Connection, Database, clean
+from workbench.storage.driver_errors import translated
+from workbench.storage.ids import new_id
+from workbench.storage.job_files import JobFiles
+from workbench.storage.job_parts import JobParts
+from workbench.storage.queue import TASK, AlreadyInvited, Queue, invitation
+from workbench.storage.statements import statement
+from workbench.types import JsonValue, Progress, Value
+
+FINISHED = ("completed", "completed_with_errors", "cancelled", "failed")
+_HINT = "List the jobs to see the valid ids."
+TELLING = 50  # passages that an ingest must have embedded for its pace to tell
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Value):
+    """One piece of long work; ``done`` of ``total`` counts in the unit of its kind (pages, documents), 0: unknown.
+
+    ``part`` is how far what is under way now is (0..1), ``taken_at`` when the present worker took the job,
+    ``seconds_left`` what its runner expects, None where it cannot say.
+    """
+
+    id: str
+    kind: str
+    title: str
+    status: str
+    parameters: Mapping[str, JsonValue] = field(default_factory=dict)
+    source_id: str | None = None
+    done: int = 0
+    total: int = 0
+    message: str = ""
+    error: str | None = None
+    result: Mapping[str, JsonValue] = field(default_factory=dict)
+    cancel_requested: bool = False
+    worker: str | None = None
+    attempts: int = 0
+    created_at: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    updated_at: datetime | None = None
+    part: float = 0.0
+    taken_at: datetime | None = None
+    put_away: bool = False
+    seconds_left: float | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """True when no worker will touch it again unless asked."""
+        return self.status in FINISHED
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine(Value):
+    """One line of a job's log."""
+
+    id: int
+    at: datetime
+    level: str
+    message: str
+
+
+def pace_of_ingests(database: Database) -> float | None:
+    """Return the seconds a passage took in the last ingest that embedded enough to tell; None where none did."""
+    row = database.row(statement("job_pace"), {"enough": TELLING})
+    return None if row is None else float(row["pace"])
+
+
+class Jobs:
+    """The tables ``jobs`` and ``job_log``; a job, its files and its place in the queue are one transaction."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self._database, self._queue = database, queue
+        self.files = JobFiles(database)
+        self.parts = JobParts(database)
+
+    def create(
+        self,
+        connection: Connection,
+        kind: str,
+        title: str,
+        parameters: Mapping[str, JsonValue],
+        *,
+        source_id: str | None = None,
+        files: Sequence[tuple[str, bytes]] = (),
+    ) -> str:
+        """Write a new job and put it into the queue, in the caller's transaction; returns its id."""
+        job_id = new_id("job")
+        values = {"id": job_id, "kind": kind, "title": title, "source_id": source_id}
+        connection.execute(statement("job_insert"), clean(values) | {"parameters": Jsonb(clean(dict(parameters)))})
+        self.files.add(connection, job_id, files)
+        self._queue.defer(connection, job_id, kind)
+        return job_id
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Return a transaction in which a job, its files and its place in the queue are written together."""
+        return self._database.transaction()
+
+    def get(self, job_id: str) -> Job:
+        """Return a job. Raises NotFound."""
+        row = self._database.row(statement("job_get"), {"id": job_id})
+        if row is None:
+            raise NotFound("job", job_id, _HINT)
+        return Job(**row)
+
+    def list(
+        self,
+        *,
+        kind: str | None = None,
+        status: str | None = None,
+        source_id: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Job]:
+        """Return jobs, newest first."""
+        parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
+        return [Job(**row) for row in self._database.rows(statement("job_list"), parameters)]
+
+    def count(self, *, kind: str | None = None, status: str | None = None) -> int:
+        """Return how many jobs ``list`` would give without a limit."""
+        row = self._database.row(statement("job_count"), {"kind": kind, "status": status})
+        return int(row["n"]) if row else 0
+
+    def unfinished(self, kind: str) -> list[Job]:
+        """Return the jobs of a kind that wait or run, oldest first."""
+        return [Job(**row) for row in self._database.rows(statement("job_unfinished"), {"kind": kind})]
+
+    def any_queued(self, kinds: Sequence[str]) -> bool:
+        """Tell whether a job of these kinds waits for a worker."""
+        row = self._database.row(statement("job_any_queued"), {"kinds": list(kinds)})
+        return bool(row and row["queued"])
+
+    def invite(self, job_id: str, kind: str, seconds: int = 0) -> None:
+        """Ask another worker to take parts of a job too, in so many seconds; one invitation waits at a time."""
+        if not self.parts.is_invited(invitation(job_id)):
+            with suppress(AlreadyInvited), self._database.transaction() as connection:
+                self._queue.invite(connection, job_id, kind, seconds)
+
+    def any_waiting(self) -> bool:
+        """Tell whether a job waits for a worker, or was left by one that died; cheap enough to ask every second."""
+        row = self._database.row(statement("job_any_waiting"))
+        return bool(row and row["waiting"])
+
+    def in_view(self) -> list[Job]:
+        """Return work that goes on, and ingests and index builds of the last day until they are put away."""
+        return [Job(**row) for row in self._database.rows(statement("job_in_view"))]
+
+    def heard(self) -> dict[str, datetime]:
+        """Return when the worker of each job in hand was last heard of, by the job's id."""
+        return {row["id"]: row["at"] for row in self._database.rows(statement("job_heard"), {"task": TASK})}
+
+    def put_away(self, job_id: str) -> None:
+        """Take work that has ended out of view; its record stays."""
+        self._database.rows(statement("job_put_away"), {"id": job_id})
+
+    def requeue(self, job_id: str) -> bool:
+        """Let a finished job wait for a worker again; False when it has not finished."""
+        with self._database.transaction() as connection:
+            row = connection.execute(statement("job_requeue"), {"id": job_id}).fetchone()
+            if row is not None:
+                self._queue.defer(connection, job_id, row["kind"])
+        return row is not None
+
+    def begin(self, job_id: str, worker: str) -> Job | None:
+        """Take a job for a worker; None when it is over or gone."""
+        row = self._database.row(statement("job_begin"), {"id": job_id, "worker": worker})
+        return None if row is None else Job(**row)
+
+    def fills(self, job_id: str, source_id: str) -> None:
+        """Note the source that a job fills."""
+        self._database.rows(statement("job_source"), {"id": job_id, "source_id": source_id})
+
+    def progress(self, job_id: str, progress: Progress) -> None:
+        """Note how far a job is."""
+        values = {"id": job_id, "done": progress.done, "total": progress.total, "message": progress.message}
+        values |= {"part": progress.part, "seconds_left": progress.seconds_left}
+        self._database.rows(statement("job_progress"), values)
+
+    def finish(
+        self,
+        job_id: str,
+        status: str,
+        *,
+        message: str,
+        error: str | None = None,
+        result: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        """Note how a job ended."""
+        values = clean({"id": job_id, "status": status, "message": message, "error": error})
+        self._database.rows(statement("job_finish"), values | {"result": Jsonb(clean(dict(result or {})))})
+
+    def release(self, job_id: str) -> None:
+        """Give a running job back, because its worker stops."""
+        self._database.rows(statement("job_release"), {"id": job_id})
+
+    def cancel(self, job_id: str) -> str | None:
+        """Ask a job to stop; returns its status now ("running" until it has stopped), None when it was over before."""
+        row = self._database.row(statement("job_cancel"), {"id": job_id})
+        return None if row is None else str(row["status"])
+
+    def cancel_requested(self, job_id: str) -> bool:
+        """Tell whether a job was asked to stop, or deleted."""
+        row = self._database.row(statement("job_cancel_requested"), {"id": job_id})
+        return bool(row and row["stop"])
+
+    def delete(self, job_id: str) -> None:
+        """Delete a job with its log, files and pages."""
+        self._database.rows(statement("job_delete"), {"id": job_id})
+
+    def log(self, job_id: str, message: str, level: str = "info") -> None:
+        """Add a line to a job's log."""
+        values = {"job_id": job_id, "level": level, "message": message}
+        self._database.rows(statement("job_log_add"), values)
+
+    def log_lines(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
+        """Return the last lines of a job's log that come after a line's id, oldest first."""
+        parameters = {"job_id": job_id, "after": after, "limit": limit}
+        return [LogLine(**row) for row in self._database.rows(statement("job_log_list"), parameters)]
+
+    @contextmanager
+    def hold(self, job_id: str) -> Generator[bool]:
+        """Hold a job, or any name, for this process while inside; yields False where another living process holds it.
+
+        The lock belongs to a connection of its own, so it ends with the process, however that ends.
+        """
+        with translated(self._database.url), psycopg.connect(self._database.url, autocommit=True) as connection:
+            row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 7215004))", (job_id,)).fetchone()
+            yield bool(row and row[0])

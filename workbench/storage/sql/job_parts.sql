@@ -1,0 +1,59 @@
+-- job_parts_plan: the parts of a job, in the order in which they are taken
+INSERT INTO job_parts (job_id, position, content, items)
+SELECT %(job_id)s, place - 1, content::jsonb, items
+FROM unnest(%(contents)s::text[], %(items)s::int[]) WITH ORDINALITY AS given (content, items, place)
+
+-- job_parts_plan_index: parts of neighbouring documents that an index lacks, of so many bytes of text and one document more
+INSERT INTO job_parts (job_id, position, content, items)
+SELECT %(job_id)s, row_number() OVER (ORDER BY part) - 1, jsonb_agg(id ORDER BY place), count(*)
+FROM (
+    SELECT id, place, (sum(size) OVER (ORDER BY place) - size)::bigint / %(part_bytes)s::bigint AS part
+    FROM (
+        SELECT d.id, octet_length(d.text) AS size, row_number() OVER (ORDER BY d.created_at, d.key, d.id) AS place
+        FROM documents d WHERE d.id IN (SELECT id FROM ({missing}) AS missing)
+    ) AS sized
+) AS parted
+GROUP BY part
+
+-- job_parts_planned: whether a job has parts
+SELECT EXISTS (SELECT FROM job_parts WHERE job_id = %(job_id)s) AS planned
+
+-- job_part_gone: whether a part's holder is gone; it had a lock of its name as long as its process lived
+NOT EXISTS (
+    SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+    WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(holder, 7215004)
+)
+
+-- job_part_take: the first part that waits, or whose holder is gone
+UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, taken_at = clock_timestamp()
+FROM (
+    SELECT position FROM job_parts
+    WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
+    ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
+) AS next
+WHERE p.job_id = %(job_id)s AND p.position = next.position
+RETURNING p.position, p.content, p.items
+
+-- job_part_done: a part is done, in the transaction that keeps its work; no row where somebody else has it now
+UPDATE job_parts SET state = 'done', holder = NULL, result = %(result)s, done_at = clock_timestamp()
+WHERE job_id = %(job_id)s AND position = %(position)s AND state = 'busy' AND holder = %(holder)s RETURNING position
+
+-- job_parts_give_back: the parts that somebody has in hand wait again, as if they had not been taken
+UPDATE job_parts SET state = 'waiting', holder = NULL, times = times - 1
+WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
+
+-- job_parts_tally: how far the parts of a job are, and how many have one in hand
+SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'waiting') AS waiting,
+    coalesce(sum(items), 0)::bigint AS items, coalesce(sum(items) FILTER (WHERE state = 'done'), 0)::bigint AS items_done,
+    count(DISTINCT holder) AS holders, count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone})) AS given_up
+FROM job_parts WHERE job_id = %(job_id)s
+
+-- job_parts_results: what came out of the parts that are done
+SELECT position, content, items, result, times FROM job_parts WHERE job_id = %(job_id)s AND state = 'done' ORDER BY position
+
+-- job_parts_invited: whether an invitation to take parts of a job waits in the queue
+SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE status = 'todo' AND queueing_lock = %(lock)s) AS invited
+
+-- job_any_queued: whether a job of these kinds waits for a worker
+SELECT EXISTS (SELECT FROM jobs WHERE status = 'queued' AND kind = ANY(%(kinds)s)) AS queued

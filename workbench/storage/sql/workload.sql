@@ -1,0 +1,13 @@
+-- work_going_on: the jobs that run or wait, oldest first, how far their parts are, and the time left, if need be by their pace
+SELECT j.id, j.kind, j.title, j.status, j.done, j.total, j.message, j.worker,
+    coalesce(j.seconds_left, CASE WHEN j.status = 'running' AND j.done > 0 AND j.total > j.done
+        THEN extract(epoch FROM now() - j.taken_at) * (j.total - j.done) / j.done END)::float AS seconds_left,
+    p.parts, p.parts_done, p.hands
+FROM jobs j CROSS JOIN LATERAL (
+    SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS parts_done, count(DISTINCT holder) AS hands
+    FROM job_parts WHERE job_id = j.id
+) p WHERE j.status IN ('queued', 'running') ORDER BY j.status DESC, j.created_at, j.id LIMIT %(limit)s
+
+-- work_counts: the jobs that wait and run, and the workers that were heard of lately
+SELECT count(*) FILTER (WHERE status = 'queued') AS queued, count(*) FILTER (WHERE status = 'running') AS running,
+    (SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => %(silent)s)) AS workers FROM jobs

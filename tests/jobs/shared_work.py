@@ -12,6 +12,41 @@ MANY = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} and {number *
 _TURN = "SELECT {lock}(7215005, hashtext(%s))"
 
 
+_HELD = "workbench_test_hold"
+
+
+@contextmanager
+def one_part_written(database_url: str, index: str) -> Generator[None]:
+    """Let one part of a job be written into an index, and hold every further write meanwhile.
+
+    A test that stops work in its midst needs this: a fast machine is done before it hears of the stop.
+    """
+    hold = sql.SQL(
+        "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF EXISTS (SELECT FROM job_parts WHERE state = 'done') THEN "
+        "PERFORM pg_advisory_xact_lock_shared(7215099); END IF; "
+        "RETURN NULL; END $$; "
+        "CREATE TRIGGER {name} BEFORE INSERT ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {name}()"
+    )
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(7215099)")
+        connection.execute(hold.format(name=sql.Identifier(_HELD), table=sql.Identifier(f"data_{index}")))
+        yield
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP FUNCTION {} CASCADE").format(sql.Identifier(_HELD)))
+
+
+def waiting_for_their_turn(database_url: str) -> int:
+    """Count the connections that wait for an advisory lock."""
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_locks l JOIN pg_database b ON b.oid = l.database "
+            "WHERE b.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 @contextmanager
 def no_writing(database_url: str, index: str) -> Generator[None]:
     """Let nobody write passages into an index meanwhile, as a long write of somebody else does."""

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.errors import Conflict
@@ -33,12 +34,13 @@ def test_a_build_whose_worker_was_killed_goes_on_without_embedding_again(
 ) -> None:
     wb.ingest(folder(MANY), source="Many")
     wb.indexes.create("small", chunker="token", options={"size": 100})
-    job = wb.jobs.enqueue_index_build("small")
-    process = worker_process(database_url, test_home)
-    while wb.jobs.get(job.id).done == 0:
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with one_part_written(database_url, "small"):
+        job = wb.jobs.enqueue_index_build("small")
+        process = worker_process(database_url, test_home)
+        while waiting_for_their_turn(database_url) == 0:
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     held = stored(database_url, "small")
     assert 0 < len(held) < 80
     assert (wb.jobs.get(job.id).status, wb.indexes.get("small").status) == ("running", "building")
@@ -64,15 +66,18 @@ def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_meanwhile(wb: Wo
     assert wb.indexes.delete("small").name == "small"
 
 
-def test_a_stopped_build_keeps_what_it_has_and_can_be_gone_on_with(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_stopped_build_keeps_what_it_has_and_can_be_gone_on_with(
+    wb: Workbench, database_url: str, folder: Callable[..., Path]
+) -> None:
     wb.ingest(folder(MANY), source="Many")
     wb.indexes.create("small", chunker="token", options={"size": 100})
     worker = wb.start_worker()
-    job = wb.jobs.enqueue_index_build("small")
-    while wb.jobs.get(job.id).done == 0:
-        pass
-    wb.jobs.cancel(job.id)
-    assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
+    with one_part_written(database_url, "small"):
+        job = wb.jobs.enqueue_index_build("small")
+        while waiting_for_their_turn(database_url) == 0:
+            assert worker.is_alive
+        wb.jobs.cancel(job.id)
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     missing = wb.indexes.missing("small")
     assert 0 < missing < 80
     wb.jobs.resume(job.id)

@@ -13,12 +13,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.worker import WorkerHandle, start_worker
 from workbench.storage.migrate import migrate
-from workbench.types import Progress
 
 DOCS = {"cats.md": "# Cats\n\nCats purr.", "dogs.md": "# Dogs\n\nDogs bark."}
 LONG = 30  # seconds: no test waits for it, it only bounds a failure
@@ -134,19 +134,16 @@ def test_a_job_without_a_worker_waits_and_can_be_cancelled_and_resumed(
 
 
 def test_a_running_job_stops_when_asked_and_goes_on_later(
-    wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]
+    wb: Workbench, worker: WorkerHandle, database_url: str, folder: Callable[..., Path]
 ) -> None:
     many = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for number in range(120)}
-    job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
-    begun = threading.Event()
-
-    def cancel_once(progress: Progress) -> None:
-        if progress.done > 0 and not begun.is_set():
-            begun.set()
-            wb.jobs.cancel(job.id)
-
-    stopped = wb.jobs.wait(job.id, timeout=LONG, on_progress=cancel_once)
-    assert stopped.status == "cancelled"
+    wb.indexes.get()
+    with one_part_written(database_url, "main"):
+        job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
+        while waiting_for_their_turn(database_url) == 0:
+            assert worker.is_alive
+        wb.jobs.cancel(job.id)
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     before = wb.documents.count()
     assert 0 < before < 120
     wb.jobs.resume(job.id)
@@ -155,14 +152,16 @@ def test_a_running_job_stops_when_asked_and_goes_on_later(
     assert wb.documents.count() == 120
 
 
-def test_a_worker_that_stops_gives_its_job_back(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_worker_that_stops_gives_its_job_back(wb: Workbench, database_url: str, folder: Callable[..., Path]) -> None:
     many = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for number in range(120)}
-    job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
-    first = wb.start_worker()
-    while wb.jobs.get(job.id).done == 0:
-        pass
-    first.stop()
-    assert wb.jobs.get(job.id).status == "queued"
+    wb.indexes.get()
+    with one_part_written(database_url, "main"):
+        job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
+        first = wb.start_worker()
+        while waiting_for_their_turn(database_url) == 0:
+            assert first.is_alive
+        first.stop()
+        assert wb.jobs.get(job.id).status == "queued"
     second = wb.start_worker()
     assert wb.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     second.stop()
@@ -194,12 +193,14 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
     wb: Workbench, database_url: str, test_home: Path, folder: Callable[..., Path]
 ) -> None:
     many = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for number in range(120)}
-    job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
-    process = worker_process(database_url, test_home)
-    while wb.jobs.get(job.id).done == 0:
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    wb.indexes.get()
+    with one_part_written(database_url, "main"):
+        job = wb.jobs.enqueue_ingest([folder(many)], source="Many")
+        process = worker_process(database_url, test_home)
+        while waiting_for_their_turn(database_url) == 0:
+            assert process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     assert wb.jobs.get(job.id).status == "running"
     assert list(wb.jobs.heard()) == [job.id]
     survivor = wb.start_worker(heartbeat=0.2, stalled=1.0)

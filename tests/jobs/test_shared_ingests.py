@@ -7,10 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from tests.jobs.shared_work import MANY, no_writing, passages, taken_again
+from tests.jobs.shared_work import MANY, no_writing, passages, taken_again, waiting_for_their_turn
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.errors import NotFound
@@ -116,17 +115,6 @@ def test_small_items_are_put_together_and_a_large_one_comes_last_and_alone() -> 
 def test_items_of_one_key_are_not_divided_among_workers() -> None:
     items = [text_item(f"key {number % 50}", "x" * 40_000, title="Same") for number in range(100)]
     assert len(in_parts(items)) == 1
-
-
-def waiting_for_their_turn(database_url: str) -> int:
-    """Count the connections that wait for an advisory lock."""
-    with psycopg.connect(database_url) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM pg_locks l JOIN pg_database b ON b.oid = l.database "
-            "WHERE b.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted"
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def test_a_source_can_be_deleted_while_workers_fill_it(

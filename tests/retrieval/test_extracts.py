@@ -32,3 +32,16 @@ def test_a_section_about_the_question_answers_before_sentences_that_repeat_a_wor
     quotes = best_sentences(QUESTION, None, HashEncoder(), passages)
     assert [quote.number for quote in quotes][:4] == [1, 1, 1, 1]
     assert "Three times the depth of the water is a good start" in quotes[1].text
+
+
+def test_a_word_that_only_the_columns_have_speaks_less_for_a_row_than_for_a_sentence() -> None:
+    table = "| Quay | Moorings | Dues |\n|---|---:|---:|\n" + "".join(f"| {name} | 12 | 340 |\n" for name in "ABC")
+    passages = [
+        _passage(1, 0.9, table, "Harbour", "Figures"),
+        _passage(2, 0.9, "Lobsters are sold on Friday. The boats tie up to moorings of chain.", "Harbour", "Boats"),
+    ]
+    (best, *rest) = sorted(
+        best_sentences("moorings", None, HashEncoder(), passages), key=lambda quote: quote.score, reverse=True
+    )
+    assert best.text == "The boats tie up to moorings of chain."
+    assert "A: Moorings 12 · Dues 340" in [quote.text for quote in rest]

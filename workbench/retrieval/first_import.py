@@ -6,7 +6,6 @@ one of them fails with an ImportError. So each way in (a store, a request, a sea
 
 from __future__ import annotations
 
-import gc
 import threading
 
 _IMPORTING = threading.Lock()
@@ -18,14 +17,9 @@ def import_framework() -> None:
     if _imported.is_set():
         return
     with _IMPORTING:
-        collects = gc.isenabled()
-        gc.disable()  # thousands of classes are made and kept: looking through them meanwhile takes a tenth of the time
-        try:
-            from workbench.retrieval import run
-            from workbench.retrieval.answering import synthesis
-            from workbench.retrieval.retrievers import vector
-        finally:
-            if collects:
-                gc.enable()
+        from workbench.retrieval import run
+        from workbench.retrieval.answering import synthesis
+        from workbench.retrieval.retrievers import vector
+
         _ = (run, synthesis, vector)
         _imported.set()

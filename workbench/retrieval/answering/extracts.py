@@ -23,7 +23,7 @@ CLOSE = 0.1  # a further sentence must have this share of the best one's score, 
 # The parts of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 stand in the six passages
 # and .92 in the sentences taken; the ranks around these weights are flat.
 RARITY = 0.5  # the question's words in it, each by how few of the sentences have it
-HEADED = 0.5  # a word of the question that only the passage's title or headings have, against one in the sentence
+HEADED = 0.5  # a word of the question that only the title, headings or columns have, against one in the sentence
 MEANING = 0.3  # the cosine of sentence and question
 TOKENS = 2.4  # late interaction beyond chance, which seldom exceeds .4
 BESIDE = 0.3  # the better of the scores of the sentences before and after it: an answer often stands beside the match
@@ -43,9 +43,10 @@ def best_sentences(
     ``encoded`` None leaves meaning out: the words and the passages' order decide. ``headers`` as in ``quotable``.
     """
     every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
-    common = [_words(query, quote.text) for quote in every]
+    common = [_words(query, quote.text if quote.cells is None else quote.cells) for quote in every]
     headed = [_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
-    shares = _rarity_shares(common, [headed[quote.number - 1] for quote in every])
+    above = [headed[quote.number - 1] | (set() if quote.cells is None else _words(query, quote.text)) for quote in every]
+    shares = _rarity_shares(common, above)
     likely = sorted(range(len(every)), key=lambda place: -shares[place])[:MOST_READ]
     chosen = sorted(likely, key=lambda place: (every[place].number, every[place].start))
     if not chosen:
@@ -66,10 +67,13 @@ def best_sentences(
 
 
 def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
-    """Return for each sentence the better score of those before and after it in its passage, 0 for a lone one."""
+    """Return for each sentence the better score of those before and after it in its passage, 0 for a lone one.
+
+    A row of a table stands alone: each tells of a thing of its own, and rows that are alike would only praise each other.
+    """
     better = [0.0] * len(quotes)
     for place, (before, after) in enumerate(pairwise(quotes)):
-        if before.number == after.number:
+        if before.number == after.number and before.cells is None and after.cells is None:
             better[place] = max(better[place], scores[place + 1])
             better[place + 1] = scores[place]
     return np.asarray(better, dtype=np.float32)
@@ -78,8 +82,8 @@ def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
 def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> list[float]:
     """Return which share of the question's words each sentence has, 0..1, a word counting by its rarity among them.
 
-    Words that only its title and headings have (``headed``) count HEADED times that: what a section is about is not
-    repeated in each of its sentences.
+    Words that only its title, headings and names of columns have (``headed``) count HEADED times that: what a section
+    or a table is about is not repeated in each of its sentences or rows.
     """
     holding = Counter(word for words in common for word in words)
     every = set().union(*common, *headed)

@@ -22,6 +22,8 @@ EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+)(?<=\S)\1(?![\w*])")
 NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, rows of tables, the targets of links
 CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # the better place to part a sentence first
 FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a line of a sheet's row that stands as "name: value" lines
+LINE = re.compile(r"\S.*\S")
+TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that says it is no code: a formula, an example
 LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
@@ -29,7 +31,8 @@ LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 class Quote:
     """A sentence of a shown passage (``number`` counts them from 1) with its span in the document, in characters.
 
-    ``similarity`` is its cosine with the question; None: not measured.
+    ``similarity`` is its cosine with the question; None: not measured. ``cells`` are those of a table's row, without the
+    names of the columns that ``text`` tells; None: no row.
     """
 
     number: int
@@ -38,6 +41,7 @@ class Quote:
     end: int
     score: float = 0.0
     similarity: float | None = None
+    cells: str | None = None
 
 
 def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
@@ -52,12 +56,22 @@ def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = No
         if not NO_SENTENCE.match(quote.text)
     ]
     rows = [
-        Quote(number, _as_read(words), passage.start + start, passage.start + end)
+        Quote(number, _as_read(words), passage.start + start, passage.start + end, cells=cells)
         for number, passage in enumerate(passages, start=1)
-        for start, end, words in labelled_rows(passage.text, (headers or {}).get(number, ""))
+        for start, end, words, cells in labelled_rows(passage.text, (headers or {}).get(number, ""))
         if SHORTEST <= len(words) <= LONGEST
     ]
-    return ([quote for quote in sentences if _is_prose(quote.text)] or sentences) + rows
+    return ([quote for quote in sentences if _is_prose(quote.text)] or sentences) + list(_set_off(passages)) + rows
+
+
+def _set_off(passages: Sequence[Passage]) -> Iterator[Quote]:
+    """Yield the lines of the blocks of text that are set off, which are no code: formulas say what prose leads to."""
+    for number, passage in enumerate(passages, start=1):
+        for block in TEXT_FENCE.finditer(passage.text):
+            for line in LINE.finditer(passage.text, *block.span(1)):
+                text = _as_read(line.group())
+                if SHORTEST <= len(text) <= LONGEST and _is_lettered(text):
+                    yield Quote(number, text, passage.start + line.start(), passage.start + line.end())
 
 
 def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
@@ -113,6 +127,9 @@ def _words(text: str, start: int, end: int) -> int:
 
 
 def _is_prose(text: str) -> bool:
-    letters = sum(char.isalpha() or char == " " for char in text)
     readable = sum(char.isalnum() or char in MARKS for char in text)
-    return letters >= LETTERS * len(text) and readable >= READABLE * len(text)
+    return _is_lettered(text) and readable >= READABLE * len(text)
+
+
+def _is_lettered(text: str) -> bool:
+    return sum(char.isalpha() or char == " " for char in text) >= LETTERS * len(text)

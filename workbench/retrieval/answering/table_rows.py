@@ -12,11 +12,11 @@ _CELL = re.compile(r"(?<!\\)\|")  # a bar behind a backslash belongs to the cell
 _SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
 
 
-def labelled_rows(text: str, header: str = "") -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, words) of each row of figures of the tables in a text that was written as Markdown.
+def labelled_rows(text: str, header: str = "") -> Iterator[tuple[int, int, str, str]]:
+    """Yield (start, end, words, cells) of each row of figures of the tables in a text that was written as Markdown.
 
-    ``header`` is the header of a table that begins before the text. A row without a label or without any further cell
-    says nothing by itself and is left out.
+    ``cells`` are the words without the names of the columns, which every row of the table has alike. ``header`` is the header of a table
+    that begins before the text. A row without a label or without any further cell says nothing by itself and is left out.
     """
     lines = list(ROW.finditer(text))
     columns = cells(next(iter(header.strip().splitlines()), ""))
@@ -28,7 +28,7 @@ def labelled_rows(text: str, header: str = "") -> Iterator[tuple[int, int, str]]
             continue
         words = _words(cells(line.group()), columns)
         if words:
-            yield line.start(), line.end(), words
+            yield line.start(), line.end(), words, " ".join(cells(line.group()))
 
 
 def cells(row: str) -> list[str]:

@@ -103,6 +103,7 @@ function listen(root) {
     if (moves) {
       const to = neighbour(root, item, event.key);
       if (to) focusOn(root, to.querySelector(".title"));
+      else goToPromotion(root, item, event.key);
     } else if (event.key === "w" || event.key === "W") why(item);
     else return;
     event.preventDefault();
@@ -149,6 +150,7 @@ function show(root, data) {
     listen(root);
     listenForGrades(root);
     listenForRemedies(root);
+    root.addEventListener("keydown", (event) => moveFromPromotion(root, event));
   }
   if (root.drawn !== drawn) {
     root.stopWatching?.();

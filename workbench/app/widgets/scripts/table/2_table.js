@@ -69,6 +69,20 @@ function pager(view, count, redraw) {
   return make("div", { class: "pager" }, step(-1, "Previous"), `Page ${view.page + 1} of ${pages}`, step(1, "Next"));
 }
 
+// The heads of the columns are one stop of the Tab key, the rows another.
+function controlsOf(area) {
+  const rows = (part) => [...area.querySelectorAll(`${part} tr`)].map((row) => [...row.querySelectorAll("button, input")]).filter((row) => row.length);
+  return [rows("thead"), rows("tbody")];
+}
+
+function moveInTable(root, event) {
+  const [head, body] = controlsOf(root), from = event.composedPath()[0];
+  if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in BETWEEN)) return;
+  const isAbove = event.key === "ArrowDown" && (head.flat().includes(from) || from.type === "search");
+  if (isAbove) body.flat().find((control) => control.getAttribute("tabindex") === "0")?.focus();
+  if (isAbove || goOn(head, from, event.key) || goOn(body, from, event.key)) event.preventDefault();
+}
+
 function draw(view) {
   const redraw = (told, keep) => {
     if (told) view.tell([...view.selected]);
@@ -90,7 +104,10 @@ function draw(view) {
       make("div", { class: "holder" }, make("table", { "aria-label": view.data.label, class: view.data.stacks ? "stacks" : null }, headings(view, shown, redraw), body)),
       ...(rows.length ? [] : [make("p", { class: "nothing" }, view.data.rows.length ? "Nothing matches the filter." : view.data.empty)]),
       ...[pager(view, rows.length, redraw)].filter(Boolean));
+    controlsOf(area).forEach(oneStop);
   }
+  if (!view.listens) view.root.addEventListener("keydown", (event) => moveInTable(view.root, event));
+  view.listens = true;
   view.root.replaceChildren(...(view.data.filters ? [make("div", { class: "tools" }, filter, count)] : []), area);
   fill();
 }

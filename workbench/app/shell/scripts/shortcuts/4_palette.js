@@ -1,4 +1,4 @@
-// Ctrl+K or Cmd+K: one box over everything that has a name. The server finds; pages are those of the bar.
+// Ctrl+K or Cmd+K: one box over everything that has a name. The server finds; pages and controls are those shown.
 const FOLLOWING = ["kind", "project", "folder", "tag", "source", "language", "index"];
 const WAIT = 120;  // ms after the last letter
 
@@ -20,7 +20,8 @@ function addressOf(find) {
 
 function go(dialog, find) {
   dialog.close();
-  if (find.link) find.link.click();
+  if (find.act) find.act();
+  else if (find.link) find.link.click();
   else window.location.href = addressOf(find);
 }
 
@@ -46,7 +47,7 @@ function show(view, finds) {
 
 async function ask(view) {
   const wanted = view.box.value.trim(), number = (view.asked = (view.asked ?? 0) + 1);
-  const pages = pagesNow(wanted);
+  const pages = pagesNow(wanted), here = controlsNow(wanted);
   let finds = [];
   try {
     const answer = await fetch(new URL(`find?q=${encodeURIComponent(wanted)}`, document.baseURI));
@@ -54,26 +55,37 @@ async function ask(view) {
   } catch {
     finds = [];  // the server is away: the pages of the bar are still listed
   }
-  if (number === view.asked) show(view, [...pages, ...finds]);
+  if (number === view.asked) show(view, wanted ? [...here, ...pages, ...finds] : [...pages, ...here, ...finds]);
+}
+
+// Who types fast and presses Enter means what is typed, not what was listed before.
+async function enter(view) {
+  if (view.timer) {
+    clearTimeout(view.timer);
+    view.timer = 0;
+    view.asking = ask(view);
+  }
+  await view.asking;
+  if (view.dialog.open && view.finds[view.at]) go(view.dialog, view.finds[view.at]);
 }
 
 function paletteDialog(root) {
-  const box = make("input", { type: "text", role: "combobox", "aria-expanded": "true", "aria-controls": "finds", "aria-label": "Find", placeholder: "Find a page, source, document, test set, experiment or action", autocomplete: "off", spellcheck: "false" });
+  const box = make("input", { type: "text", role: "combobox", "aria-expanded": "true", "aria-controls": "finds", "aria-label": "Find", placeholder: "Find a page, control, source, document, test set, experiment or action", autocomplete: "off", spellcheck: "false" });
   const list = make("ul", { id: "finds", role: "listbox", "aria-label": "Finds" });
   const dialog = make("dialog", { class: "palette", "aria-label": "Find" }, box, list);
-  const view = { dialog, box, list, finds: [], at: 0, timer: 0 };
+  const view = { dialog, box, list, finds: [], at: 0, timer: 0, asking: null };
   box.addEventListener("input", () => {
     clearTimeout(view.timer);
-    view.timer = setTimeout(() => ask(view), WAIT);
+    view.timer = setTimeout(() => { view.timer = 0; view.asking = ask(view); }, WAIT);
   });
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) choose(view, view.at + step);
-    else if (event.key === "Enter" && view.finds[view.at]) go(dialog, view.finds[view.at]);
+    else if (event.key === "Enter") enter(view);
     else return;
     event.preventDefault();
   });
   closeOnBackdrop(dialog);
   root.append(dialog);
-  return { open() { box.value = ""; dialog.showModal(); ask(view); } };
+  return { open() { box.value = ""; dialog.showModal(); view.asking = ask(view); } };
 }

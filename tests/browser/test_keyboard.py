@@ -1,0 +1,103 @@
+"""Nothing needs nine Tabs: how far the controls are by keys, counted."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+QUESTION = "tide gauge"
+NINE = 9
+FOCUSED = """() => {
+    let at = document.activeElement;
+    while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+    return (at?.textContent || at?.getAttribute("aria-label") || "").replace(/\\s+/g, " ").trim();
+}"""
+
+
+def _passed(page: Page, key: str, presses: int) -> list[str]:
+    """Press a key so often; returns the words of what had the focus after each press."""
+    words = []
+    for _ in range(presses):
+        page.keyboard.press(key)
+        words.append(page.evaluate(FOCUSED))
+    return words
+
+
+def _asked(page: Page) -> Page:
+    """Ask with Enter, which leads to the first passage."""
+    page.wait_for_function("window.workbenchShortcuts")
+    page.get_by_label("Question").fill(QUESTION)
+    page.get_by_label("Question").press("Enter")
+    expect(page.locator(".card .title").first).to_be_focused()
+    return page
+
+
+def _find(page: Page, words: str) -> None:
+    page.wait_for_function("window.workbenchShortcuts")
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find").fill(words)
+
+
+def test_from_the_first_passage_every_control_of_the_board_is_fewer_than_nine_tabs_away(goto):
+    page = _asked(goto("/"))
+    expect(page.get_by_role("button", name="Promote Vector")).to_be_visible()
+    passed = " ".join(_passed(page, "Shift+Tab", NINE - 1))
+    for control in ("Promote", "Export", "Answer", "Judge", "Settings"):
+        assert control in passed
+    assert passed.count("Promote") == 1  # one stop for all of them
+
+
+def test_the_arrows_lead_from_the_first_passage_to_promote_and_back(goto):
+    page = _asked(goto("/"))
+    expect(page.get_by_role("button", name="Promote Vector")).to_be_visible()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("button", name="Promote Vector")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("button", name="Promote Keyword")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".column").nth(1).locator(".title").first).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("path", "typed", "opened"),
+    [
+        ("/?q=tide gauge", "export", "[data-testid=stPopoverBody] >> text=Markdown"),
+        ("/?q=tide gauge", "promote vector", "[role=dialog] >> text=Vector"),
+        ("/library?view=projects", "new proj", "[role=dialog] textarea"),
+        ("/system", "new index", "[role=dialog] input"),
+    ],
+)
+def test_the_finder_presses_what_stands_on_the_page(goto, path, typed, opened):
+    page = goto(path)
+    landmark = page.get_by_role("button", name=re.compile(typed, re.IGNORECASE)).first
+    expect(landmark).to_be_visible()
+    _find(page, typed)
+    expect(page.get_by_role("option", name=re.compile(f"^Here.*{typed}", re.IGNORECASE)).first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator(opened).first).to_be_visible()
+
+
+def test_the_finder_goes_by_what_was_typed_however_soon_enter_follows(goto, harbour):
+    page = goto("/evaluate?new=1")
+    expect(page.get_by_role("button", name="Run experiment")).to_be_visible()
+    _find(page, "title")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Title")).to_be_focused()
+    _find(page, "run exp")
+    expect(page.get_by_role("option", name="Here Run experiment")).to_be_visible()
+
+
+def test_a_table_is_two_stops_of_the_tab_key_and_the_arrows_go_on_inside_of_it(goto):
+    page = goto("/library")
+    expect(page.locator("tbody .open").first).to_be_visible()
+    page.get_by_label("Filter sources").focus()
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Select all shown")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("tbody input").first).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("tbody .open").first).to_be_focused()
+    page.get_by_label("Filter sources").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("tbody .open").first).to_be_focused()

@@ -1,0 +1,21 @@
+// A group of controls is one stop of the Tab key: arrows go on inside of it, and Tab comes back to where one was.
+const BETWEEN = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
+
+// The rows of controls of a group, whose first or last visited one takes the Tab key.
+function oneStop(rows) {
+  const every = rows.flat(), at = every.find((control) => control.getAttribute("tabindex") === "0") ?? every[0];
+  every.forEach((control) => control.setAttribute("tabindex", control === at ? "0" : "-1"));
+}
+
+// Go from a control by an arrow key; returns where it leads, undefined at the edge of the group.
+function goOn(rows, from, key) {
+  const row = rows.findIndex((controls) => controls.includes(from));
+  if (row < 0 || !(key in BETWEEN)) return undefined;
+  const [down, right] = BETWEEN[key], place = rows[row].indexOf(from);
+  const to = down ? rows[row + down]?.[Math.min(place, rows[row + down].length - 1)] : rows[row][place + right];
+  if (!to) return undefined;
+  from.setAttribute("tabindex", "-1");
+  to.setAttribute("tabindex", "0");
+  to.focus();
+  return to;
+}

@@ -20,7 +20,9 @@ from workbench.types import Parameter, ParameterValue
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-STEPS = 5  # values of a parameter that are offered
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # between offered values of a share or a weight
+MOST_STEPS = 4  # that are offered of it
+ROUND = (1, 2, 5)  # times a power of ten: a count changes something by its size, 5 to 10 as much as 50 to 100
 MOST_FIRST = 3  # of them that are chosen at first: of more, two parameters make dozens of runs
 BESIDE = 3  # varied parameters in a row
 
@@ -60,15 +62,20 @@ def combinations(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
 
 
 def offers(parameter: Parameter) -> list[ParameterValue]:
-    """Return some values of a parameter over its range."""
+    """Return some round values of a parameter over its range, its default among them, in order."""
     if parameter.kind == "choice":
         return list(parameter.choices)
     if parameter.kind == "bool":
         return [True, False]
     low, high = float(parameter.low or 0), float(parameter.high or 0)
-    values = [low + (high - low) * step / (STEPS - 1) for step in range(STEPS)]
-    offered: list[ParameterValue] = [round(value) if parameter.kind == "int" else round(value, 3) for value in values]
-    return list(dict.fromkeys(offered))
+    if parameter.kind == "int":
+        sizes = (size * 10**power for power in range(len(str(int(high)))) for size in ROUND)
+        return sorted(
+            {int(low), *(size for size in sizes if low < size < high), int(high), parameter.default}, key=float
+        )
+    step = next((step for step in STEPS if (high - low) / step <= MOST_STEPS), high - low)
+    values = (round(low + place * step, 3) for place in range(MOST_STEPS + 1))
+    return sorted({*(value for value in values if value <= high), parameter.default}, key=float)
 
 
 def first_values(offered: Sequence[ParameterValue]) -> list[ParameterValue]:

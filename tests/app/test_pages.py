@@ -107,6 +107,23 @@ def test_a_shared_address_brings_back_question_strategies_scope_and_parameters(v
     assert app.session_state["set_hybrid_fusion"] == "rrf"
 
 
+def test_what_of_an_address_is_not_understood_is_said_with_what_is_shown_instead(visit, tides):
+    app = visit(q="tide", n="-3", k="9999", set=["nonsense", "nosuch.weight=1", "mmr.lambda=0.3"], s=["vector", "mmr"])
+    said = texts(app).replace("\\", "")
+    assert "n=-3 (a column shows 5, 10, 20 or 50 passages; these are 10)" in said
+    assert "k=9999 (Compare has no value k)" in said
+    assert "set=nonsense (a setting is written strategy.parameter=value" in said and "set=nosuch.weight=1 (" in said
+    assert "lambda=0.3 (" not in said
+    app.button(key="clean_address").click().run()
+    assert dict(app.query_params) == {"q": "tide", "set": "mmr.lambda=0.3", "s": ["vector", "mmr"]}
+    assert "Not understood" not in texts(app)
+
+
+def test_of_more_columns_than_stand_side_by_side_it_is_said_which_are_left_out(visit, tides):
+    app = visit(q="tide", s=["vector", "keyword", "hybrid", "rerank", "mmr"])
+    assert "s=mmr (at most 4 columns stand side by side)" in texts(app).replace("\\", "")
+
+
 @pytest.mark.parametrize("value", ["nowhere", "' OR '1'='1", "100%", "🌊"])
 def test_an_unknown_scope_in_the_address_finds_nothing_and_says_so(visit, tides, value):
     app = visit(q="tide", project=value)

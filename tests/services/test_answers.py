@@ -145,9 +145,10 @@ def test_a_quote_has_no_stars_of_emphasis_and_no_target_of_a_link(wb: Workbench,
 def test_a_formula_that_is_set_off_as_text_is_quoted_and_code_is_not(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
-    text = "# Tides\n\nThe height of the tide goes by a rule.\n\n```text\nheight(t) = mean + a · cos(w · t)   a = 3 m\n```\n\n"
+    text = "# Tides\n\nThe height of the tide goes by a rule.\n\n"
+    rule = "```text\nheight(t) = mean + a · cos(w · t)   a = 3 m\n```\n\n"
     code = "```python\ndef height(tide, time): return tide.mean + time\n```\n"
-    wb.ingest(folder({"tides.md": text + code}), source="Tides")
+    wb.ingest(folder({"tides.md": text + rule + code}), source="Tides")
     answer = wb.ask("What is the rule for the height of the tide?")
     assert "height(t) = mean + a · cos(w · t) a = 3 m [1]" in answer.text
     assert "def " not in answer.text and "`" not in answer.text

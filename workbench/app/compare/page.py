@@ -15,6 +15,7 @@ from workbench.app.compare.export_button import export_button
 from workbench.app.compare.judging.control import judge_control
 from workbench.app.compare.judging.judging_round import judging_round
 from workbench.app.compare.judging.judgments import Judging
+from workbench.app.compare.odd_values import tell_odd_values
 from workbench.app.compare.preferred_names import preferred_names
 from workbench.app.compare.start.sample_questions import sample_questions
 from workbench.app.compare.start.ways_in import empty_home, next_step
@@ -50,6 +51,7 @@ def page() -> None:
         )
         judging = judge_control(workbench, question)
         answer_button()
+    tell_odd_values()
     if not workbench.documents.count():
         empty_home(workbench)
     elif not question.strip():

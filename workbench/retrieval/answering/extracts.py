@@ -45,7 +45,9 @@ def best_sentences(
     every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
     common = [_words(query, quote.text if quote.cells is None else quote.cells) for quote in every]
     headed = [_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
-    above = [headed[quote.number - 1] | (set() if quote.cells is None else _words(query, quote.text)) for quote in every]
+    above = [
+        headed[quote.number - 1] | (set() if quote.cells is None else _words(query, quote.text)) for quote in every
+    ]
     shares = _rarity_shares(common, above)
     likely = sorted(range(len(every)), key=lambda place: -shares[place])[:MOST_READ]
     chosen = sorted(likely, key=lambda place: (every[place].number, every[place].start))
@@ -69,7 +71,7 @@ def best_sentences(
 def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
     """Return for each sentence the better score of those before and after it in its passage, 0 for a lone one.
 
-    A row of a table stands alone: each tells of a thing of its own, and rows that are alike would only praise each other.
+    A row of a table stands alone: each tells of a thing of its own, and rows much alike would praise each other.
     """
     better = [0.0] * len(quotes)
     for place, (before, after) in enumerate(pairwise(quotes)):

@@ -31,8 +31,8 @@ LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 class Quote:
     """A sentence of a shown passage (``number`` counts them from 1) with its span in the document, in characters.
 
-    ``similarity`` is its cosine with the question; None: not measured. ``cells`` are those of a table's row, without the
-    names of the columns that ``text`` tells; None: no row.
+    ``similarity`` is its cosine with the question; None: not measured. ``cells`` are those of a table's row, without
+    the names of the columns that ``text`` tells; None: no row.
     """
 
     number: int

@@ -15,8 +15,9 @@ _SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
 def labelled_rows(text: str, header: str = "") -> Iterator[tuple[int, int, str, str]]:
     """Yield (start, end, words, cells) of each row of figures of the tables in a text that was written as Markdown.
 
-    ``cells`` are the words without the names of the columns, which every row of the table has alike. ``header`` is the header of a table
-    that begins before the text. A row without a label or without any further cell says nothing by itself and is left out.
+    ``cells`` are the words without the names of the columns, which every row of the table has alike; ``header`` is the
+    header of a table that begins before the text. A row without a label or without any further cell says nothing by
+    itself and is left out.
     """
     lines = list(ROW.finditer(text))
     columns = cells(next(iter(header.strip().splitlines()), ""))

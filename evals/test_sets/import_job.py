@@ -12,7 +12,7 @@ from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput
 from workbench.jobs.assignment import Assignment, Job, Outcome
 from workbench.sizes import GB
-from workbench.types import as_text, as_text_or_none
+from workbench.types import Progress, as_text, as_text_or_none
 from workbench.workbench import Workbench
 
 LARGEST = GB  # bytes that a zip may hold when unpacked
@@ -55,9 +55,10 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def _import(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
-    return TestSetStore(wb).add(
-        load_test_set(folder), title, on_progress=assignment.progress, should_stop=assignment.should_stop
-    )
+    def tell(progress: Progress) -> None:
+        assignment.progress(progress.counted())  # a small corpus is one batch, which is under way all the time
+
+    return TestSetStore(wb).add(load_test_set(folder), title, on_progress=tell, should_stop=assignment.should_stop)
 
 
 def unpacked(content: bytes, place: Path) -> Path:

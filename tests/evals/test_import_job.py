@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import threading
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from evals.background import runners
-from evals.test_sets.import_job import enqueue_import
+from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import ASKED, MANY
 from workbench import Workbench
 from workbench.errors import InvalidInput
+from workbench.jobs.assignment import Assignment, Job
+from workbench.storage.job_table import Jobs
+from workbench.types import Progress
 
 LONG = 60.0  # seconds until a test gives up
 
@@ -38,6 +42,25 @@ def test_a_folder_is_imported_by_a_worker(wb: Workbench, beir: WriteTestSet) -> 
     info = TestSetStore(wb).info(str(done.result["test_set"]))
     assert (info.questions, info.judgments) == (12, 12)
     assert job.id in {shown.id for shown in wb.jobs.in_view()}  # until it is put away
+
+
+class HeardAssignment(Assignment):
+    """A job in hands that keep what they are told."""
+
+    def __init__(self, job: Job, jobs: Jobs) -> None:
+        super().__init__(job, jobs, threading.Event())
+        self.heard: list[Progress] = []
+
+    def progress(self, progress: Progress) -> None:
+        self.heard.append(progress)
+
+
+def test_a_corpus_of_one_batch_is_counted_while_it_goes_through_the_model(wb: Workbench, beir: WriteTestSet) -> None:
+    assignment = HeardAssignment(enqueue_import(wb, str(beir(MANY, ASKED))), wb.jobs.table)
+    run_import(wb, assignment)
+    far = [progress.done + progress.part for progress in assignment.heard]
+    assert far == sorted(far) and {progress.total for progress in assignment.heard} == {12}
+    assert any(1 < each < 12 for each in far)
 
 
 def test_a_zip_is_imported_under_its_name_and_let_go_of(wb: Workbench, beir: WriteTestSet) -> None:

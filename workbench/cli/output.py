@@ -68,7 +68,7 @@ class Out:
             def show(progress: Progress) -> None:
                 bar.update(
                     task,
-                    completed=progress.done + progress.part,
+                    completed=progress.done + progress.part * progress.under_way,
                     total=progress.total or None,
                     count=f"{progress.done:,}/{progress.total:,}" if progress.total else f"{progress.done:,}",
                     message=printable(progress.message),

@@ -60,7 +60,7 @@ class IndexBuilder:
             Cancelled: ``should_stop`` said so; the finished documents stay, and a next build goes on from there.
             PartLost: a part went into other hands.
         """
-        done = embedded = before = batch_size = total = 0
+        done = embedded = before = batch_size = under_way = total = 0
 
         def on_batch(count: int = 0) -> None:
             nonlocal embedded
@@ -68,7 +68,7 @@ class IndexBuilder:
             if on_progress is not None:
                 part = (embedded - before) / batch_size if batch_size else 0.0
                 message = f"{embedded:,} of {before + batch_size:,} passages embedded"
-                on_progress(Progress(done, total, message, part))
+                on_progress(Progress(done, total, message, part, under_way=under_way))
             stop_if_asked()
 
         def stop_if_asked(_: int = 0) -> None:  # also as the model's on_batch
@@ -93,6 +93,7 @@ class IndexBuilder:
                     on_batch()
                     continue
                 before, batch_size = embedded, sum(len(document.passages) for document in batch.documents)
+                under_way = len(batch.documents)
                 on_batch()
                 embedding = self._writer.embed(batch.documents, on_batch, on_batch)
                 writing.wait(stop_if_asked)

@@ -46,7 +46,7 @@ class Tally:
         self._total, self._on_progress, self._failures, self._on_items = len(sizes), on_progress, failures, on_items
         self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
         self._batch = self._batch_embedded = self._batch_stored = 0  # passages of the batch that goes through the model
-        self._batch_place = -1  # of the batch's first item
+        self._batch_place, self._batch_items = -1, 0  # of the batch: its first item, and how many
         self._model_share = 1.0  # of the time that the batch takes
         self._vectors = 0  # passages that have one
         self._ids: list[str] = []
@@ -89,7 +89,8 @@ class Tally:
             for place, count in zip(places, passages, strict=True):
                 self._forecast.cut(place, count)
             self._batch, self._batch_embedded, self._batch_stored = sum(passages), 0, 0
-            self._batch_place, self._model_share = places[0], self._forecast.model_share
+            self._batch_place, self._batch_items = places[0], len(places)
+            self._model_share = self._forecast.model_share
         if self._on_items is not None:
             self._on_items([ItemNews(place, "busy") for place in places], None)
 
@@ -158,5 +159,6 @@ class Tally:
             embedded, stored = self._batch_embedded * self._model_share, self._batch_stored * (1 - self._model_share)
             part = (embedded + stored) / self._batch if self._batch else 0.0
             left = self._forecast.seconds_left
+            under_way = self._batch_items if self._batch else 1
             self._told = time.monotonic()
-        self._on_progress(Progress(done, self._total, message, min(1.0, part), left))
+        self._on_progress(Progress(done, self._total, message, min(1.0, part), left, under_way))

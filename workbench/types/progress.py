@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workbench.types.value import Value
 
@@ -12,8 +12,8 @@ from workbench.types.value import Value
 class Progress(Value):
     """One step of long work: ``done`` of ``total`` (0 = not known yet), and what is happening now.
 
-    ``part`` is how far what is under way is, 0..1; it is not counted in ``done``. ``seconds_left`` is None where the
-    work cannot say it.
+    ``part`` is how far what is under way is, 0..1; it is not counted in ``done``. ``under_way`` is how many things that
+    is, which are done together. ``seconds_left`` is None where the work cannot say it.
     """
 
     done: int
@@ -21,6 +21,12 @@ class Progress(Value):
     message: str = ""
     part: float = 0.0
     seconds_left: float | None = None
+    under_way: int = 1
+
+    def counted(self) -> Progress:
+        """Return it with what is finished of the things under way counted in ``done``, as if they went one by one."""
+        far = self.done + self.part * self.under_way
+        return replace(self, done=int(far), part=far - int(far), under_way=1)
 
 
 def time_left(seconds: float | None) -> str:

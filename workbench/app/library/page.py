@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -14,7 +14,7 @@ from workbench.app.library.upload import upload_area
 from workbench.app.shell.scope_bar import current_index
 from workbench.app.shell.states import message
 from workbench.app.shell.ways_on import ways_on
-from workbench.app.shell.work import WORKS
+from workbench.app.shell.work import WORKS, Work
 from workbench.app.shell.work_view import in_tray
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
@@ -29,6 +29,8 @@ from workbench.types import Source
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
+FILLING = 1.5  # seconds between two looks at sources that are filled
+_SELECTED = "selected_sources"
 VIEWS = {"sources": "Sources", "projects": "Projects and folders"}
 COLUMNS = (
     Column("title", "Source"),
@@ -92,12 +94,37 @@ def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
         )
         ways_on(workbench, "crawl")
         return
-    projects = {project.id: project.title for project in workbench.projects.list()}
     actions = st.container(key="source_actions", horizontal=True, vertical_alignment="center", gap="small")
+    if filled_now(WORKS.all().values()):
+        chosen = st.fragment(_filling_table, run_every=FILLING)(workbench)
+    else:
+        chosen = _table(workbench, sources)
+    selected = [source for source in sources if source.id in chosen]
+    with actions:
+        _actions(workbench, selected)
+
+
+def _filling_table(workbench: Workbench) -> tuple[str, ...]:
+    """Show the sources as they are by now; the page is drawn anew for a choice, whose buttons are not in the table."""
+    before = st.session_state.get(_SELECTED)
+    chosen = _table(workbench, workbench.sources.list())
+    st.session_state[_SELECTED] = chosen
+    if before is not None and chosen != before:
+        st.rerun()
+    return chosen
+
+
+def _table(workbench: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
+    """Show sources, with what is told of those that are filled just now; returns the ids of those selected."""
+    filling = filled_now(WORKS.all().values())
+    projects = {project.id: project.title for project in workbench.projects.list()}
     chosen = table(
         "sources",
         COLUMNS,
-        [row_of(source, projects) for source in sorted(sources, key=_changed, reverse=True)],
+        [
+            row_of(source, projects, filling.get(source.id, ""))
+            for source in sorted(sources, key=_changed, reverse=True)
+        ],
         label="Sources",
         noun="sources",
         selectable=True,
@@ -106,9 +133,16 @@ def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
     if chosen.opened:
         address.put(open=chosen.opened)
         st.rerun()
-    selected = [source for source in sources if source.id in chosen.selected]
-    with actions:
-        _actions(workbench, selected)
+    return chosen.selected
+
+
+def filled_now(works: Iterable[Work]) -> dict[str, str]:
+    """Return what is told of the sources that work fills just now, by their ids."""
+    return {
+        work.job.source_id: f"being filled, {work.share:.0%}" if work.share else "being filled"
+        for work in works
+        if work.running and work.job.source_id
+    }
 
 
 def _changed(source: Source) -> str:
@@ -130,8 +164,8 @@ def _actions(workbench: Workbench, selected: Sequence[Source]) -> None:
         delete_sources(workbench, selected)
 
 
-def row_of(source: Source, projects: dict[str, str]) -> dict[str, object]:
-    """Return a source as a row of the table."""
+def row_of(source: Source, projects: dict[str, str], filling: str = "") -> dict[str, object]:
+    """Return a source as a row of the table; ``filling`` says how far work is that fills it."""
     place = projects.get(source.project_id or "", "") + (f" / {source.folder_name}" if source.folder_name else "")
     return {
         "id": source.id,
@@ -145,5 +179,8 @@ def row_of(source: Source, projects: dict[str, str]) -> dict[str, object]:
             "passages": source.passages_count,
             "updated": moment(source.updated_at),
         },
-        "notes": {"title": source.url} if source.url else {},
+        "notes": {
+            **({"title": source.url} if source.url else {}),
+            **({"documents": filling} if filling else {}),
+        },
     }

@@ -119,9 +119,10 @@ function take(view, data, shadow) {
   view.data = data;
   const there = new Set(data.rows.map((row) => row.id));
   view.selected = new Set((data.selected ?? [...view.selected]).filter((id) => there.has(id)));
-  const typing = view.root.contains(shadow.activeElement) && shadow.activeElement?.type === "search";
+  const at = view.root.contains(shadow.activeElement) ? shadow.activeElement : null, row = at?.closest("[data-id]")?.dataset.id;
   draw(view);
-  if (typing) view.root.querySelector("input[type=search]")?.focus();
+  if (at?.type === "search") view.root.querySelector("input[type=search]")?.focus();
+  else if (row) view.root.querySelector(`[data-id="${CSS.escape(row)}"] ${at.matches(".open") ? ".open" : "input"}`)?.focus();
 }
 
 export default function (component) {

@@ -6,6 +6,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import workbench.app
+from evals.test_sets.store import TestSetStore
+from workbench.app.library.page import filled_now, row_of
+from workbench.app.shell.work import WORKS
 from workbench.app.state.shared import OPENING
 from workbench.errors import StorageError
 from workbench.opening import Opening, open_configured
@@ -50,6 +53,12 @@ def library():
 
 def graph():
     from workbench.app.graph.page import page
+
+    page()
+
+
+def evaluate():
+    from workbench.app.evaluate.page import page
 
     page()
 
@@ -117,6 +126,33 @@ def test_what_of_an_address_is_not_understood_is_said_with_what_is_shown_instead
     app.button(key="clean_address").click().run()
     assert dict(app.query_params) == {"q": "tide", "set": "mmr.lambda=0.3", "s": ["vector", "mmr"]}
     assert "Not understood" not in texts(app)
+
+
+def test_the_row_of_a_source_says_that_it_is_filled_while_work_goes_on(wb, folder, tides):
+    OPENING.use(wb)
+    source = next(source for source in wb.sources.list() if source.title == "Tides")
+    job = wb.jobs.enqueue_ingest(files=[("new.md", b"# New\n\nA new one.")], source=source.id, source_id=source.id)
+    assert filled_now(WORKS.all().values()) == {source.id: "being filled"}
+    assert row_of(source, {}, "being filled")["notes"] == {"documents": "being filled"}
+    wb.jobs.cancel(job.id)
+    wb.jobs.wait(job.id, timeout=30)
+    assert filled_now(WORKS.all().values()) == {} and row_of(source, {})["notes"] == {}
+
+
+@pytest.mark.parametrize("view", ["", "tune"])
+def test_evaluate_leads_onward_where_there_is_nothing(visit, view):
+    app = visit(evaluate, **({"view": view} if view else {}))
+    assert not app.exception
+    shown = {button.label for button in app.button}
+    assert shown >= ({"To the test sets"} if view else {"Add files", "Crawl a site", "Run experiment"})
+
+
+def test_a_test_set_without_judgments_leads_to_judging(visit, tides, wb):
+    made = TestSetStore(wb).create("Tide questions")
+    TestSetStore(wb).add_questions(made.id, ["What records the sea?"])
+    app = visit(evaluate, new="1", dataset=made.id)
+    assert app.button(key="experiment_go").disabled
+    assert "Judge on Compare" in {button.label for button in app.button}
 
 
 def test_of_more_columns_than_stand_side_by_side_it_is_said_which_are_left_out(visit, tides):

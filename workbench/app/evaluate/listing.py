@@ -13,6 +13,7 @@ from evals.measures.families import metric_title
 from workbench.app.evaluate.plan_form import build_form
 from workbench.app.evaluate.results.settings_text import settings_text
 from workbench.app.shell.states import message
+from workbench.app.shell.ways_on import way_to
 from workbench.app.state import address
 from workbench.app.widgets.labels import counted
 from workbench.app.widgets.looks import look
@@ -45,6 +46,7 @@ def experiments_view(workbench: Workbench) -> None:
                 "Which strategy is best for your documents?",
                 "Ask the same questions of each, and let the judged answers decide.",
             )
+            _without_documents(workbench)
         build_form(workbench)
     if not experiments:
         return
@@ -64,6 +66,18 @@ def experiments_view(workbench: Workbench) -> None:
     if chosen.opened:
         address.put(experiment=chosen.opened, new=None)
         st.rerun()
+
+
+def _without_documents(workbench: Workbench) -> None:
+    """Say what is measured where there is nothing of one's own yet, and lead to the ways in."""
+    if workbench.documents.count():
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
+        st.caption(
+            "You have no documents yet; the plan below measures the sample's articles by the sample's questions."
+        )
+        way_to("library")
+        way_to("crawl")
 
 
 def _buttons(selected: Sequence[str]) -> None:

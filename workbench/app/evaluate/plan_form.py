@@ -16,6 +16,7 @@ from evals.test_sets.folders import SAMPLE, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.matrix_form import matrix_form
 from workbench.app.evaluate.preselection import preselected
+from workbench.app.shell.navigation import switch
 from workbench.app.state import address
 from workbench.app.widgets.labels import counted, escaped, labelled
 from workbench.errors import WorkbenchError
@@ -36,6 +37,9 @@ def build_form(workbench: Workbench) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
             st.caption(_announced(len(cells), questions))
+            if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
+                address.leave_for("compare", judge=test_set)
+                switch("compare")
         if go:
             _start(workbench, test_set, cells, metrics, limit, ragas)
 
@@ -78,7 +82,7 @@ def _measures(workbench: Workbench) -> tuple[list[str], int | None, str]:
 
 def _announced(runs: int, questions: int) -> str:
     if not questions:
-        return "No question of this test set has a relevant judgment yet. Judge some hits in Compare first."
+        return "No question of this test set has a relevant judgment yet."
     return (
         f"{counted(runs, 'run')} of {counted(questions, 'question')}: {runs * questions:,} searches at most; "
         "results of earlier experiments are reused."

@@ -54,6 +54,8 @@ def tune_view(workbench: Workbench) -> None:
             f"A search for parameters needs a test set of at least {FEWEST} judged questions: half to search with, "
             "half held out.",
         )
+        st.button("To the test sets", key="tune_sets", icon=":material/add:", on_click=address.put,
+                  kwargs={"view": "datasets"})  # fmt: skip
         return
     _form(workbench, ready)
     jobs = workbench.jobs.list(kind="optimise", limit=SHOWN)

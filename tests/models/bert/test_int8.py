@@ -28,12 +28,12 @@ def test_vectors_and_token_bits_are_near_those_of_the_full_model(
     minilm: MiniLMEncoder, minilm_int8: MiniLMEncoder
 ) -> None:
     full, small = minilm.encode(TEXTS), minilm_int8.encode(TEXTS)
-    assert ((full.vectors * small.vectors).sum(axis=1) > 0.98).all()
+    assert ((full.vectors * small.vectors).sum(axis=1) > (0.997, 0.997, 0.997, 0.98)).all()  # no words, no anchor
     assert not np.allclose(full.vectors, small.vectors, atol=1e-5)
     for ours, theirs in zip(full.token_bits or [], small.token_bits or [], strict=True):
         assert len(ours) == len(theirs)
         different = np.unpackbits(np.frombuffer(ours, np.uint8) ^ np.frombuffer(theirs, np.uint8))
-        assert different.mean() < 0.08 if len(ours) else True
+        assert different.mean() < 0.025 if len(ours) else True
 
 
 def test_a_text_has_the_same_vector_alone_and_in_company(minilm_int8: MiniLMEncoder) -> None:

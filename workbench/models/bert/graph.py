@@ -6,13 +6,14 @@ and attention runs in ONNX Runtime's fused operator for that case, three times a
 normalisation is written as MeanVarianceNormalization and a gain, which runs four times as fast as the fused operator.
 
 In 8 bits every dense layer multiplies integers (Jacob et al. 2018, arXiv:1712.05877): weights have one scale for each
-output, a layer's input is scaled anew for each run. Embeddings, attention's own products, normalisations and the
-perceptron's curve stay float.
+output, a layer's input one for each token (Yao et al. 2022, arXiv:2206.01861), so that a token with a few large
+numbers does not coarsen the others. Embeddings, attention's own products, normalisations and the perceptron's curve
+stay float.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ Attribute = int | float | str | list[int]
 
 FUSED = "com.microsoft"  # the domain of ONNX Runtime's own operators
 LARGEST = 127  # of a weight in 8 bits
+TINY = np.float32(1e-12)  # no scale is smaller
 SIGNS = np.uint8(0x88)  # turns two numbers 0..15 around 8 into signed ones around 0
 
 
@@ -53,6 +55,15 @@ def build_graph(weights: BertWeights, precision: Precision = "float") -> ModelPr
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid(FUSED, 1)]
     body = helper.make_graph(graph.nodes, f"bert-{precision}", inputs, outputs, graph.constants)
     return helper.make_model(body, opset_imports=opsets, ir_version=10, producer_name="rag-workbench")
+
+
+class _Scaled(NamedTuple):
+    """A layer's input in 8 bits, by the names of its nodes: ``numbers`` times ``scale`` times each token's ``rows``."""
+
+    numbers: str
+    scale: str
+    zero: str
+    rows: str
 
 
 class _Graph:
@@ -103,23 +114,25 @@ class _Graph:
         even = self.node("MeanVarianceNormalization", [hidden], axes=[2])
         return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
 
-    def scaled(self, hidden: str) -> tuple[str, str, str] | None:
-        """Scale to 8 bits, where the dense layers want it: the integers, their scale, their zero."""
+    def scaled(self, hidden: str) -> _Scaled | None:
+        """Scale to 8 bits, where the dense layers want it: first each token by its largest number, then all of them."""
         if self.precision == "float":
             return None
-        first = self.node("DynamicQuantizeLinear", [hidden], outputs=3)
-        return first, f"{first}.1", f"{first}.2"
+        largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)
+        rows = self.node("Max", [largest, self.constant(np.array(TINY))])
+        numbers = self.node("DynamicQuantizeLinear", [self.node("Div", [hidden, rows])], outputs=3)
+        return _Scaled(numbers, f"{numbers}.1", f"{numbers}.2", rows)
 
-    def dense(self, dense: Dense, hidden: str, scaled: tuple[str, str, str] | None) -> str:
+    def dense(self, dense: Dense, hidden: str, scaled: _Scaled | None) -> str:
         """Multiply by a dense layer's matrix and add its bias."""
         if scaled is None:
             product = self.node("MatMul", [hidden, self.constant(dense.matrix)])
-            return self.node("Add", [product, self.constant(dense.bias)])
-        scales = np.maximum(np.abs(dense.matrix).max(axis=0) / LARGEST, np.float32(1e-12)).astype(np.float32)
-        integers = np.rint(dense.matrix / scales).astype(np.int8)
-        numbers, scale, zero = scaled
-        inputs = [numbers, self.constant(integers), scale, self.constant(scales), zero, "", self.constant(dense.bias)]
-        return self.node("MatMulIntegerToFloat", inputs, FUSED)
+        else:
+            scales = np.maximum(np.abs(dense.matrix).max(axis=0) / LARGEST, TINY)
+            integers = np.rint(dense.matrix / scales).astype(np.int8)
+            inputs = [scaled.numbers, self.constant(integers), scaled.scale, self.constant(scales), scaled.zero]
+            product = self.node("Mul", [self.node("MatMulIntegerToFloat", inputs, FUSED), scaled.rows])
+        return self.node("Add", [product, self.constant(dense.bias)])
 
     def pooling(self, hidden: str) -> None:
         """Add the mean of the tokens, scaled to length 1."""

@@ -49,19 +49,20 @@ _OWNED = pytest.StashKey[str]()
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the browser's tests last, and mark the quick ones.
+    """Put the browser's tests last, mark the quick ones, and give the others a further try.
 
-    Playwright keeps an event loop running in the thread of all tests from then on. Such a test has two further tries,
-    which the summary names; one that hangs has none, since all tries share the time that pytest-timeout gives. A test
-    is quick that uses none of the fixtures that take seconds; one that takes long otherwise has the marker ``slow``.
+    Playwright keeps an event loop running in the thread of all tests from then on. A test is quick that uses none of
+    the fixtures that take seconds; one that takes long otherwise has the marker ``slow``. What is not quick runs
+    beside real processes, whose pace is not ours: it has one further try, a browser's two, and the summary names each.
+    One that hangs has none, since all tries share the time that pytest-timeout gives.
     """
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     for item in items:
-        if item.get_closest_marker("browser") is not None:
-            item.add_marker(pytest.mark.flaky(reruns=2, rerun_except="from pytest-timeout"))
-        needs = SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))
-        if not needs and not any(item.get_closest_marker(name) for name in ("slow", "browser")):
+        browser, slow = (item.get_closest_marker(name) is not None for name in ("browser", "slow"))
+        if not (browser or slow or SLOW_FIXTURES.intersection(getattr(item, "fixturenames", ()))):
             item.add_marker("quick")
+        else:
+            item.add_marker(pytest.mark.flaky(reruns=2 if browser else 1, rerun_except="from pytest-timeout"))
 
 
 def pytest_collection_finish() -> None:

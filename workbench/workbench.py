@@ -289,10 +289,8 @@ class Workbench:
         return self.health.status()
 
     def warm(self) -> None:
-        """Load the default model and open the database, so that the first search is as fast as the others."""
-        index = self.corpus.index()
-        self.corpus.encoder_of(index).encode_query("warm")
-        self.corpus.store(index)
+        """Load the default model and what a search imports, so that the first one is as fast as the others."""
+        self.corpus.warm()
 
     def __repr__(self) -> str:
         return f"Workbench(home={str(self.settings.home)!r})"

@@ -1,4 +1,4 @@
-"""Tests of the browser have two further tries, all others have none."""
+"""Tests of the browser have two further tries, others beside real processes one, and quick ones none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ def test_passes_at_last():
     assert tries("page") == 3
 
 
-def test_without_a_browser():
+@pytest.mark.slow
+def test_beside_processes():
+    assert tries("process") == 2
+
+
+def test_quick():
     assert tries("plain") == 2
 
 
@@ -41,16 +46,15 @@ def test_hangs():
 """
 
 
-def test_a_test_of_the_browser_is_tried_three_times_and_the_summary_says_so(tmp_path: Path) -> None:
+def test_a_test_beside_processes_is_tried_again_and_the_summary_says_so(tmp_path: Path) -> None:
     (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
     options = ["-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path / "test_planted.py")]
     run = subprocess.run(
         [*command, *options], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
     )
-    assert "2 failed, 1 passed, 2 rerun" in run.stdout, run.stdout
-    assert [
-        line for line in run.stdout.splitlines() if line.startswith("RERUN") and line.endswith("test_passes_at_last")
-    ]
-    tries = {name: (tmp_path / name).stat().st_size for name in ("page", "plain", "hanging")}
-    assert tries == {"page": 3, "plain": 1, "hanging": 1}
+    assert "2 failed, 2 passed, 3 rerun" in run.stdout, run.stdout
+    named = [line.rpartition("::")[2] for line in run.stdout.splitlines() if line.startswith("RERUN ")]
+    assert named == ["test_beside_processes", "test_passes_at_last", "test_passes_at_last"]
+    tries = {name: (tmp_path / name).stat().st_size for name in ("page", "process", "plain", "hanging")}
+    assert tries == {"page": 3, "process": 2, "plain": 1, "hanging": 1}

@@ -6,6 +6,7 @@ one of them fails with an ImportError. So each way in (a store, a request, a sea
 
 from __future__ import annotations
 
+import gc
 import threading
 
 _IMPORTING = threading.Lock()
@@ -17,9 +18,14 @@ def import_framework() -> None:
     if _imported.is_set():
         return
     with _IMPORTING:
-        from workbench.retrieval import run
-        from workbench.retrieval.answering import synthesis
-        from workbench.retrieval.retrievers import vector
-
+        collects = gc.isenabled()
+        gc.disable()  # thousands of classes are made and kept: looking through them meanwhile takes a tenth of the time
+        try:
+            from workbench.retrieval import run
+            from workbench.retrieval.answering import synthesis
+            from workbench.retrieval.retrievers import vector
+        finally:
+            if collects:
+                gc.enable()
         _ = (run, synthesis, vector)
         _imported.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -132,6 +133,18 @@ class Corpus:
                 kept = KeptNames()
                 self._names[index.name] = (index.created_at, kept)
             return kept
+
+    def warm(self) -> None:
+        """Load what the first search of the default index would wait for. Raises ModelError.
+
+        The model loads beside the framework's import: the one is native work, the other the interpreter's.
+        """
+        index = self.index()
+        with ThreadPoolExecutor(1, thread_name_prefix="warm") as pool:
+            importing = pool.submit(import_framework)
+            self.encoder_of(index).encode_query("warm")
+            importing.result()
+        self.store(index)
 
     @property
     def replica(self) -> Replica | None:

@@ -45,3 +45,12 @@ def test_a_word_that_only_the_columns_have_speaks_less_for_a_row_than_for_a_sent
     )
     assert best.text == "The boats tie up to moorings of chain."
     assert "A: Moorings 12 · Dues 340" in [quote.text for quote in rest]
+
+
+def test_of_a_table_only_the_rows_that_are_asked_about_are_quoted() -> None:
+    table = "| Part | Checked every |\n|---|---|\n"
+    table += "| Chain of the mooring | 6 months |\n| Buoy | 12 months |\n| Lines | 2 weeks |"
+    quotes = best_sentences("How often is the chain checked?", None, HashEncoder(), [_passage(1, 0.9, table, "M", "C")])
+    assert [quote.text for quote in quotes] == ["Chain of the mooring: Checked every 6 months"]
+    every = best_sentences("What is checked?", None, HashEncoder(), [_passage(1, 0.9, table, "M", "C")])
+    assert len(every) == 3

@@ -43,7 +43,7 @@ def best_sentences(
     ``encoded`` None leaves meaning out: the words and the passages' order decide. ``headers`` as in ``quotable``.
     """
     every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
-    common = [_words(query, quote.text if quote.cells is None else quote.cells) for quote in every]
+    every, common = _asked_rows(every, [_words(query, quote.cells or quote.text) for quote in every])
     headed = [_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
     above = [
         headed[quote.number - 1] | (set() if quote.cells is None else _words(query, quote.text)) for quote in every
@@ -66,6 +66,17 @@ def best_sentences(
     return sorted(
         _within_limits(quotes, scores.tolist(), placed.tolist()), key=lambda quote: (quote.number, quote.start)
     )
+
+
+def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[list[Quote], list[set[str]]]:
+    """Leave out the rows whose cells share no word with the question where another row of their passage does."""
+    asked = {quote.number for quote, words in zip(every, common, strict=True) if quote.cells is not None and words}
+    kept = [
+        (quote, words)
+        for quote, words in zip(every, common, strict=True)
+        if quote.cells is None or words or quote.number not in asked
+    ]
+    return [quote for quote, _ in kept], [words for _, words in kept]
 
 
 def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:

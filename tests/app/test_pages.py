@@ -133,7 +133,7 @@ def test_the_row_of_a_source_says_that_it_is_filled_while_work_goes_on(wb, folde
     source = next(source for source in wb.sources.list() if source.title == "Tides")
     job = wb.jobs.enqueue_ingest(files=[("new.md", b"# New\n\nA new one.")], source=source.id, source_id=source.id)
     assert filled_now(WORKS.all().values()) == {source.id: "being filled"}
-    assert row_of(source, {}, "being filled")["notes"] == {"documents": "being filled"}
+    assert row_of(source, {}, "being filled")["notes"] == {"title": "being filled"}
     wb.jobs.cancel(job.id)
     wb.jobs.wait(job.id, timeout=30)
     assert filled_now(WORKS.all().values()) == {} and row_of(source, {})["notes"] == {}

@@ -166,6 +166,7 @@ def _actions(workbench: Workbench, selected: Sequence[Source]) -> None:
 
 def row_of(source: Source, projects: dict[str, str], filling: str = "") -> dict[str, object]:
     """Return a source as a row of the table; ``filling`` says how far work is that fills it."""
+    about = " · ".join(part for part in (source.url, filling) if part)
     place = projects.get(source.project_id or "", "") + (f" / {source.folder_name}" if source.folder_name else "")
     return {
         "id": source.id,
@@ -179,8 +180,5 @@ def row_of(source: Source, projects: dict[str, str], filling: str = "") -> dict[
             "passages": source.passages_count,
             "updated": moment(source.updated_at),
         },
-        "notes": {
-            **({"title": source.url} if source.url else {}),
-            **({"documents": filling} if filling else {}),
-        },
+        "notes": {"title": about} if about else {},
     }

@@ -1,4 +1,4 @@
-"""The jobs of evaluation, for any worker: experiments, searches for parameters, imports of test sets; all go on."""
+"""The jobs of evaluation, for any worker: experiments, searches for parameters, imports of test sets, learning."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from evals.experiments.experiment_job import run_together
 from evals.experiments.optimiser import optimise
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
+from evals.learning.training import check_enough
+from evals.learning.verb import LEARNED_HERE, learn_from
 from evals.measures.metrics import depth
 from evals.test_sets.import_job import run_import
 from evals.test_sets.store import TestSetStore
@@ -28,6 +30,7 @@ def runners(wb: Workbench) -> dict[str, Runner]:
     return {
         "experiment": lambda assignment: run_experiment(wb, assignment),
         "optimise": lambda assignment: run_optimise(wb, assignment),
+        "learn": lambda assignment: run_learn(wb, assignment),
         "test_set": lambda assignment: run_import(wb, assignment),
     }
 
@@ -72,6 +75,20 @@ def enqueue_optimise(
         "index": index,
     }
     return wb.jobs.enqueue("optimise", f"Search for parameters on {info.title}", parameters)
+
+
+def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job:
+    """Train a ranker on a stored test set in the background; its result is ``Learned.to_dict``, and nothing is kept.
+
+    Raises:
+        NotFound: no such test set or index. InvalidInput: fewer than 30 judged questions.
+    """
+    check_extra("eval")
+    info = TestSetStore(wb).info(test_set)
+    check_enough(info.title, len(TestSetStore(wb).load(info.id).answerable))
+    if index is not None:
+        wb.indexes.get(index)
+    return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
 
 
 def job_of(wb: Workbench, experiment_id: str) -> Job | None:
@@ -122,6 +139,16 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
     )
     message = " ".join([f"{tried}; the best on held-out questions is {best.strategy}.", *outcome.notes])
     return Outcome(outcome.to_dict(), message)
+
+
+def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Train a ranker; one that was stopped begins again."""
+    parameters = assignment.job.parameters
+    test_set, index = as_text(parameters["dataset"]), as_text_or_none(parameters["index"])
+    learned, _ = learn_from(
+        wb, test_set, LEARNED_HERE, index=index, on_progress=assignment.progress, should_stop=assignment.should_stop
+    )
+    return Outcome(learned.to_dict(), learned.verdict)
 
 
 def _numbers(numbers: JsonValue) -> dict[str, float | None]:

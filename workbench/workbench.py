@@ -30,6 +30,7 @@ from workbench.services.job_service import JobService
 from workbench.services.page_pictures import PagePictures
 from workbench.services.projects import ProjectService
 from workbench.services.promotions import PromotionService
+from workbench.services.rankers import RankerService
 from workbench.services.requests import Requests
 from workbench.services.search import SearchService
 from workbench.services.sources import SourceService
@@ -79,7 +80,7 @@ class Workbench:
         )
         place = str(settings.postgres_dir) if embedded else corpus.database.place
         self.workspaces = WorkspaceService(corpus, self.sources, self.documents, self.document_search, place)
-        self.promotions = PromotionService(corpus, self.requests)
+        self.promotions, self.rankers = PromotionService(corpus, self.requests), RankerService(corpus)
         self.answers = AnswerService(corpus, self.requests)
         self.explaining = ExplainService(corpus, self.requests, self.search_service)
         self.jobs = JobService(corpus)

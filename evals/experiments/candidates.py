@@ -49,6 +49,8 @@ def draw(parameter: Parameter, rng: random.Random) -> str | int | float | bool:
         return rng.choice(parameter.choices)
     if parameter.kind == "bool":
         return rng.random() < 0.5
+    if parameter.kind == "name":  # of something that was made: a search varies settings
+        return parameter.default
     low, high = float(parameter.low or 0), float(parameter.high or 0)
     value = low + (high - low) * rng.randint(0, GRID) / GRID
     return round(value) if parameter.kind == "int" else round(value, 6)

@@ -14,6 +14,7 @@ from workbench.types import ParameterValue
 # Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
 RANKS = (
     "retrieval/**/*.py",
+    "retrieval/ranker/*.json",
     "models/**/*.py",
     "services/requests.py",
     "services/search.py",

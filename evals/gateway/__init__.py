@@ -22,6 +22,7 @@ from evals.gateway.database_tables import (
     run_tables,
     tables_of_test_sets,
 )
+from evals.gateway.feature_reading import WeighedQuestion, weighed_question
 from evals.gateway.indexed_corpus import (
     IndexedCorpus,
     bytes_on_disk,
@@ -43,6 +44,7 @@ __all__ = [
     "Row",
     "RunTables",
     "TestSetTables",
+    "WeighedQuestion",
     "agent_queries",
     "answer",
     "bytes_on_disk",
@@ -66,4 +68,5 @@ __all__ = [
     "source_named",
     "store_source",
     "tables_of_test_sets",
+    "weighed_question",
 ]

@@ -38,7 +38,7 @@ def test_every_combination_of_a_strategys_values_is_a_run_and_strategies_do_not_
 def test_offered_values_lie_in_the_range_of_their_parameter() -> None:
     for strategy in STRATEGIES.values():
         for parameter in strategy.parameters:
-            offered = offers(parameter)
+            offered = offers(parameter, ["default", "mine"])
             assert len(offered) >= 2 and len(set(offered)) == len(offered)
             if parameter.kind in ("int", "float"):
                 assert offered == sorted(offered) and parameter.default in offered
@@ -65,4 +65,4 @@ def test_at_first_at_most_three_values_are_chosen_over_the_whole_range() -> None
     assert first_values(["convex", "rrf"]) == ["convex", "rrf"]
     for strategy in STRATEGIES.values():
         for parameter in strategy.parameters:
-            assert 2 <= len(first_values(offers(parameter))) <= 3
+            assert 2 <= len(first_values(offers(parameter, ["default", "mine"]))) <= 3

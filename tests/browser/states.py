@@ -82,6 +82,7 @@ PAGES = {
     "leaderboard": State("/evaluate?experiment={measured}", "table[aria-label=Leaderboard] tbody tr"),
     "test-sets": State("/evaluate?view=datasets", "tbody .open"),
     "tune": State("/evaluate?view=tune", ".wb-state, .stButton"),
+    "learn": State("/evaluate?view=learn", ".st-key-ranker_default"),
     "graph": State("/graph", '[data-testid*="Chart"] svg, .wb-state'),
     "connect": State("/connect", "code .token.string"),
     "system": State("/system", "dl.wb-facts"),

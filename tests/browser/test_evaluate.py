@@ -175,3 +175,38 @@ def test_tune_begins_with_the_persons_own_test_set_and_tells_what_it_did_in_its_
     page.get_by_role("button", name="Dismiss").first.click()
     expect(finalists).to_have_count(0)
     store.delete(made.id)
+
+
+def test_learn_trains_a_ranker_says_what_it_is_worth_and_keeps_it(
+    goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
+) -> None:
+    page = goto("/evaluate?view=learn")
+    expect(page.get_by_text("Learning needs a test set of at least 30 judged questions")).to_be_visible()
+    store = TestSetStore(filled)
+    made = store.create("Asked often enough to learn from")
+    wanted = next(iter(filled.documents.list()))
+    questions = store.add_questions(made.id, [f"Which tide gauge is number {n}?" for n in range(30)])
+    store.judge_all(made.id, [Judgment(question.id, wanted.id, 2) for question in questions])
+    page = goto("/evaluate?view=learn")
+    expect(page.get_by_role("combobox", name="Test set")).to_have_value(made.title)
+    page.get_by_role("button", name="Learn", exact=True).click()
+    figures = page.get_by_role("table", name="Figures")
+    expect(figures.locator("tbody tr")).to_have_count(4, timeout=FIRST)
+    expect(page.get_by_text(re.compile(r"It is (not )?worth promoting")).first).to_be_visible()
+    expect(page.get_by_role("list", name="Weights").locator("li")).to_have_count(16)
+    keep("evaluate_learn")
+    page.get_by_label("Name", exact=True).fill("tides")
+    page.get_by_label("Name", exact=True).press("Tab")
+    page.get_by_role("button", name="Keep", exact=True).click()
+    expect(page.get_by_text("tides is kept")).to_be_visible()
+    assert filled.rankers.get("tides").trained_on == made.title
+    page.get_by_role("button", name="Keep and promote").click()
+    expect(page.get_by_role("dialog").get_by_text("ranker tides")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert_fits(page, "the figures of a training", figures.locator("xpath=.."))
+    keep("evaluate_learn_390")
+    store.delete(made.id)  # what was learned from it stays
+    filled.rankers.delete("tides")
+    page.get_by_role("button", name="Dismiss").first.click()
+    expect(figures).to_have_count(0)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.why.explanation import Explanation
 
 INDENT = (0, 0, 0, 11)
+WORTH_A_WORD = 0.01  # of the score: features that add less are left out
 
 
 def print_why(console: Console, why: Explanation) -> None:
@@ -33,12 +34,18 @@ def _lines(why: Explanation) -> list[tuple[str, str]]:
         for name, leg in why.legs.items()
     ]
     terms = [f"{term.term} x{term.frequency} {term.share:.0%}" for term in why.terms]
+    features = [
+        f"{view.title.lower()} {view.share:.0%} ({view.value:.3f}, weight {view.weight:+.2f})"
+        for view in why.features
+        if view.share >= WORTH_A_WORD
+    ]
     likes = [
         f"{word.query_token}~{word.passage_token} {word.similarity:.2f}" for word in why.alignment if word.weight > 0
     ]
     ranks = [f"{name} {rank if rank is not None else '-'}" for name, rank in why.elsewhere.items()]
     lines = [
         ("stands", ", ".join(legs)),
+        ("weighs", ", ".join(features)),
         ("prefers", " · ".join(name.text for name in why.preferring)),
         ("words", ", ".join(terms) or "none of the question's"),
         ("lacks", ", ".join(why.missing_terms)),

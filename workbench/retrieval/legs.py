@@ -46,6 +46,7 @@ _TABLE = (
     LegKind(leg_names.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
     LegKind(leg_names.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(leg_names.LLM, "LLM's grade", "of 10", "green", reranks=True),
+    LegKind(leg_names.LEARNED, "Learned", "score", "yellow", reranks=True),
     LegKind(leg_names.NOVELTY, "Novelty", "1 - cosine", "gray"),
 )
 LEGS: dict[str, LegKind] = {kind.name: kind for kind in _TABLE}

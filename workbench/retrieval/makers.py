@@ -97,6 +97,13 @@ def mmr(request: Request) -> Stage:
     return Mmr.of(request)
 
 
+def learned(request: Request) -> Stage:
+    """Make a ``LearnedRerank``."""
+    from workbench.retrieval.stages.learned import LearnedRerank
+
+    return LearnedRerank.of(request)
+
+
 def llm_rerank(request: Request) -> Stage:
     """Make a ``LlmRerank``."""
     from workbench.retrieval.stages.llm_rerank import LlmRerank

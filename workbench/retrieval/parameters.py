@@ -90,6 +90,10 @@ LLM_WEIGHT = Parameter("llm_weight", "float", 0.7, "Share of the LLM's grades ag
 CROSS_WEIGHT = Parameter(
     "cross_weight", "float", 0.8, "Share of the cross-encoder's scores against the order before.", 0.0, 1.0
 )
+SHIPPED = "default"  # the ranker that comes with the workbench
+RANKER = Parameter(
+    "ranker", "name", SHIPPED, "The trained weights that order the candidates; 'workbench rankers list' names them."
+)
 FORGIVE = Parameter(
     "forgive",
     "bool",

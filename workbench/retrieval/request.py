@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import ModelError
-from workbench.models.encoder import EncodedQuery, Encoder
+from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
 from workbench.models.reading import READS_NOTHING
+from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.trace import Trace
 from workbench.storage.database import Connection
 from workbench.storage.ranking import scope_size
 from workbench.storage.vector_store import PassageStore
-from workbench.types import Index, Parameter, ParameterValue, Passage, ResolvedScope
+from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope
 from workbench.types.timed_steps import TimedStep
 
 if TYPE_CHECKING:
@@ -28,6 +29,18 @@ if TYPE_CHECKING:
     from workbench.storage.said_names import SaidName
 
 
+@dataclass(frozen=True, slots=True)
+class Likenesses:
+    """How like each word of a question is to its like in each passage: (passages, query tokens), -1..1.
+
+    ``shares`` are what the query tokens count, summing to 1.
+    """
+
+    ids: tuple[int, ...]
+    best: FloatArray
+    shares: FloatArray
+
+
 @dataclass(slots=True)
 class Request:
     """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked.
@@ -37,7 +50,8 @@ class Request:
     for this request, so passages are only shown if it is still the same. ``words`` are the keyword leg's reading of
     each query, ``spreads`` say of each how far the nearest candidates stand out (``votes.spread``), ``names`` and
     ``titles`` which documents it names; ``kept_names`` is the index's table of names, None where names are only words.
-    ``draw_page`` draws the page of a passage.
+    ``draw_page`` draws the page of a passage. ``ranker`` are the weights of the strategy ``learned``, ``likenesses``
+    the word by word comparison of each query, ``sheet`` what the ranker was told of the candidates.
     """
 
     strategy: Strategy
@@ -58,6 +72,9 @@ class Request:
     names: dict[str, QuestionNames] = field(default_factory=dict)
     titles: dict[str, tuple[SaidName, ...]] = field(default_factory=dict)
     draw_page: Callable[[Passage], Image] | None = None
+    ranker: Ranker | None = None
+    likenesses: dict[str, Likenesses] = field(default_factory=dict)
+    sheet: FeatureSheet | None = None
     _shares_read: dict[str, float] = field(default_factory=dict)
     _scope_size: int | None = None
 

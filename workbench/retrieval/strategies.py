@@ -128,6 +128,17 @@ _TABLE = (
         has_keyword_leg=True,
     ),
     Strategy(
+        "learned",
+        "Learned",
+        "Rerank, then a linear model trained on judged questions weighs what all legs know.",
+        makers.hybrid,
+        legs=(*_RERANKED, leg_names.LEARNED),
+        parameters=(*known.RERANK, known.RANKER),
+        stages=(makers.late, makers.learned),
+        has_keyword_leg=True,
+        pools=True,
+    ),
+    Strategy(
         "hyde",
         "HyDE",
         "An LLM imagines the answer; rerank over passages near to it and to the question.",

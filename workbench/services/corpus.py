@@ -18,6 +18,7 @@ from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
 from workbench.storage.promotions import Promotions
+from workbench.storage.rankers import Rankers
 from workbench.storage.replica import Replica
 from workbench.storage.sources import Sources
 from workbench.types import Index
@@ -50,7 +51,7 @@ class Corpus:
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
         self.citations = Citations(database)
-        self.promotions = Promotions(database)
+        self.promotions, self.rankers = Promotions(database), Rankers(database)
         self._load_llm, self._load_cross_encoder = load_llm, load_cross_encoder
         self._load_encoder, self._default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}

@@ -169,6 +169,7 @@ class ExplainService:
     def _explained(self, watched: _WatchedSearch, candidates: list[StoredPassage]) -> Explanation:
         from workbench.retrieval.why.course import Standing
         from workbench.retrieval.why.explanation import Explanation, LegView, alignment, leg_views, term_views
+        from workbench.retrieval.why.feature_views import feature_views
         from workbench.retrieval.words.query_words import read_words
 
         query, request, result = watched.query, watched.request, watched.result
@@ -202,6 +203,7 @@ class ExplainService:
             terms=terms,
             missing_terms=missing,
             alignment=aligned,
+            features=feature_views(request, passage.id),
             course=steps,
             preferring=result.preferring,
             notes=result.degraded,
@@ -216,6 +218,7 @@ class ExplainService:
         candidates: list[StoredPassage],
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
+        from workbench.retrieval.why.explanation import shows
         from workbench.storage.scores import cosines, term_scores
 
         by_id = {passage.node_id: passage for passage in candidates}
@@ -287,12 +290,6 @@ class ExplainService:
             name: next((hit.rank for hit in result if _shows(hit, explained)), None) for name, result in others.items()
         }
         return replace(explained, elsewhere=ranks)
-
-
-def shows(hit: Passage, passage: StoredPassage) -> bool:
-    """Tell whether a result's text holds a passage of the same document."""
-    start, end = passage.span
-    return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
 
 def _shows(hit: Passage, explained: Explanation) -> bool:

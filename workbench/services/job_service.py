@@ -14,7 +14,7 @@ from workbench.storage.job_table import FINISHED, Job, Jobs, LogLine
 from workbench.storage.queue import Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 
-KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set")
+KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")
 STATUSES = ("queued", "running", *FINISHED)
 FILES = 200  # files of a job that are listed at once
 LOOK = 0.2  # seconds between two looks at a job that somebody waits for

@@ -35,7 +35,7 @@ class PromotionService:
 
         Raises:
             InvalidInput: an unknown strategy or parameter, or a scope that cannot have a promotion.
-            NotFound: no such index. ScopeError: no such project, folder or source.
+            NotFound: no such index or ranker. ScopeError: no such project, folder or source.
             ConfigurationError: the strategy needs a model that is not configured.
         """
         strategy, index = named(strategy, index)
@@ -52,6 +52,7 @@ class PromotionService:
                 "a folder or a source."
             )
         self._requests.check_usable(strategy)
+        self._requests.check_named(checked)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:

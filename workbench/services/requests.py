@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ConfigurationError, ModelError
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.parameters import RANKER, SHIPPED
 from workbench.retrieval.scope_resolution import resolve
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
 from workbench.retrieval.strategy_names import named
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from workbench.models.encoder import Encoder
     from workbench.retrieval.request import Request
-    from workbench.types import Passage
+    from workbench.types import ParameterValue, Passage, Ranker
 
 
 class Requests:
@@ -39,7 +40,7 @@ class Requests:
 
         Raises:
             InvalidInput: an unknown strategy or parameter. ScopeError: an unknown name in the scope.
-            NotFound: no such index. ConfigurationError: a model is half configured.
+            NotFound: no such index or ranker. ConfigurationError: a model is half configured.
         """
         import_framework()
         from workbench.retrieval.request import Request
@@ -63,6 +64,7 @@ class Requests:
             cross_encoder=self._corpus.cross_encoder if strategy.needs_reranker else None,
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
+            ranker=self._ranker(checked),
         )
 
     def resolve(self, scope: Scope | ResolvedScope) -> ResolvedScope:
@@ -79,6 +81,10 @@ class Requests:
         )
         if lacks:
             raise ConfigurationError(f"The strategy {strategy!r} cannot be used yet. {row.needs}")
+
+    def check_named(self, parameters: Mapping[str, ParameterValue]) -> None:
+        """Raise NotFound where a strategy's parameter names something that there is not."""
+        self._ranker(parameters)
 
     def usable(self) -> dict[str, str]:
         """Return every strategy with what it lacks here, "" where it can be used."""
@@ -99,6 +105,15 @@ class Requests:
         if promoted is None:
             return ask.built_in, ask.index, ask.parameters
         return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
+
+    def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
+        """Return the ranker that a strategy's parameters name; None for a strategy that has none."""
+        from workbench.retrieval.ranker.ranker_file import shipped
+
+        name = dict(parameters).get(RANKER.name)
+        if name is None:
+            return None
+        return shipped() if name == SHIPPED else self._corpus.rankers.get(str(name))
 
     def _encoder(self, index: Index) -> Encoder:
         """Return the index's model, or one that says why there is none: the keyword leg does not need it."""

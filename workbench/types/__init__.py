@@ -15,6 +15,7 @@ from workbench.types.json import (
 from workbench.types.name import Name, preference
 from workbench.types.parameter import Parameter, ParameterValue, read_parameters
 from workbench.types.progress import OnProgress, Progress, ShouldStop, time_left
+from workbench.types.ranker import Ranker
 from workbench.types.records import (
     ARTICLE_CATEGORIES,
     DATASET,
@@ -54,6 +55,7 @@ __all__ = [
     "Progress",
     "Project",
     "Promotion",
+    "Ranker",
     "ResolvedScope",
     "SOURCE_TYPES",
     "Scope",

@@ -10,18 +10,19 @@ from workbench.errors import InvalidInput, choices
 from workbench.types.value import Value
 
 ParameterValue: TypeAlias = bool | int | float | str
+LONGEST_NAME = 60  # characters of something that is named by a parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Value):
     """One thing that can be set about a strategy or a chunker: drawn by the app, offered by the command line.
 
-    ``kind`` is "float", "int", "bool" or "choice"; ``low`` and ``high`` bound numbers inclusively; ``why`` is one
-    line on what it is good for.
+    ``kind`` is "float", "int", "bool", "choice" or "name" (a text by which something that was made is called);
+    ``low`` and ``high`` bound numbers inclusively; ``why`` is one line on what it is good for.
     """
 
     name: str
-    kind: Literal["float", "int", "bool", "choice"]
+    kind: Literal["float", "int", "bool", "choice", "name"]
     default: ParameterValue
     why: str
     low: float | None = None
@@ -41,6 +42,8 @@ class Parameter(Value):
             return f"use one of {choices(self.choices, 20)}"
         if self.kind == "bool":
             return "use true or false"
+        if self.kind == "name":
+            return f"use a name of 1 to {LONGEST_NAME} characters"
         noun = "a whole number" if self.kind == "int" else "a number"
         return f"use {noun} from {self.low or 0:g} to {self.high or 0:g}"
 
@@ -49,6 +52,8 @@ class Parameter(Value):
             return {choice: choice for choice in self.choices}[str(value)]
         if self.kind == "bool":
             return value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
+        if self.kind == "name":
+            return read_name(value)
         if isinstance(value, bool):
             raise ValueError(value)
         number = float(value)  # pyright: ignore[reportArgumentType] - what is no number raises, which read tells
@@ -57,6 +62,14 @@ class Parameter(Value):
         if not (self.low is None or self.low <= number) or not (self.high is None or number <= self.high):
             raise ValueError(value)
         return int(number) if self.kind == "int" else number
+
+
+def read_name(value: object) -> str:
+    """Return a name without surplus blanks. Raises ValueError where it is no text, empty or overlong."""
+    name = " ".join(value.split()) if isinstance(value, str) and value.isprintable() else ""
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise ValueError(value)
+    return name
 
 
 def read_parameters(

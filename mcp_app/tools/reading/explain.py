@@ -42,11 +42,15 @@ def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) 
 
 
 def why_json(why: Explanation, language: str) -> JsonObject:
-    """Return an explanation: scores and ranks by leg, matched words with their shares of the words' score, a note."""
+    """Return an explanation: scores and ranks by leg, matched words with their shares of the words' score, a note.
+
+    A learned ranker's features have their shares of the score, 0..1.
+    """
     words: JsonObject = {
         own_word(why.query, term.term, language): {"times": term.frequency, "share": round(term.share, 2)}
         for term in why.terms[:MOST_WORDS]
     }
+    weighed: JsonObject = {view.name: round(view.share, 4) for view in why.features if view.weight}
     return {
         "strategy": why.strategy,
         "page_id": why.document_id,
@@ -58,6 +62,7 @@ def why_json(why: Explanation, language: str) -> JsonObject:
         "legs": legs_json(why),
         "words": words,
         "missing_words": [own_word(why.query, term, language) for term in why.missing_terms[:MOST_WORDS]],
+        **({"features": weighed} if weighed else {}),
         "note": " ".join(filter(None, [why.reason, preference(why.preferring), *why.notes])),
     }
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
+from workbench.app.state.shared import OPENING
 from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.looks import look, mark_html
 from workbench.app.widgets.names import title_of
@@ -150,6 +151,9 @@ def _control(strategy: str, parameter: Parameter, parameters: dict[str, Paramete
         st.toggle(label, **common)
     elif parameter.kind == "choice":
         st.segmented_control(label, parameter.choices, required=True, **common)
+    elif parameter.kind == "name":
+        names = [ranker.name for ranker in OPENING.workbench.rankers.list()]
+        st.selectbox(label, names if value in names else [*names, value], **common)
     elif parameter.kind == "int":
         st.slider(label, int(parameter.low or 0), int(parameter.high or 100), **common)
     else:

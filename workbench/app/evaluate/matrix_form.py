@@ -38,7 +38,8 @@ def matrix_form(workbench: Workbench) -> list[Cell]:
     with right:
         tunable = {f"{name}.{p.name}": p for name in strategies for p in STRATEGIES[name].parameters}
         chosen = _parameters(tunable)
-    varied = _values({key: tunable[key] for key in chosen})
+    names = [ranker.name for ranker in workbench.rankers.list()]
+    varied = _values({key: tunable[key] for key in chosen}, names)
     if not strategies or not indexes:
         return []
     try:
@@ -61,8 +62,13 @@ def combinations(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
     }
 
 
-def offers(parameter: Parameter) -> list[ParameterValue]:
-    """Return some round values of a parameter over its range, its default among them, in order."""
+def offers(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:
+    """Return some round values of a parameter over its range, its default among them, in order.
+
+    ``names`` are those of the rankers that there are.
+    """
+    if parameter.kind == "name":
+        return list(names) or [parameter.default]
     if parameter.kind == "choice":
         return list(parameter.choices)
     if parameter.kind == "bool":
@@ -123,13 +129,13 @@ def _parameters(tunable: Mapping[str, Parameter]) -> list[str]:
     )
 
 
-def _values(parameters: Mapping[str, Parameter]) -> Varied:
+def _values(parameters: Mapping[str, Parameter], names: Sequence[str]) -> Varied:
     varied: dict[str, Sequence[ParameterValue]] = {}
     keys = list(parameters)
     for row in (keys[start : start + BESIDE] for start in range(0, len(keys), BESIDE)):
         for key, column in zip(row, st.columns(BESIDE), strict=False):
             parameter = parameters[key]
-            offered = offers(parameter)
+            offered = offers(parameter, names)
             varied[key] = column.multiselect(
                 f"{title_of(key.split('.')[0])}: {parameter.name.replace('_', ' ')}",
                 offered,

@@ -1,4 +1,4 @@
-"""The Evaluate page: test sets, experiments over them, and the search for good parameters."""
+"""The Evaluate page: test sets, experiments over them, the search for good parameters, and learning."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import streamlit as st
 
 from workbench.app.evaluate.beside import beside_view
 from workbench.app.evaluate.experiment import experiment_view
+from workbench.app.evaluate.learning import learning_view
 from workbench.app.evaluate.listing import experiments_view
 from workbench.app.evaluate.test_sets.listing import test_set_view, test_sets_view
 from workbench.app.evaluate.tune import tune_view
@@ -21,11 +22,11 @@ from workbench.errors import NotFound
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune"}
+VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune", "learn": "Learn"}
 
 
 def page() -> None:
-    """Show what the address names: an experiment, two beside each other, a test set, or one of the three lists."""
+    """Show what the address names: an experiment, two beside each other, a test set, or one of the four lists."""
     workbench = OPENING.workbench
     show_notice()
     st.title("Evaluate", anchor=False)
@@ -51,6 +52,8 @@ def _shown(workbench: Workbench) -> None:
             test_sets_view(workbench)
         elif view == "tune":
             tune_view(workbench)
+        elif view == "learn":
+            learning_view(workbench)
         else:
             experiments_view(workbench)
 

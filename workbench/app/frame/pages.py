@@ -54,7 +54,7 @@ PAGES = (
     PageEntry("compare", "Compare", _compare),
     PageEntry("library", "Library", _library, lists_files=True),
     PageEntry("crawl", "Crawl", _crawl, jobs=("crawl",)),
-    PageEntry("evaluate", "Evaluate", _evaluate, jobs=("experiment", "optimise")),
+    PageEntry("evaluate", "Evaluate", _evaluate, jobs=("experiment", "optimise", "learn")),
     PageEntry("graph", "Graph", _graph),
     PageEntry("connect", "Connect", _connect),
     PageEntry("system", "System", _system),

@@ -40,6 +40,7 @@ ACTIONS = (
     Find("Action", "New experiment", "evaluate?new=1"),
     Find("Action", "New test set", "evaluate?view=datasets"),
     Find("Action", "Tune parameters", "evaluate?view=tune"),
+    Find("Action", "Learn a ranking", "evaluate?view=learn"),
     Find("Action", "Search the archives", "graph?view=archive"),
     Find("Action", "Broken links and orphans", "graph?view=links"),
     Find("Action", "Connect an agent", "connect"),

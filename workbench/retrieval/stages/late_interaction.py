@@ -43,16 +43,22 @@ def max_sim(query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatA
     Raises:
         InvalidInput: bits or weights have the wrong length.
     """
+    return best_similarities(query_axes, token_bits) @ token_shares(len(query_axes), weights)
+
+
+def best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
+    """Return of each passage the similarity of the token that is most like each query token: (passages, query tokens).
+
+    A passage without tokens has zeros. Raises InvalidInput where bits have the wrong length.
+    """
     counts = _token_counts(token_bits)
-    scores = np.zeros(len(token_bits), dtype=np.float32)
+    best = np.zeros((len(token_bits), len(query_axes)), dtype=np.float32)
     filled = np.flatnonzero(counts)
-    shares = _shares(len(query_axes), weights)
-    if len(filled) == 0 or not shares.any():
-        return scores
-    similarities = token_similarities(query_axes, b"".join(token_bits))
-    starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
-    scores[filled] = np.maximum.reduceat(similarities, starts, axis=0) @ shares
-    return scores
+    if len(filled) and len(query_axes):
+        similarities = token_similarities(query_axes, b"".join(token_bits))
+        starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
+        best[filled] = np.maximum.reduceat(similarities, starts, axis=0)
+    return best
 
 
 def beyond_chance(scores: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
@@ -89,7 +95,7 @@ def _token_counts(token_bits: Sequence[bytes]) -> NDArray[np.int64]:
     return sizes // TOKEN_BYTES
 
 
-def _shares(tokens: int, weights: FloatArray | None) -> FloatArray:
+def token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
     """Return what each query token counts for; they sum to 1, or are all 0 when nothing counts."""
     token_weights = np.ones(tokens, dtype=np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
     if token_weights.shape != (tokens,):

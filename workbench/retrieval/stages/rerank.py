@@ -15,8 +15,8 @@ from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, LATE_WEIGHT
 from workbench.retrieval.question_words import Words
-from workbench.retrieval.request import Request
-from workbench.retrieval.stages.late_interaction import beyond_chance, max_sim
+from workbench.retrieval.request import Likenesses, Request
+from workbench.retrieval.stages.late_interaction import best_similarities, beyond_chance, token_shares
 from workbench.retrieval.stages.stage import Stage
 from workbench.retrieval.votes import of_words
 from workbench.retrieval.words.bm25 import rarity
@@ -78,7 +78,9 @@ def late_scores(
     weights = token_weights(query, encoded.token_spans, words, across)
     ids = sorted(bits)
     token_rows = [bits[key] for key in ids]
-    scores = beyond_chance(max_sim(encoded.token_axes, token_rows, weights), token_rows)
+    best, shares = best_similarities(encoded.token_axes, token_rows), token_shares(len(weights), weights)
+    request.likenesses[query] = Likenesses(tuple(ids), best, shares)
+    scores = beyond_chance(best @ shares, token_rows)
     return {key: float(score) for key, score in zip(ids, scores, strict=True)}
 
 

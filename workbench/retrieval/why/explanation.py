@@ -24,7 +24,7 @@ from workbench.storage.passages import token_bits
 from workbench.storage.rows import StoredPassage
 from workbench.storage.scores import term_shares
 from workbench.storage.standing import bm25_standing, vector_standing
-from workbench.types import Name, Value
+from workbench.types import Name, Passage, Value
 from workbench.types.leg_names import DOCUMENT, KEYWORD, LATE, VECTOR
 
 
@@ -69,6 +69,23 @@ class Alignment(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureView(Value):
+    """A feature that a learned ranker weighs: its value in its own unit, what it counts, and what it adds.
+
+    ``scaled`` is the value among the question's candidates, 0..1; ``share`` is the feature's part of the score, all
+    summing to 1. With a negative ``weight`` a low value adds most.
+    """
+
+    name: str
+    title: str
+    why: str
+    value: float
+    scaled: float
+    weight: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Step(Value):
     """One step of a strategy as a passage met it.
 
@@ -91,7 +108,8 @@ class Explanation(Value):
     ``fate`` is one of FATES (workbench.retrieval.why.fates), ``reason`` says it in a sentence; ``elsewhere`` holds the
     passage's rank by the other strategies (None: not among the first that were asked for). ``course`` are the steps
     from the index to the results; the first that is not ``kept`` is where it fell out. ``preferring`` are the names in
-    the question whose documents were preferred.
+    the question whose documents were preferred; ``features`` are those that a learned ranker weighed, the heaviest part
+    first.
     """
 
     query: str
@@ -111,10 +129,17 @@ class Explanation(Value):
     terms: tuple[TermView, ...] = ()
     missing_terms: tuple[str, ...] = ()
     alignment: tuple[Alignment, ...] = ()
+    features: tuple[FeatureView, ...] = ()
     elsewhere: Mapping[str, int | None] = field(default_factory=dict)
     course: tuple[Step, ...] = ()
     preferring: tuple[Name, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def shows(hit: Passage, passage: StoredPassage) -> bool:
+    """Tell whether a result's text holds a passage of the same document."""
+    start, end = passage.span
+    return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
 
 def leg_views(request: Request, connection: Connection, query: str, passage: StoredPassage) -> dict[str, LegView]:

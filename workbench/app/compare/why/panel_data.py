@@ -82,6 +82,7 @@ def panel_data(
             for term in why.terms
         ],
         "missing": [own_word(why.query, term, language) for term in why.missing_terms],
+        "features": _features(why),
         "elsewhere": _elsewhere(why, column),
         "notes": list(filter(None, [preference(why.preferring), *why.notes])),
     }
@@ -118,6 +119,21 @@ def _legs(why: Explanation) -> list[JsonObject]:
             }
         )
     return rows
+
+
+def _features(why: Explanation) -> list[JsonObject]:
+    """Return what a learned ranker weighed, the heaviest part first; features that weigh nothing are left out."""
+    return [
+        {
+            "title": view.title,
+            "why": view.why,
+            "value": f"{view.value:.3f}",
+            "weight": f"{view.weight:+.2f}",
+            "share": round(view.share, 4),
+        }
+        for view in why.features
+        if view.weight
+    ]
 
 
 def _bars(why: Explanation, neighbours: SearchResult | None) -> list[JsonObject]:

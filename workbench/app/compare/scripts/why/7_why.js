@@ -36,7 +36,7 @@ function draw(root, data) {
   }
   const article = (...parts) => root.replaceChildren(make("article", { class: `why hue-${data.strategy.hue}` }, parts));
   if (!data.passage) article(bareHead(data), expectedSection(root));
-  else article(headOf(data), wayOf(data), scoreSection(data), wordsSection(root, data),
+  else article(headOf(data), wayOf(data), scoreSection(data), featuresSection(data), wordsSection(root, data),
     make("div", { class: "pair" }, termsSection(data), elsewhereSection(data)), expectedSection(root));
 }
 

@@ -1,0 +1,41 @@
+"""The features that the strategy ``learned`` weighs, of a question's candidates, and the orders of fixed strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from workbench.retrieval.ask import Ask
+from workbench.retrieval.ranker.scoring import FeatureSheet
+from workbench.types.leg_names import LATE
+from workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedQuestion:
+    """The features of a question's candidates; ``orders`` are their row numbers, best first, by fixed strategy."""
+
+    sheet: FeatureSheet
+    orders: dict[str, tuple[int, ...]]
+
+
+def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
+    """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found. Raises what a search raises."""
+    request = wb.requests.of(replace(ask, strategy="learned"))
+    from workbench.retrieval.run import run
+    from workbench.retrieval.stages.checkpoint import RETRIEVED
+    from workbench.retrieval.words.question_names import within_named
+
+    request = within_named(request, question)
+    request.trace.passed = {}
+    run(question, request)
+    if request.sheet is None:
+        return None
+    passed = request.trace.passed
+    rows = {key: row for row, key in enumerate(request.sheet.ids)}
+    orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[LATE])}
+    return WeighedQuestion(request.sheet, orders)
+
+
+def _rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
+    return tuple(rows[key] for key in ids if key in rows)

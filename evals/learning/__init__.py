@@ -1,0 +1,1 @@
+"""Training of the strategy ``learned`` on judged questions."""

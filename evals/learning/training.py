@@ -1,0 +1,173 @@
+"""Learning a ranker from judged questions: cross-validated beside fixed strategies, with the test that judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evals.gateway import IndexedCorpus
+from evals.learning.sheets import QuestionSheet, by_weights, question_sheets, ranking
+from evals.learning.weight_fitting import Fitted, fit_best, folds, plain_prior
+from evals.measures.metrics import means, measure
+from evals.measures.significance import Difference, compare
+from evals.test_set import TestSet
+from workbench.errors import Cancelled, InvalidInput
+from workbench.retrieval.parameters import SHIPPED
+from workbench.retrieval.ranker.feature_table import NAMES
+from workbench.retrieval.ranker.ranker_file import shipped
+from workbench.retrieval.ranker.scoring import FeatureArray, weight_row
+from workbench.retrieval.strategies import DEFAULT_STRATEGY
+from workbench.types import OnProgress, Progress, Ranker, ShouldStop, Value
+from workbench.workbench import Workbench
+
+FEWEST = 30  # judged questions from which something can be learned
+FOLDS = 5
+METRIC = "ndcg@10"
+LEARNED = "learned"
+DECIMALS = 6  # of the weights that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Learned(Value):
+    """The outcome of training: the ranker, its cross-validated figures beside the fixed strategies', and the verdict.
+
+    ``figures`` are nDCG@10, 0..1: "learned" of each question by weights that were trained without its fold, "default"
+    by the ranker that comes with the workbench. ``difference`` compares the first with rerank, question by question.
+    """
+
+    ranker: Ranker
+    questions: int
+    figures: Mapping[str, float]
+    difference: Difference
+    is_worth_it: bool
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Material:
+    """The questions of one or more test sets with their judgments; ``version`` is the first one's."""
+
+    titles: str
+    version: int
+    index: str
+    sheets: Sequence[QuestionSheet]
+    qrels: Mapping[str, Mapping[str, int]]
+
+
+def check_enough(title: str, questions: int) -> None:
+    """Raise InvalidInput, saying how many are missing, where a test set has too few judged questions."""
+    if questions < FEWEST:
+        missing = "1 is" if FEWEST - questions == 1 else f"{FEWEST - questions} are"
+        raise InvalidInput(
+            f"{title!r} has {questions} judged questions and learning needs {FEWEST}: {missing} missing; judge hits in "
+            "Compare, or import judgments."
+        )
+
+
+def priors_of(*, afresh: bool) -> list[FeatureArray]:
+    """Return the weights that training starts from: rerank's, and unless ``afresh`` those that come with this."""
+    return [plain_prior()] if afresh else [plain_prior(), weight_row(shipped().weights)]
+
+
+def read_material(
+    wb: Workbench,
+    test_sets: Sequence[tuple[TestSet, IndexedCorpus]],
+    index: str,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Material:
+    """Ask every judged question once, of corpora that are cut and embedded like ``index``.
+
+    Raises InvalidInput where there are fewer than 30; Cancelled."""
+    titles = ", ".join(test_set.name for test_set, _ in test_sets)
+    check_enough(titles, sum(len(test_set.answerable) for test_set, _ in test_sets))
+    sheets: list[QuestionSheet] = []
+    qrels: dict[str, dict[str, int]] = {}
+    for number, (test_set, corpus) in enumerate(test_sets):
+        own = question_sheets(wb, test_set, corpus, on_progress=on_progress, should_stop=should_stop)
+        sheets += [replace(sheet, question_id=f"{number} {sheet.question_id}") for sheet in own]
+        qrels |= {f"{number} {question.id}": test_set.qrels[question.id] for question in test_set.answerable}
+    return Material(titles, test_sets[0][0].version, index, sheets, qrels)
+
+
+def trained(
+    material: Material,
+    name: str,
+    *,
+    afresh: bool = False,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> Learned:
+    """Cross-validate and train on what was read; the ranker is not kept (``wb.rankers.save`` does that).
+
+    Weights are drawn towards those of rerank or of the ranker that comes with the workbench, whichever does better on
+    questions left out; ``afresh`` leaves the second one out. Raises Cancelled.
+    """
+    sheets, priors = material.sheets, priors_of(afresh=afresh)
+    rankings = cross_validated(sheets, priors, on_progress=on_progress, should_stop=should_stop)
+    if afresh:  # what comes with the workbench has no part in it
+        del rankings[SHIPPED]
+    fitted = fit_best(sheets, priors)
+    values = {strategy: measure(material.qrels, own, [METRIC])[METRIC] for strategy, own in rankings.items()}
+    return _learned(name, material, fitted, values)
+
+
+def cross_validated(
+    sheets: Sequence[QuestionSheet],
+    priors: Sequence[FeatureArray],
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> dict[str, dict[str, list[str]]]:
+    """Return strategy -> question id -> documents: the fixed ones, and "learned" by weights trained without its fold.
+
+    Raises Cancelled.
+    """
+    rankings: dict[str, dict[str, list[str]]] = {
+        strategy: {sheet.question_id: ranking(sheet, sheet.orders[strategy]) for sheet in sheets}
+        for strategy in ("hybrid", DEFAULT_STRATEGY)
+    }
+    with_shipped = weight_row(shipped().weights)
+    rankings[SHIPPED] = {sheet.question_id: by_weights(sheet, with_shipped) for sheet in sheets}
+    learned: dict[str, list[str]] = {}
+    for number, left_out in enumerate(folds(len(sheets), FOLDS), start=1):
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; nothing was learned.")
+        away = set(left_out)
+        fitted = fit_best([sheet for place, sheet in enumerate(sheets) if place not in away], priors)
+        learned |= {sheets[at].question_id: by_weights(sheets[at], fitted.weights) for at in left_out}
+        if on_progress is not None:
+            on_progress(Progress(number, FOLDS, "cross-validating"))
+    return {LEARNED: learned, **rankings}
+
+
+def _learned(name: str, material: Material, fitted: Fitted, values: Mapping[str, Mapping[str, float]]) -> Learned:
+    [difference] = compare(METRIC, [(LEARNED, values[LEARNED], DEFAULT_STRATEGY, values[DEFAULT_STRATEGY])])
+    figures = {strategy: round(value, 4) for strategy, value in means(values).items()}
+    questions = len(values[LEARNED])
+    ranker = Ranker(
+        name=name,
+        weights=dict(zip(NAMES, (round(float(weight), DECIMALS) for weight in fitted.weights), strict=True)),
+        trained_on=material.titles,
+        version=material.version,
+        index=material.index,
+        questions=questions,
+        figures=figures | {"p": difference.p},
+        note=f"drawn towards {('rerank', 'the default ranker')[fitted.prior]}, penalty {fitted.penalty:g}",
+    )
+    is_worth_it = difference.significant and difference.difference > 0
+    return Learned(ranker, questions, figures, difference, is_worth_it, verdict(difference))
+
+
+def verdict(difference: Difference) -> str:
+    """Say in a sentence whether a ranker is worth promoting, by its comparison with rerank."""
+    how = (
+        f"{difference.difference:+.4f} nDCG@10 against rerank on questions that it did not see "
+        f"(p = {difference.p:.3f}; {difference.wins} won, {difference.losses} lost, {difference.ties} alike)"
+    )
+    if not difference.significant:
+        return f"It is not worth promoting: {how} may be chance; judge more questions."
+    if difference.difference < 0:
+        return f"It is not worth promoting: {how}; rerank is better here."
+    return f"It is worth promoting: {how}."

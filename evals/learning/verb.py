@@ -1,0 +1,59 @@
+"""The verb of people who learn: test sets by their names, a ranker, and where it is asked for the learning curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evals.gateway import index_corpus
+from evals.learning.curve import CurvePoint, learning_curve
+from evals.learning.training import Learned, check_enough, priors_of, read_material, trained
+from evals.test_set import TestSet
+from evals.test_sets.folders import load_test_set
+from evals.test_sets.store import TestSetStore
+from workbench.errors import NotFound
+from workbench.types import OnProgress, ShouldStop
+from workbench.workbench import Workbench
+
+LEARNED_HERE = "learned here"  # the name of a ranker until a person gives it one
+
+
+def learn_from(
+    wb: Workbench,
+    test_sets: str | Sequence[str],
+    name: str,
+    *,
+    index: str | None = None,
+    afresh: bool = False,
+    with_curve: bool = False,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> tuple[Learned, list[CurvePoint]]:
+    """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` keeps it.
+
+    The second value is the learning curve, empty unless it is asked for.
+
+    Raises:
+        InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
+    """
+    named = [_named(wb, key) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    check_enough(", ".join(test_set.name for test_set in named), sum(len(test_set.answerable) for test_set in named))
+    indexed = [
+        (test_set, index_corpus(wb, test_set, index, on_progress=on_progress, should_stop=should_stop))
+        for test_set in named
+    ]
+    like = index or next(own.name for own in wb.indexes.list() if own.is_default)
+    material = read_material(wb, indexed, like, on_progress=on_progress, should_stop=should_stop)
+    learned = trained(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
+    if not with_curve:
+        return learned, []
+    priors = priors_of(afresh=afresh)
+    curve = learning_curve(material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop)
+    return learned, curve
+
+
+def _named(wb: Workbench, key: str) -> TestSet:
+    """Return a stored test set by title or id, else the folder of that name, else the sample."""
+    try:
+        return TestSetStore(wb).load(TestSetStore(wb).info(key).id)
+    except NotFound:
+        return load_test_set(key)

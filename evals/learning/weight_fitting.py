@@ -1,0 +1,168 @@
+"""Fitting the weights of a ranker: a listwise logistic model over documents, drawn towards weights that are known.
+
+For a question with candidates d, gains g (grades) and features x the model wants softmax(w . x) to be g / sum(g):
+
+    loss(w) = - sum over questions and d of g_d / sum(g) * log softmax(w . x)_d  +  penalty / 2 * |w - prior|^2
+
+(ListNet's top-one probabilities: Cao et al., ICML 2007.) A document is its best passage by the weights so far, as it
+is in the metrics, so fitting and choosing passages take turns. The loss is convex in between, and Newton's method finds
+its one minimum: no randomness, the same weights every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evals.learning.sheets import QuestionSheet, by_weights
+from workbench.retrieval.ranker.feature_table import BEFORE, FAVOURS, NAMES
+from workbench.retrieval.ranker.scoring import FeatureArray
+
+PENALTIES = (0.3, 1.0, 10.0, 100.0)
+TURNS = 3  # of choosing each document's passage and fitting
+STEPS = 25  # of Newton's method at most
+SHORTEST_STEP = 1e-9
+CLOSE = 1e-6  # of the gradient's length a question
+SHARPNESS = 10.0  # of the softmax over rerank's scores, from which plain priors start
+INNER_FOLDS = 3
+DEEP = 10  # documents that the choice of a penalty looks at: nDCG@10
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Weights by ``NAMES``, with the penalty and the number of the prior that were chosen."""
+
+    weights: FeatureArray
+    penalty: float
+    prior: int
+
+
+def plain_prior() -> FeatureArray:
+    """Return the weights that order as rerank does."""
+    return np.array([SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
+
+
+def fit(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:
+    """Return the weights that fit the sheets best, drawn towards ``prior``; the prior itself where nothing teaches."""
+    weights = prior
+    for _ in range(TURNS):
+        features, wanted, held = _padded(sheets, weights)
+        if not len(features):
+            return prior
+        weights = _newton(features, wanted, held, weights, prior, penalty)
+        against = [place for place, name in enumerate(NAMES) if name in FAVOURS and weights[place] < 0]
+        if against:  # as if it were not known, so that the others take its place
+            features[:, :, against] = 0.0
+            weights = _newton(
+                features, wanted, held, np.where(np.isin(range(len(NAMES)), against), 0.0, weights), prior, penalty
+            )
+    return weights
+
+
+def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) -> Fitted:
+    """Fit with the prior and the penalty that do best on questions left out, by nDCG@10; the strongest of equals."""
+    settings = [(number, penalty) for penalty in sorted(PENALTIES, reverse=True) for number in range(len(priors))]
+    parts = folds(len(sheets), INNER_FOLDS)
+    values = [0.0] * len(settings)
+    for place, (number, penalty) in enumerate(settings):
+        for left_out in parts:
+            weights = fit(_without(sheets, left_out), priors[number], penalty)
+            values[place] += sum(ndcg(sheets[at], weights) for at in left_out)
+    best = max(range(len(settings)), key=lambda place: (round(values[place], 9), -place))
+    number, penalty = settings[best]
+    return Fitted(fit(sheets, priors[number], penalty), penalty, number)
+
+
+def folds(questions: int, parts: int) -> list[list[int]]:
+    """Deal the places of questions into parts, in turn."""
+    return [list(range(part, questions, parts)) for part in range(parts)]
+
+
+def ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
+    """Return nDCG@10 among the candidates, 0..1: what training compares settings by; reports are ir-measures'."""
+    grade_of = dict(zip(sheet.documents, sheet.grades, strict=True))
+    found = [grade_of[document] for document in by_weights(sheet, weights)]
+    best = _dcg(sorted(grade_of.values(), reverse=True))
+    return _dcg(found) / best if best else 0.0
+
+
+def _dcg(grades: Iterable[float]) -> float:
+    return sum(float(grade) / np.log2(place + 2) for place, grade in enumerate(list(grades)[:DEEP]))
+
+
+def _without(sheets: Sequence[QuestionSheet], left_out: Sequence[int]) -> list[QuestionSheet]:
+    away = set(left_out)
+    return [sheet for place, sheet in enumerate(sheets) if place not in away]
+
+
+def _padded(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[FeatureArray, FeatureArray, FeatureArray]:
+    """Return (questions, documents, features), the wanted shares and 1 for what is a document.
+
+    Questions without a relevant candidate, or with nothing else, teach nothing and are left out.
+    """
+    rows = [own for sheet in sheets if (own := _standing_for(sheet, weights)) is not None]
+    widest = max((len(own) for own, _ in rows), default=0)
+    features = np.zeros((len(rows), widest, len(NAMES)))
+    wanted, held = np.zeros((len(rows), widest)), np.zeros((len(rows), widest))
+    for place, (own, gains) in enumerate(rows):
+        features[place, : len(own)] = own
+        wanted[place, : len(own)] = gains / gains.sum()
+        held[place, : len(own)] = 1.0
+    return features, wanted, held
+
+
+def _standing_for(sheet: QuestionSheet, weights: FeatureArray) -> tuple[FeatureArray, FeatureArray] | None:
+    """Return the features and grades of each document's best passage."""
+    scores = np.where(sheet.eligible, 0.0, -1e9) + sheet.scaled @ weights
+    best: dict[str, int] = {}
+    for row in np.argsort(-scores, kind="stable"):
+        best.setdefault(sheet.documents[row], int(row))
+    rows = list(best.values())
+    grades = sheet.grades[rows]
+    return (sheet.scaled[rows], grades) if 0 < np.count_nonzero(grades) < len(rows) else None
+
+
+def _newton(
+    features: FeatureArray,
+    wanted: FeatureArray,
+    held: FeatureArray,
+    start: FeatureArray,
+    prior: FeatureArray,
+    penalty: float,
+) -> FeatureArray:
+    weights, value = start, _loss(features, wanted, held, start, prior, penalty)
+    for _ in range(STEPS):
+        expected = _softmax(features @ weights, held)
+        means = np.einsum("qd,qdf->qf", expected, features)
+        slope = (means - np.einsum("qd,qdf->qf", wanted, features)).sum(axis=0) + penalty * (weights - prior)
+        if np.linalg.norm(slope) < CLOSE * len(features):
+            break
+        spread = np.einsum("qdf,qdg->fg", features * expected[:, :, None], features) - means.T @ means
+        step = np.linalg.solve(spread + penalty * np.eye(len(NAMES)), slope)
+        tried = _loss(features, wanted, held, weights - step, prior, penalty)
+        while tried > value and np.linalg.norm(step) > SHORTEST_STEP:
+            step = step / 2
+            tried = _loss(features, wanted, held, weights - step, prior, penalty)
+        weights, value = weights - step, tried
+    return weights
+
+
+def _loss(
+    features: FeatureArray,
+    wanted: FeatureArray,
+    held: FeatureArray,
+    weights: FeatureArray,
+    prior: FeatureArray,
+    penalty: float,
+) -> float:
+    shares = _softmax(features @ weights, held)
+    likelihood = float((wanted * np.log(np.where(held > 0, np.maximum(shares, 1e-300), 1.0))).sum())
+    return penalty / 2 * float(((weights - prior) ** 2).sum()) - likelihood
+
+
+def _softmax(scores: FeatureArray, held: FeatureArray) -> FeatureArray:
+    raised = np.where(held > 0, scores, -np.inf)
+    raised = np.exp(raised - raised.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)

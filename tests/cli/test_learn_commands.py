@@ -1,0 +1,71 @@
+"""``workbench learn`` and ``workbench rankers``: trained, kept, shown, carried to another place, searched with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Ran
+
+from tests.evals.test_learning import ASKED, TEXTS
+
+
+@pytest.fixture
+def archive(folder: Callable[..., Path]) -> Path:
+    """The test set of ``tests/evals/test_learning.py``: what is asked for stands in the long texts."""
+    corpus = [{"_id": key, "title": title, "text": text} for key, (title, text) in TEXTS.items()]
+    queries = [{"_id": key, "text": text} for key, (text, _) in ASKED.items()]
+    qrels = [f"{key}\t{document}\t{grade}" for key, (_, judged) in ASKED.items() for document, grade in judged.items()]
+    files = {"corpus.jsonl": "\n".join(map(json.dumps, corpus)), "queries.jsonl": "\n".join(map(json.dumps, queries))}
+    return folder(files | {"qrels.tsv": "\n".join(qrels)}, "archive")
+
+
+def test_a_ranker_is_learned_kept_exported_deleted_and_imported(
+    workbench: Callable[..., Ran], archive: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.json"
+    ran = workbench("learn", str(archive), "--save", "long texts", "--output", str(file), "--curve", "--json")
+    learned = ran.json
+    assert learned["is_worth_it"] and learned["figures"]["learned"] > learned["figures"]["rerank"]
+    assert (learned["saved"], [point["questions"] for point in learned["curve"]]) == (True, [4, 9, 14, 18])
+    assert "--set 'ranker=long texts'" in ran.err
+    listed = workbench("rankers", "list", "--json").json
+    assert [ranker["name"] for ranker in listed["rankers"]] == ["default", "long texts"]
+    shown = workbench("rankers", "show", "long texts", "--json").json
+    assert shown["weights"] == learned["ranker"]["weights"] == json.loads(file.read_text())["weights"]
+    assert workbench("learn", str(archive), "--output", str(file)).code == 1  # it would replace the file
+    assert workbench("rankers", "export", "long texts", str(tmp_path / "out.json")).code == 0
+    assert workbench("rankers", "delete", "long texts", "--json").json["name"] == "long texts"
+    back = workbench("rankers", "import", str(tmp_path / "out.json"), "--name", "back", "--json").json
+    assert (back["name"], back["weights"], back["trained_on"]) == ("back", shown["weights"], "archive")
+
+
+def test_a_search_names_its_ranker_and_why_shows_what_it_weighed(
+    workbench: Callable[..., Ran], animals: Path, tmp_path: Path
+) -> None:
+    workbench("ingest", str(animals))
+    mine = {"form": "rag-workbench ranker 1", "name": "short", "weights": {"before": 1, "length": -3}}
+    (tmp_path / "short.json").write_text(json.dumps(mine))
+    assert workbench("rankers", "import", str(tmp_path / "short.json")).code == 0
+    asked = ("search", "cats", "--strategy", "learned", "--set", "ranker=short")
+    assert workbench(*asked, "--json").json["strategy"] == "learned"
+    assert "weighs" in workbench(*asked, "--explain").out
+    lost = workbench("search", "cats", "--strategy", "learned", "--set", "ranker=lost")
+    assert lost.code != 0 and "Ranker not found: lost" in lost.err
+
+
+def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
+    workbench: Callable[..., Ran], archive: Path, tmp_path: Path
+) -> None:
+    lines = (archive / "queries.jsonl").read_text().splitlines()
+    (archive / "queries.jsonl").write_text("\n".join(lines[:29]))
+    few = workbench("learn", str(archive))
+    assert few.code == 2 and few.err.count("\n") == 1
+    assert "has 29 judged questions and learning needs 30: 1 is missing" in few.err
+    (tmp_path / "broken.json").write_text("{")
+    broken = workbench("rankers", "import", str(tmp_path / "broken.json"))
+    assert broken.code == 2 and "The file is no JSON" in broken.err
+    assert workbench("rankers", "import", str(tmp_path / "none.json")).code == 2
+    assert "comes with the workbench" in workbench("rankers", "delete", "default", "--yes").err

@@ -1,0 +1,170 @@
+"""Learning a ranker: it finds what is planted, tells the same twice, judges itself fairly, and asks for enough."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from evals.experiments.strategy_run import run as run_strategies
+from evals.gateway import index_corpus
+from evals.learning.sheets import QuestionSheet, by_weights, question_sheets
+from evals.learning.training import check_enough, cross_validated, priors_of, verdict
+from evals.learning.verb import learn_from
+from evals.learning.weight_fitting import fit, fit_best, ndcg, plain_prior
+from evals.measures.significance import compare
+from evals.test_set import TestSet
+from evals.test_sets.folders import load_test_set
+from tests.evals.conftest import WriteTestSet
+from workbench import Workbench
+from workbench.errors import Cancelled, InvalidInput, NotFound
+from workbench.retrieval.ranker.feature_table import NAMES
+from workbench.retrieval.ranker.ranker_file import shipped
+
+PLANTED = NAMES.index("title")
+NUMBERS = range(36)
+# The decoys say the question's word three times in a short text; what is asked for says it once in a long one.
+LONG = "among the many other things that are kept in these rooms there is also an entry of the year "
+TEXTS = {f"long{n}": (f"Entry {n}", f"{LONG} zq{n}x " + LONG * 3) for n in NUMBERS}
+TEXTS |= {f"short{n}": (f"Note {n}", f"The archive: zq{n}x, zq{n}x and zq{n}x.") for n in NUMBERS}
+ASKED = {f"q{n}": (f"Where in the archive is zq{n}x?", {f"long{n}": 1}) for n in NUMBERS}
+
+
+def sheets(count: int = 60) -> list[QuestionSheet]:
+    """Return questions whose relevant document has the highest value of one feature and chance values of the others."""
+    rng = np.random.default_rng(7)
+    made: list[QuestionSheet] = []
+    for number in range(count):
+        scaled = rng.random((8, len(NAMES)))
+        relevant = int(scaled[:, PLANTED].argmax())
+        documents = tuple(f"d{row}" for row in range(8))
+        order = tuple(int(row) for row in np.argsort(-scaled[:, 0]))
+        grades = np.eye(8)[relevant]
+        orders = {"hybrid": order, "rerank": order}
+        made.append(QuestionSheet(f"q{number}", documents, scaled, grades, np.ones(8, dtype=bool), orders))
+    return made
+
+
+@pytest.fixture
+def test_set(beir: WriteTestSet) -> TestSet:
+    return load_test_set(beir(TEXTS, ASKED, name="archive"))
+
+
+def test_a_planted_feature_is_found_and_orders_questions_that_were_not_seen() -> None:
+    weights = fit_best(sheets()[:40], [plain_prior()]).weights
+    assert NAMES[int(np.abs(weights - plain_prior()).argmax())] == "title" and weights[PLANTED] > 0
+    unseen = sheets()[40:]
+    assert np.mean([ndcg(sheet, weights) for sheet in unseen]) > 0.9
+    assert np.mean([ndcg(sheet, plain_prior()) for sheet in unseen]) < 0.7
+
+
+def test_the_same_questions_give_the_same_weights() -> None:
+    first, second = (fit_best(sheets(), [plain_prior()]) for _ in range(2))
+    assert first.weights.tolist() == second.weights.tolist() and first.penalty == second.penalty
+
+
+def test_questions_that_teach_nothing_leave_the_weights_where_they_begin() -> None:
+    nothing = [
+        QuestionSheet(s.question_id, s.documents, s.scaled, np.zeros(8), s.eligible, s.orders) for s in sheets(5)
+    ]
+    assert fit(nothing, plain_prior(), 1.0).tolist() == plain_prior().tolist()
+
+
+def test_a_document_is_taught_by_the_passage_that_was_judged() -> None:
+    """Both passages are of the relevant document; only the second one touches the judged span."""
+    scaled = np.zeros((3, len(NAMES)))
+    scaled[0, PLANTED], scaled[1, NAMES.index("start")] = 1.0, 1.0
+    grades, eligible = np.array([1.0, 1.0, 0.0]), np.array([False, True, True])
+    sheet = QuestionSheet("q", ("a", "a", "b"), scaled, grades, eligible, {})
+    weights = dict(zip(NAMES, fit([sheet] * 20, plain_prior(), 1.0), strict=True))
+    assert weights["start"] > 0.5 and weights["title"] == pytest.approx(0)
+
+
+def test_a_language_may_count_for_a_passage_and_never_against_it() -> None:
+    column, other = NAMES.index("language"), NAMES.index("start")
+    scaled = np.zeros((2, len(NAMES)))
+    scaled[1, column], scaled[0, other] = 1.0, 1.0
+    disliked = QuestionSheet("q", ("a", "b"), scaled, np.array([1.0, 0.0]), np.ones(2, dtype=bool), {})
+    liked = QuestionSheet("q", ("a", "b"), scaled, np.array([0.0, 1.0]), np.ones(2, dtype=bool), {})
+    against, for_it = (fit([sheet] * 20, plain_prior(), 1.0) for sheet in (disliked, liked))
+    assert against[column] == 0.0 and against[other] > 0.5
+    assert for_it[column] > 0.5
+
+
+def test_figures_are_of_weights_that_did_not_see_the_question() -> None:
+    """The label of each question is chance, so nothing that is learned from the others can help."""
+    rng = np.random.default_rng(3)
+    random = [
+        QuestionSheet(s.question_id, s.documents, s.scaled, np.eye(8)[rng.integers(8)], s.eligible, s.orders)
+        for s in sheets(80)
+    ]
+    rankings = cross_validated(random, [plain_prior()])
+    found = np.mean([rankings["learned"][s.question_id].index(s.documents[int(s.grades.argmax())]) for s in random])
+    assert set(rankings) == {"learned", "default", "hybrid", "rerank"}
+    assert 2.5 < found < 4.5  # of eight places by chance 3.5
+
+
+def test_a_ranker_is_learned_kept_and_searched_with(wb: Workbench, test_set: TestSet, beir: WriteTestSet) -> None:
+    learned, curve = learn_from(wb, str(beir(TEXTS, ASKED, name="archive")), "long texts", with_curve=True)
+    assert learned.figures["learned"] > learned.figures["rerank"] + 0.2
+    assert learned.is_worth_it and learned.verdict.startswith("It is worth promoting: +")
+    assert learned.ranker.weights["length"] > 0 or learned.ranker.weights["words"] < 0
+    assert (learned.ranker.trained_on, learned.ranker.questions, learned.ranker.index) == ("archive", 36, "main")
+    assert [point.questions for point in curve] == [4, 9, 14, 18]
+    assert curve[-1].difference == pytest.approx(curve[-1].learned - curve[-1].rerank, abs=1e-3)
+    kept = wb.rankers.save(learned.ranker)
+    assert kept.weights == learned.ranker.weights and kept.figures["p"] == learned.difference.p
+    corpus = index_corpus(wb, test_set)
+    run = run_strategies(
+        wb, test_set, corpus, ["learned", "rerank"], ["ndcg@10"], parameters={"learned": {"ranker": "long texts"}}
+    )
+    assert run.strategies["learned"].means["ndcg@10"] > run.strategies["rerank"].means["ndcg@10"] + 0.2
+
+
+def test_training_weighs_what_a_search_weighs(wb: Workbench, test_set: TestSet) -> None:
+    corpus = index_corpus(wb, test_set)
+    sheet = question_sheets(wb, test_set, corpus)[0]
+    question = test_set.answerable[0]
+    result = wb.search(question.text, "learned", limit=200, index=corpus.index.name)
+    searched = list(dict.fromkeys(corpus.key(hit.document_id) for hit in result))
+    weights = np.array([shipped().weights.get(name, 0.0) for name in NAMES])
+    assert by_weights(sheet, weights)[:10] == searched[:10]
+
+
+def test_fewer_than_thirty_questions_are_told_how_many_are_missing(wb: Workbench, beir: WriteTestSet) -> None:
+    few = dict(itertools.islice(ASKED.items(), 12))
+    with pytest.raises(InvalidInput, match=r"'archive' has 12 judged questions and learning needs 30: 18 are missing"):
+        learn_from(wb, str(beir(TEXTS, few, name="archive")), "x")
+    check_enough("enough", 30)
+
+
+def test_an_unknown_test_set_is_named_and_a_stop_ends_the_work(wb: Workbench, beir: WriteTestSet) -> None:
+    with pytest.raises(InvalidInput, match="no test set folder 'nowhere'"):
+        learn_from(wb, "nowhere", "x")
+    looks = itertools.count()
+    with pytest.raises(Cancelled, match="Stopped"):
+        learn_from(wb, str(beir(TEXTS, ASKED, name="archive")), "x", should_stop=lambda: next(looks) > 20)
+    with pytest.raises(NotFound):
+        wb.rankers.get("x")
+
+
+@pytest.mark.parametrize(
+    ("learned", "sentence"),
+    [
+        (1.0, r"It is worth promoting: \+0\.5000 nDCG@10 .* \(p = 0\.0\d\d; 20 won, 0 lost, 0 alike\)\."),
+        (0.0, r"It is not worth promoting: -0\.5000 .*; rerank is better here\."),
+        (0.5, r"It is not worth promoting: \+0\.0000 .* may be chance; judge more questions\."),
+    ],
+)
+def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence: str) -> None:
+    ids = [f"q{number}" for number in range(20)]
+    pair = ("learned", dict.fromkeys(ids, learned), "rerank", dict.fromkeys(ids, 0.5))
+    [difference] = compare("ndcg@10", [pair])
+    assert re.fullmatch(sentence, verdict(difference))
+
+
+def test_training_may_begin_from_rerank_alone() -> None:
+    assert [prior.tolist() for prior in priors_of(afresh=True)] == [plain_prior().tolist()]
+    assert len(priors_of(afresh=False)) == 2

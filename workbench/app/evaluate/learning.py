@@ -1,0 +1,228 @@
+"""The part of the Evaluate page that trains rankers on judged questions, says what they are worth, and keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from evals.background import enqueue_learn
+from evals.learning.training import FEWEST, FOLDS, LEARNED
+from evals.test_sets.store import TestSetStore
+from workbench.app.evaluate.experiment import stop
+from workbench.app.evaluate.preselection import preselected
+from workbench.app.shell.scope_bar import current_scope
+from workbench.app.shell.states import message
+from workbench.app.state import address
+from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.names import title_of
+from workbench.app.widgets.notices import act
+from workbench.app.widgets.promoting import PromotionCandidate, promote_dialog
+from workbench.app.widgets.table import Column, table
+from workbench.errors import WorkbenchError
+from workbench.retrieval.parameters import RANKER, SHIPPED
+from workbench.retrieval.ranker.feature_table import FEATURES
+from workbench.retrieval.ranker.ranker_file import ranker_of
+from workbench.types import Ranker, as_number, as_object
+from workbench.types.parameter import LONGEST_NAME
+
+if TYPE_CHECKING:
+    from evals.test_sets.store import TestSetInfo
+    from workbench.storage.job_table import Job
+    from workbench.workbench import Workbench
+
+TICK = 1.0  # seconds between two looks at a training that goes on
+SHOWN = 20  # trainings in the list
+COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
+
+
+def learning_view(workbench: Workbench) -> None:
+    """Show the form, the trainings so far with what they found, and the rankers that are kept."""
+    infos = TestSetStore(workbench).list()
+    ready = [info for info in infos if info.questions >= FEWEST]
+    if ready:
+        _form(workbench, ready)
+    else:
+        most = max((info.questions for info in infos), default=0)
+        message(
+            "Nothing to learn from yet",
+            f"Learning needs a test set of at least {FEWEST} judged questions; the largest here has {most}, so "
+            f"{FEWEST - most} are missing. Judge hits in Compare, or import judgments.",
+        )
+    for job in workbench.jobs.list(kind="learn", limit=SHOWN):
+        with st.container(border=True, key=f"learn_{job.id}"):
+            if job.is_finished:
+                _outcome(workbench, job)
+            else:
+                st.fragment(_live, run_every=TICK)(workbench, job.id)
+    _kept(workbench)
+
+
+def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
+    titles = {info.id: info.title for info in ready}
+    wanted = address.get("dataset")
+    place = list(titles).index(wanted if wanted in titles else preselected(ready))
+    indexes = workbench.indexes.list()
+    with st.container(border=True, key="learn_form"):
+        left, right = st.columns(2)
+        with left:
+            test_set = st.selectbox("Test set", list(titles), place, format_func=labelled(titles), key="learn_dataset")
+        with right:
+            names = [index.name for index in indexes]
+            default = next((number for number, index in enumerate(indexes) if index.is_default), 0)
+            index = st.selectbox("Cut and embedded like the index", names, default, key="learn_index")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            go = st.button("Learn", type="primary", key="learn_go")
+            st.caption(
+                f"A linear model weighs what all legs know of a passage. Its figures are of questions that it did not "
+                f"see: {FOLDS} times it learns from {FOLDS - 1} of {FOLDS} parts and is asked the last one."
+            )
+    if go:
+        try:
+            enqueue_learn(workbench, test_set, index)
+        except WorkbenchError as error:
+            st.error(escaped(str(error)))
+            return
+        st.rerun()
+
+
+def _live(workbench: Workbench, job_id: str) -> None:
+    job = workbench.jobs.get(job_id)
+    if job.is_finished:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
+        st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
+        st.button(
+            "Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id)
+        )
+    st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
+
+
+def _outcome(workbench: Workbench, job: Job) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+    if not job.result:
+        return
+    ranker = ranker_of(as_object(job.result["ranker"]))
+    figures = {name: as_number(value) for name, value in as_object(job.result["figures"]).items()}
+    left, right = st.columns(2)
+    with left:
+        table(
+            f"learned_{job.id}", COLUMNS, figure_rows(figures), label="Figures", noun="strategies", filters=False,
+            stacks=True,
+        )  # fmt: skip
+        _keeping(workbench, job, ranker)
+    with right:
+        st.html(weights_html(ranker))
+
+
+def _keeping(workbench: Workbench, job: Job, ranker: Ranker) -> None:
+    """Offer to keep the ranker under a name, and to let it serve."""
+    name = st.text_input("Name", ranker.trained_on[:LONGEST_NAME], key=f"name_{job.id}")
+    with st.container(horizontal=True):
+        if st.button("Keep", key=f"keep_{job.id}", help="As a ranker of the strategy Learned"):
+            act(lambda: _keep(workbench, ranker, name))
+        if st.button("Keep and promote", key=f"promote_{job.id}"):
+            try:
+                kept = _known(workbench, ranker, name)
+            except WorkbenchError as error:
+                st.error(escaped(str(error)))
+            else:
+                _promote(workbench, kept, job.message)
+
+
+def _keep(workbench: Workbench, ranker: Ranker, name: str) -> str:
+    kept = workbench.rankers.save(replace(ranker, name=name))
+    return f"{kept.name} is kept: choose it in Compare, under Settings of the strategy Learned."
+
+
+def _known(workbench: Workbench, ranker: Ranker, name: str) -> Ranker:
+    """Return the ranker as it is kept, which it may have been a moment ago. Raises Conflict, InvalidInput."""
+    same = [own for own in workbench.rankers.list() if own.name == name and own.weights == ranker.weights]
+    return same[0] if same else workbench.rankers.save(replace(ranker, name=name))
+
+
+def _promote(workbench: Workbench, ranker: Ranker, verdict: str) -> None:
+    note = f"nDCG@10 {ranker.figures.get(LEARNED, 0.0):.3f}, learned from {ranker.trained_on}"
+    candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, None, note)
+    promote_dialog(workbench, candidate, current_scope(), [escape(verdict)] if verdict else [])
+
+
+def _put_away(workbench: Workbench, job_id: str) -> None:
+    workbench.jobs.delete(job_id)
+
+
+def _kept(workbench: Workbench) -> None:
+    """List the rankers, each to be written as a file or deleted, and take in a file."""
+    st.subheader("Rankers", anchor=False)
+    for ranker in workbench.rankers.list():
+        with st.container(horizontal=True, vertical_alignment="center", key=f"ranker_{ranker.name}"):
+            st.markdown(f"**{escaped(ranker.name)}** · {escaped(facts(ranker))}", width="stretch")
+            st.download_button(
+                "Download", workbench.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
+                key=f"file_{ranker.name}", type="tertiary",
+            )  # fmt: skip
+            if ranker.name != SHIPPED:
+                if st.button("Promote", key=f"serve_{ranker.name}", type="tertiary"):
+                    _promote(workbench, ranker, "")
+                if st.button("Delete", key=f"delete_{ranker.name}", type="tertiary"):
+                    act(lambda name=ranker.name: _delete(workbench, name))
+    with st.popover("Import a ranker"):
+        file = st.file_uploader("A file that was downloaded here", type="json", key="ranker_file")
+        if file is not None and st.button("Import", key="import_ranker"):
+            act(lambda: _import(workbench, file.getvalue()))
+
+
+def _delete(workbench: Workbench, name: str) -> str:
+    workbench.rankers.delete(name)
+    return f"{name} is deleted."
+
+
+def _import(workbench: Workbench, data: bytes) -> str:
+    return f"{workbench.rankers.restore(data.decode(errors='replace')).name} is kept."
+
+
+def facts(ranker: Ranker) -> str:
+    """Say where a ranker comes from, in one line."""
+    since = f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "comes with the workbench"
+    learned = ranker.figures.get(LEARNED)
+    parts = [
+        counted(ranker.questions, "question"),
+        f"of {ranker.trained_on}" + (f", version {ranker.version}" if ranker.version else ""),
+        f"on {ranker.index}" if ranker.index else "",
+        f"nDCG@10 {learned:.3f}" if learned is not None else "",
+        since,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def figure_rows(figures: dict[str, float]) -> list[dict[str, object]]:
+    """Return the figures of a training as rows, the best first."""
+    titles = {LEARNED: "Learned here, cross-validated", SHIPPED: "Learned, as it comes with the workbench"}
+    return [
+        {
+            "id": name,
+            "name": titles.get(name, title_of(name)),
+            "cells": {"what": titles.get(name, title_of(name)), "value": {"text": f"{value:.3f}", "order": value}},
+        }
+        for name, value in sorted(figures.items(), key=lambda item: -item[1])
+        if name in titles or name in ("rerank", "hybrid")
+    ]
+
+
+def weights_html(ranker: Ranker) -> str:
+    """Return the weights as bars to the right of zero, or to its left, the heaviest first, as HTML."""
+    weights = {feature: ranker.weights.get(feature.name, 0.0) for feature in FEATURES}
+    most = max(map(abs, weights.values())) or 1.0
+    rows = [
+        f'<li title="{escape(feature.why)}"><span>{escape(feature.title)}</span>'
+        f'<span class="wb-axis" aria-hidden="true"><i class="{"less" if weight < 0 else "more"}" '
+        f'style="width:{50 * abs(weight) / most:.1f}%"></i></span><span class="wb-weight">{weight:+.2f}</span></li>'
+        for feature, weight in sorted(weights.items(), key=lambda item: -abs(item[1]))
+    ]
+    return f'<ol class="wb-weights" aria-label="Weights">{"".join(rows)}</ol>'

@@ -1,0 +1,95 @@
+"""``workbench learn``: train a ranker on judged questions, and say whether it is worth promoting."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.output import Out, print_table
+from workbench.errors import Conflict
+from workbench.extras import check_extra
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evals.learning.curve import CurvePoint
+    from evals.learning.training import Learned
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "test_sets",
+        metavar="TEST_SET",
+        nargs="+",
+        help="a stored test set by title or id, a folder, or 'sample'; several are learned from together",
+    )
+    parser.add_argument("--index", metavar="NAME", help="use the chunker and the model of this index")
+    parser.add_argument("--save", metavar="NAME", help="keep the ranker, for --set ranker=NAME of the strategy learned")
+    parser.add_argument("--output", metavar="FILE", help="write the ranker as JSON, also where it is not kept")
+    parser.add_argument("--name", metavar="NAME", default="learned here", help="its name in that file (%(default)s)")
+    parser.add_argument(
+        "--afresh", action="store_true", help="begin from rerank alone, not from the ranker that comes with this"
+    )
+    parser.add_argument(
+        "--curve", action="store_true", help="also train on parts of one half and measure on the other half"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file where it exists")
+
+
+def run(arguments: argparse.Namespace, out: Out) -> int:
+    """Train; the table says what each strategy reaches, the sentence whether the ranker is worth promoting."""
+    check_extra("eval")
+    from evals.learning.verb import learn_from
+
+    target = Path(arguments.output) if arguments.output else None
+    if target is not None and target.exists() and not arguments.force:
+        raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
+    with opened() as workbench, out.progress("Learn") as show, stoppable(out) as should_stop:
+        name = arguments.save or arguments.name
+        learned, curve = learn_from(
+            workbench,
+            arguments.test_sets,
+            name,
+            index=arguments.index,
+            afresh=arguments.afresh,
+            with_curve=arguments.curve,
+            on_progress=show,
+            should_stop=should_stop,
+        )
+        if arguments.save:
+            workbench.rankers.save(learned.ranker)
+    if target is not None:
+        from workbench.retrieval.ranker.ranker_file import file_text
+
+        target.write_text(file_text(learned.ranker), encoding="utf-8")
+    value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
+    out.show(value, lambda console: _print(console, learned, curve))
+    if arguments.save:
+        out.message(f"Kept. Try it: workbench search \"a question\" --strategy learned --set 'ranker={name}'")
+    return 0
+
+
+def _print(console: Console, learned: Learned, curve: list[CurvePoint]) -> None:
+    from workbench.retrieval.ranker.feature_table import FEATURES
+
+    rows = sorted(learned.figures.items(), key=lambda item: -item[1])
+    print_table(console, ("Strategy", "nDCG@10"), [(name, f"{value:.4f}") for name, value in rows], "")
+    weights = learned.ranker.weights
+    heaviest = sorted(FEATURES, key=lambda feature: -abs(weights.get(feature.name, 0.0)))
+    print_table(
+        console,
+        ("Feature", "Weight", "What it is"),
+        [(feature.title, f"{weights.get(feature.name, 0.0):+.2f}", feature.why) for feature in heaviest],
+        "",
+    )
+    if curve:
+        columns = ("Trained on", "Learned", "Rerank", "Difference", "Spread")
+        points = [
+            (p.questions, f"{p.learned:.4f}", f"{p.rerank:.4f}", f"{p.difference:+.4f}", f"{p.spread:.4f}")
+            for p in curve
+        ]
+        print_table(console, columns, points, "")
+    console.print(learned.verdict, soft_wrap=True)

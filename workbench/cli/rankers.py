@@ -1,0 +1,91 @@
+"""``workbench rankers``: the trained weights of the strategy ``learned``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from workbench.cli.confirm import add_yes, confirm
+from workbench.cli.lifetime import opened
+from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.parser import Verbs, run_verb
+from workbench.errors import Conflict, NotFound
+from workbench.types import Ranker
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    verbs.add("list", "List rankers, with what they were trained on.", _list)
+    verbs.add("show", "Show one ranker with its weights.", _show).add_argument("name", metavar="NAME")
+    export = verbs.add("export", "Write a ranker as a JSON file.", _export)
+    export.add_argument("name", metavar="NAME")
+    export.add_argument("file", metavar="FILE", help="the file to write, such as ranker.json")
+    export.add_argument("--force", action="store_true", help="replace the file where it exists")
+    restore = verbs.add("import", "Keep the ranker of a JSON file.", _import)
+    restore.add_argument("file", metavar="FILE")
+    restore.add_argument("--name", metavar="NAME", help="under another name than the file's")
+    delete = verbs.add("delete", "Delete a ranker.", _delete)
+    delete.add_argument("name", metavar="NAME")
+    add_yes(delete)
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        rankers = workbench.rankers.list()
+    rows = [
+        (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _figure(ranker, "learned"),
+         _figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
+        for ranker in rankers
+    ]  # fmt: skip
+    columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Since")
+    value = {"rankers": rankers, "total": len(rankers)}
+    out.show(value, lambda console: print_table(console, columns, rows, ""))
+    return 0
+
+
+def _show(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        return _print(out, workbench.rankers.get(arguments.name))
+
+
+def _export(arguments: argparse.Namespace, out: Out) -> int:
+    target = Path(arguments.file)
+    if target.exists() and not arguments.force:
+        raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
+    with opened() as workbench:
+        text = workbench.rankers.export(arguments.name)
+    target.write_text(text, encoding="utf-8")
+    value = {"ranker": arguments.name, "path": str(target)}
+    out.show(value, lambda console: console.print(f"Wrote the ranker {arguments.name!r} to {target}", soft_wrap=True))
+    return 0
+
+
+def _import(arguments: argparse.Namespace, out: Out) -> int:
+    source = Path(arguments.file)
+    if not source.is_file():
+        raise NotFound("file", str(source), "Give one that 'workbench rankers export' wrote.")
+    with opened() as workbench:
+        return _print(
+            out, workbench.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
+        )
+
+
+def _delete(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        ranker = workbench.rankers.get(arguments.name)
+        confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
+        workbench.rankers.delete(ranker.name)
+    out.show(ranker, lambda console: console.print(f"Deleted the ranker {ranker.name!r}."))
+    return 0
+
+
+def _print(out: Out, ranker: Ranker) -> int:
+    out.show(ranker, lambda console: print_fields(console, ranker.to_dict()))
+    return 0
+
+
+def _figure(ranker: Ranker, name: str) -> str:
+    return f"{ranker.figures[name]:.4f}" if name in ranker.figures else ""

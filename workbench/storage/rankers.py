@@ -1,0 +1,49 @@
+"""Rankers that were trained or imported, by name."""
+
+from __future__ import annotations
+
+from workbench.errors import NotFound
+from workbench.storage.database import Database, Row, as_json, clean
+from workbench.storage.statements import statement
+from workbench.types import Ranker
+
+
+class Rankers:
+    """The table ``rankers``; the one that comes with the workbench is none of its rows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(self) -> list[Ranker]:
+        """Return all rankers by name."""
+        return [_ranker(row) for row in self._database.rows(statement("ranker_list"), {"name": None})]
+
+    def get(self, name: str) -> Ranker:
+        """Return a ranker. Raises NotFound."""
+        row = self._database.row(statement("ranker_list"), {"name": clean(name)})
+        if row is None:
+            raise NotFound("ranker", name, "'workbench rankers list' names them.")
+        return _ranker(row)
+
+    def add(self, ranker: Ranker) -> bool:
+        """Write a new ranker; False where the name is taken."""
+        texts = clean({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
+        values: dict[str, object] = {**texts, "note": clean(ranker.note)}
+        values |= {"version": ranker.version, "questions": ranker.questions}
+        values |= {"weights": as_json(ranker.weights), "figures": as_json(ranker.figures)}
+        return self._database.row(statement("ranker_insert"), values) is not None
+
+    def serving(self, name: str) -> list[str]:
+        """Return the keys of the scopes that a promotion with this ranker serves."""
+        return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
+
+    def delete(self, name: str) -> bool:
+        """Delete a ranker, so that runs measured with it answer for no other one; False where there is none."""
+        with self._database.transaction() as connection:
+            connection.execute(statement("ranker_forget_runs"), {"name": name})
+            return connection.execute(statement("ranker_delete"), {"name": name}).fetchone() is not None
+
+
+def _ranker(row: Row) -> Ranker:
+    values = {key: value for key, value in row.items() if key != "index_name"}
+    return Ranker(**values, index=row["index_name"])

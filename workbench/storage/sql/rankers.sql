@@ -1,0 +1,18 @@
+-- ranker_insert: a new ranker; nothing where the name is taken
+INSERT INTO rankers (name, weights, trained_on, version, index_name, questions, figures, note)
+VALUES (%(name)s, %(weights)s, %(trained_on)s, %(version)s, %(index)s, %(questions)s, %(figures)s, %(note)s)
+ON CONFLICT DO NOTHING RETURNING name
+
+-- ranker_list: rankers by name; NULL does not narrow
+SELECT * FROM rankers WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name
+
+-- ranker_delete: a ranker that nothing promoted serves with
+DELETE FROM rankers WHERE name = %(name)s RETURNING name
+
+-- ranker_serving: the scopes that a ranker serves now
+SELECT p.scope_key FROM promotions p WHERE p.undone_at IS NULL AND p.parameters ->> 'ranker' = %(name)s
+    AND p.version = (SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL)
+ORDER BY p.scope_key
+
+-- ranker_forget_runs: what was measured with a ranker is no answer for another one of its name
+UPDATE eval_runs SET key = key || ' ' || id WHERE parameters ->> 'ranker' = %(name)s AND position(' ' in key) = 0

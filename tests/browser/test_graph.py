@@ -85,3 +85,21 @@ def test_three_hundred_documents_are_drawn_as_that_many_dots(
     page.wait_for_function("document.querySelector('[data-testid*=Chart] svg').getBoundingClientRect().width < 390")
     keep("graph_300_phone")
     assert page.evaluate(OVERLAPS) == []
+
+
+def test_on_a_phone_no_name_is_cut_off_at_an_edge(
+    goto: Callable[[str], Page], filled: Workbench, page: Page, tmp_path: Path
+) -> None:
+    for n in range(9):
+        others = " ".join(f"[see]({other}.md)" for other in (n + 1, n + 2) if other < 9)
+        (tmp_path / f"{n}.md").write_text(f"# A long title of the note number {n}\n\nIt leads on. {others}\n")
+    source = filled.ingest(tmp_path, source="Phone notes", on_progress=lambda progress: None).source_id
+    page.set_viewport_size({"width": 390, "height": 900})
+    goto(f"/graph?source={source}")
+    expect(page.locator(LABEL, has_text="A long title").first).to_be_visible()
+    frame = page.locator('[data-testid*="Chart"] svg').first.bounding_box()
+    assert frame is not None
+    for label in page.locator(LABEL).all():
+        box = label.bounding_box()
+        assert box is not None
+        assert frame["x"] <= box["x"] and box["x"] + box["width"] <= frame["x"] + frame["width"]

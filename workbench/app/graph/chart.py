@@ -12,7 +12,7 @@ from workbench.app.graph.layout import places
 from workbench.app.widgets.labels import counted
 from workbench.app.widgets.looks import PALETTE
 from workbench.services.citations import Graph, GraphNode
-from workbench.types import JsonObject, JsonValue, as_items, as_object, as_whole
+from workbench.types import JsonObject, JsonValue, as_items, as_number, as_object, as_whole
 
 LOOKS_OF_TYPES = (  # hue and shape, the commonest type first; diamonds are answers
     ("blue", "circle"), ("orange", "rect"), ("green", "triangle"), ("violet", "roundRect"), ("red", "pin"),
@@ -21,6 +21,7 @@ LOOKS_OF_TYPES = (  # hue and shape, the commonest type first; diamonds are answ
 TITLES_OF_TYPES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
 NAMED = 24  # dots that carry their title unasked; the rest say it under the pointer
 LONGEST_NAME, LONGEST_IN_CROWD, CROWD = 30, 18, 80  # characters of a title in the picture; there, of more dots
+NARROW, NARROW_NAME = 600, 130  # px: in a frame that is no wider, a name takes no more
 FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to leave out those that would overlap
 LONGEST_HINT = 90  # characters under the pointer
 INK = {"light": "#33302b", "dark": "#e9e5dc"}
@@ -32,6 +33,10 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
     types = types_of(graph)
     titled = {node.id for node in sorted(graph.nodes, key=lambda node: -node.cited_by)[:NAMED]}
     crowd = len(graph.nodes)
+    dots = [
+        _dot(node, list(types), titled, chosen, crowd) | {"x": x, "y": y}
+        for node, (x, y) in zip(graph.nodes, _places(graph), strict=True)
+    ]
     return {
         "animation": False,
         "tooltip": {"confine": True, "extraCssText": "max-width:380px;white-space:normal;overflow-wrap:anywhere"},
@@ -41,6 +46,7 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
              "type": "scroll", "top": 0, "left": 0, "itemWidth": 13, "itemHeight": 13,
              "textStyle": {"color": INK[theme], "fontSize": 13}}
         ] if len(types) > 1 else [],
+        "media": [{"query": {"maxWidth": NARROW}, "option": {"series": [_in_narrow_frames(dots)]}}],
         "series": [
             {
                 "type": "graph",
@@ -54,10 +60,7 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
                     {"name": title, "itemStyle": {"color": _hue(place, theme)}}
                     for place, title in enumerate(types.values())
                 ],
-                "data": [
-                    _dot(node, list(types), titled, chosen, crowd) | {"x": x, "y": y}
-                    for node, (x, y) in zip(graph.nodes, _places(graph), strict=True)
-                ],
+                "data": dots,
                 "links": _lines(graph),
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 6,
@@ -71,6 +74,17 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
             }
         ],
     }  # fmt: skip
+
+
+def _in_narrow_frames(dots: Sequence[JsonObject]) -> JsonObject:
+    """Return the series where the frame is narrow: names run towards its middle, so that none is cut off at an edge."""
+    across = [as_number(dot["x"]) for dot in dots]
+    middle = (min(across) + max(across)) / 2 if across else 0.0
+    placed: list[JsonValue] = [
+        dot | {"label": {**as_object(dot["label"]), "position": "left" if x > middle else "right"}}
+        for dot, x in zip(dots, across, strict=True)
+    ]
+    return {"data": placed, "label": {"width": NARROW_NAME, "overflow": "truncate"}}
 
 
 def spoken(graph: Graph) -> str:
@@ -119,7 +133,10 @@ def _dot(node: GraphNode, types: Sequence[str], titled: set[str], chosen: Sequen
         "category": place,
         "symbol": "diamond" if node.id in chosen else LOOKS_OF_TYPES[place][1],
         "symbolSize": round(size, 1),
-        "label": {"show": node.id in titled, "formatter": _short(node.title, longest).replace("{", "(")},
+        "label": {
+            "show": node.id in titled,
+            "formatter": _short(node.title, longest).replace("{", "("),
+        },
     }
 
 

@@ -71,7 +71,7 @@ def _list() -> None:
         }
         for tool in TOOLS.values()
     ]
-    chosen = table("tools", COLUMNS, rows, label="Tools", noun="tools", opens=True)
+    chosen = table("tools", COLUMNS, rows, label="Tools", noun="tools", opens=True, stacks=True)
     if chosen.opened:
         address.put(tool=chosen.opened)
         st.rerun()
@@ -157,6 +157,7 @@ def _arguments(tool: Tool) -> None:
             label="Arguments",
             noun="arguments",
             filters=False,
+            stacks=True,
         )
     with st.expander("JSON schema"):
         st.code(json.dumps(input_schema(tool.arguments), indent=2), language="json")

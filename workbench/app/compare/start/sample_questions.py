@@ -42,7 +42,8 @@ def sample_questions(workbench: Workbench) -> None:
     st.html(f'<p class="wb-lead">{WHAT_IT_IS}</p>')
     st.html('<p class="wb-lead">Each strategy answers in a column of its own, and the lines between the columns show '
             "where they part. Ask anything, or begin with one of these.</p>")  # fmt: skip
-    columns = st.columns(len(_by_kind()), gap="large")
+    with st.container(key="sample_questions"):
+        columns = st.columns(len(_by_kind()), gap="large")
     for column, (kind, texts) in zip(columns, _by_kind().items(), strict=True):
         with column:
             st.html(f'<p class="wb-kind">{_KINDS[kind]}</p>')

@@ -2,7 +2,7 @@ const SIGNS = { done: "✓", same: "=", failed: "✕", busy: "…", waiting: "·
 
 // How a cell of each kind is shown; a cell is a value, or {value, note} with a smaller second line.
 const CELLS = {
-  text: (value) => [value],
+  text: (value) => (typeof value === "string" ? breakable(value) : [value]),
   number: (value) => [value === null ? "–" : Number(value).toLocaleString("en")],
   shown: (value) => [value.text],
   tags: (value) => value.map((tag) => make("span", { class: "tag" }, tag)),
@@ -11,6 +11,11 @@ const CELLS = {
   score: (value) => (value === null ? ["–"] : [make("span", { class: "mean" }, value.value.toFixed(3)), interval(value)]),
   trend: (value) => (value === null || value.values.length < 2 ? [] : [polyline(value)]),
 };
+
+// A name such as search_knowledge_base breaks after its joints, not within a word.
+function breakable(text) {
+  return text.split(/(?<=[_/])(?=.)/u).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
+}
 
 // The interval of a mean on the scale that all rows share.
 function interval(value) {

@@ -45,6 +45,21 @@ def test_a_card_opens_the_panel_and_its_contributions_add_up_to_the_score(goto, 
     expect(page.locator("ol.column").nth(1).locator(".title").first).to_be_focused()
 
 
+def test_the_panel_shows_what_a_ranker_weighed_and_what_each_feature_adds(goto, filled, keep):
+    hit = filled.search(QUESTION, "learned", 10)[0]
+    why = filled.explain(QUESTION, hit.passage_id, strategy="learned")
+    page = goto(f"/?q={QUESTION}&s=learned&why={hit.passage_id}&by=learned")
+    rows = page.get_by_role("dialog").locator(".feature")
+    weighed = [view for view in why.features if view.weight]
+    expect(rows).to_have_count(len(weighed))
+    expect(rows.first).to_contain_text(weighed[0].title)
+    expect(rows.first.locator(".total")).to_have_text(f"{round(100 * weighed[0].share)} %")
+    for width, height in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        assert_fits(page, f"the features at {width}", page.get_by_role("dialog").locator(".features"))
+    keep("why_features")
+
+
 def test_the_items_of_a_list_keep_their_dots_in_the_panel(goto, filled, tmp_path):
     (tmp_path / "moorings.md").write_text("# Moorings\n\nA mooring holds a buoy:\n\n- a chain\n- a sinker of iron\n")
     source = filled.ingest(tmp_path, source="Lists of moorings", on_progress=lambda _: None).source_id

@@ -166,3 +166,14 @@ def test_a_page_that_fell_out_is_told_where(agent: Agent, wb: Workbench) -> None
     both = agent.failure("explain", query="login", chunk_id="psg_none", page_id=far)
     assert both["error"] == "Give either chunk_id or page_id, not both"
     assert "There is no strategy" in agent.failure("explain", query="login", page_id=far, strategy="none")["error"]
+
+
+def test_agents_are_told_what_a_ranker_weighed(agent: Agent, wb: Workbench) -> None:
+    wb.documents.create(text="Tokens authenticate a login at the gate.", title="Gate")
+    wb.documents.create(text="The gate is shut at night, and a login too.", title="Harbour")
+    hit = wb.search("authenticating login", "learned")[0]
+    told = agent("explain", query="authenticating login", chunk_id=hit.passage_id, strategy="learned")["features"]
+    why = wb.explain("authenticating login", hit.passage_id, strategy="learned")
+    assert told == {view.name: round(view.share, 4) for view in why.features if view.weight}
+    assert sum(told.values()) == pytest.approx(1, abs=0.001) and told["before"] > 0
+    assert "features" not in agent("explain", query="authenticating login", chunk_id=hit.passage_id, strategy="rerank")

@@ -37,12 +37,9 @@ def feature_sheet(request: Request, query: str, nodes: Sequence[NodeWithScore]) 
     least = _least(request.likenesses.get(query))
     around = _around(hits, passages)
     likely = _likely(query, passages)
-    raw = np.array(
-        [
-            [_measured(hit, passage, asked, likely, least, around)[name] for name in NAMES]
-            for hit, passage in zip(hits, passages, strict=True)
-        ]
-    )
+    said = _Said(asked)
+    rows = [_measured(hit, passage, said, likely, least, around) for hit, passage in zip(hits, passages, strict=True)]
+    raw = np.array([[row[name] for name in NAMES] for row in rows])
     by_leg = votes(request, query)
     return FeatureSheet(
         ids=tuple(hit.id for hit in hits),
@@ -53,15 +50,29 @@ def feature_sheet(request: Request, query: str, nodes: Sequence[NodeWithScore]) 
     )
 
 
+class _Said:
+    """How much of a question's words titles and headings say, which many candidates have in common."""
+
+    def __init__(self, asked: Sequence[AskedWord]) -> None:
+        self.asked = asked
+        self._shares: dict[str, float] = {}
+
+    def share(self, text: str) -> float:
+        """Return the share 0..1 of the words' weight that a text holds."""
+        if text not in self._shares:
+            self._shares[text] = coverage(text.lower(), self.asked)
+        return self._shares[text]
+
+
 def _measured(
     hit: Hit,
     passage: StoredPassage,
-    asked: Sequence[AskedWord],
+    said: _Said,
     likely: Mapping[str, float],
     least: Mapping[int, float],
     around: Mapping[int, tuple[float, float]],
 ) -> dict[str, float]:
-    covered, together = coverage_and_closeness(passage.text.lower(), asked)
+    covered, together = coverage_and_closeness(passage.text.lower(), said.asked)
     beside, elsewhere = around[hit.id]
     headings = " / ".join(map(str, as_items(passage.metadata.get("heading_path"))))
     return {
@@ -73,8 +84,8 @@ def _measured(
         "late": _score(hit, LATE),
         "least": least.get(hit.id, 0.0),
         "document": _score(hit, DOCUMENT),
-        "title": coverage(passage.title.lower(), asked),
-        "headings": coverage(headings.lower(), asked),
+        "title": said.share(passage.title),
+        "headings": said.share(headings),
         "start": 1 / (1 + passage.ordinal),
         "length": math.log(1 + len(passage.text)),
         "agreement": _agreement(hit),

@@ -53,7 +53,7 @@ def asked_words(query: str, words: Words) -> tuple[AskedWord, ...]:
 def coverage(text: str, asked: Sequence[AskedWord]) -> float:
     """Return the share 0..1 of the words' weight that a lower-case text holds; 0 without words."""
     total = sum(word.weight for word in asked)
-    return sum(word.weight for word in asked if _places(text, word, 1)) / total if total else 0.0
+    return sum(word.weight for word in asked if word.text in text and _places(text, word, 1)) / total if total else 0.0
 
 
 def coverage_and_closeness(text: str, asked: Sequence[AskedWord]) -> tuple[float, float]:
@@ -65,7 +65,8 @@ def coverage_and_closeness(text: str, asked: Sequence[AskedWord]) -> tuple[float
     total = sum(word.weight for word in asked)
     if not total:
         return 0.0, 0.0
-    found = [(place, number) for number, word in enumerate(asked) for place in _places(text, word, MOST_PLACES)]
+    there = [(number, word) for number, word in enumerate(asked) if word.text in text]
+    found = [(place, number) for number, word in there for place in _places(text, word, MOST_PLACES)]
     held = sum(asked[number].weight for number in {number for _, number in found})
     best: dict[tuple[int, int], float] = {}
     ordered = sorted(found)

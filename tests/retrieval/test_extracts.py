@@ -54,3 +54,11 @@ def test_of_a_table_only_the_rows_that_are_asked_about_are_quoted() -> None:
     assert [quote.text for quote in quotes] == ["Chain of the mooring: Checked every 6 months"]
     every = best_sentences("What is checked?", None, HashEncoder(), [_passage(1, 0.9, table, "M", "C")])
     assert len(every) == 3
+
+
+def test_a_row_that_no_word_of_the_question_stands_in_does_not_fill_up_an_answer() -> None:
+    rows = "| Step | Fee |\n|---|---|\n| Rendering of it | 40 ms |\n| Reserve of it | 35 ms |\n"
+    answer = "The fee of a berth for one night is 28 euro, paid at the office of the harbour."
+    passages = [_passage(1, 0.9, answer, "Harbour", "Dues"), _passage(2, 0.6, rows, "Budget", "Steps")]
+    quotes = best_sentences("What is the fee of a berth for a night?", None, HashEncoder(), passages)
+    assert [quote.text for quote in quotes] == [answer]

@@ -147,7 +147,10 @@ def test_a_formula_that_is_set_off_as_text_is_quoted_and_code_is_not(
 ) -> None:
     text = "# Tides\n\nThe height of the tide goes by a rule.\n\n"
     rule = "```text\nheight(t) = mean + a · cos(w · t)   a = 3 m\n```\n\n"
-    code = "```python\ndef height(tide, time): return tide.mean + time\n```\n"
+    signature = (
+        'def height(tide):\n    """Return the height of the tide by the rule, as it is written down in the book."""'
+    )
+    code = f"```python\n{signature}\n```\n"
     wb.ingest(folder({"tides.md": text + rule + code}), source="Tides")
     answer = wb.ask("What is the rule for the height of the tide?")
     assert "height(t) = mean + a · cos(w · t) a = 3 m [1]" in answer.text

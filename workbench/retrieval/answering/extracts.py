@@ -19,6 +19,7 @@ from workbench.types import Passage
 MOST_SENTENCES, MOST_WORDS = 5, 60  # of an answer
 MOST_READ = 24  # sentences that are embedded, those with most of the question's words first: about a third of a second
 CLOSE = 0.1  # a further sentence must have this share of the best one's score, their places apart, or it only dilutes
+CLOSE_ROW = 0.5  # and a row of a table whose cells have no word of the question this one: its neighbours are as alike
 
 # The parts of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 stand in the six passages
 # and .92 in the sentences taken; the ranks around these weights are flat.
@@ -63,8 +64,9 @@ def best_sentences(
     places = [(passages[quote.number - 1].score / best) ** STEEP if best > 0 else 0.0 for quote in quotes]
     scores = scores + BESIDE * _beside(quotes, scores.tolist())
     placed = scores + PLACE * np.asarray(places)
+    least = [CLOSE if every[place].cells is None or common[place] else CLOSE_ROW for place in chosen]
     return sorted(
-        _within_limits(quotes, scores.tolist(), placed.tolist()), key=lambda quote: (quote.number, quote.start)
+        _within_limits(quotes, scores.tolist(), placed.tolist(), least), key=lambda quote: (quote.number, quote.start)
     )
 
 
@@ -119,14 +121,19 @@ def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) 
     return cosines.tolist(), likeness
 
 
-def _within_limits(quotes: Sequence[Quote], own: Sequence[float], scores: Sequence[float]) -> Iterator[Quote]:
-    """Yield the sentence of the best score, then the next ones that fit in and by themselves are close to the best."""
+def _within_limits(
+    quotes: Sequence[Quote], own: Sequence[float], scores: Sequence[float], least: Sequence[float]
+) -> Iterator[Quote]:
+    """Yield the sentence of the best score, then the next ones that fit in and by themselves are close to the best.
+
+    ``least`` is the share of the best one's own score that each must have.
+    """
     order = sorted(range(len(quotes)), key=lambda place: -scores[place])
     sentences = words = 0
     for place in order:
         length = len(quotes[place].text.split())
         fits = sentences < MOST_SENTENCES and words + length <= MOST_WORDS
-        if sentences and not (fits and own[place] >= CLOSE * max(own)):
+        if sentences and not (fits and own[place] >= least[place] * max(own)):
             continue
         sentences, words = sentences + 1, words + length
         yield replace(quotes[place], score=scores[place])

@@ -22,6 +22,7 @@ EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+)(?<=\S)\1(?![\w*])")
 NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, rows of tables, the targets of links
 CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # the better place to part a sentence first
 FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a line of a sheet's row that stands as "name: value" lines
+FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # of code, or of text that is set off
 LINE = re.compile(r"\S.*\S")
 TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that says it is no code: a formula, an example
 LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -61,7 +62,15 @@ def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = No
         for start, end, words, cells in labelled_rows(passage.text, (headers or {}).get(number, ""))
         if SHORTEST <= len(words) <= LONGEST
     ]
-    return ([quote for quote in sentences if _is_prose(quote.text)] or sentences) + list(_set_off(passages)) + rows
+    prose = [
+        quote for quote in sentences if _is_prose(quote.text) and not _is_fenced(quote, passages[quote.number - 1])
+    ]
+    return (prose or sentences) + list(_set_off(passages)) + rows
+
+
+def _is_fenced(quote: Quote, passage: Passage) -> bool:
+    place = quote.start - passage.start
+    return any(block.start() <= place < block.end() for block in FENCE.finditer(passage.text))
 
 
 def _set_off(passages: Sequence[Passage]) -> Iterator[Quote]:

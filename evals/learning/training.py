@@ -24,6 +24,7 @@ FEWEST = 30  # judged questions from which something can be learned
 FOLDS = 5
 METRIC = "ndcg@10"
 LEARNED = "learned"
+SEPARATOR = ", "  # of the titles of test sets
 DECIMALS = 6  # of the weights that are kept
 
 
@@ -64,6 +65,11 @@ def check_enough(title: str, questions: int) -> None:
         )
 
 
+def has_seen(ranker: Ranker, titles: str) -> bool:
+    """Tell whether a ranker was trained on one of these test sets, by their titles with commas between."""
+    return not set(ranker.trained_on.split(SEPARATOR)).isdisjoint(titles.split(SEPARATOR))
+
+
 def priors_of(*, afresh: bool) -> list[FeatureArray]:
     """Return the weights that training starts from: rerank's, and unless ``afresh`` those that come with this."""
     return [plain_prior()] if afresh else [plain_prior(), weight_row(shipped().weights)]
@@ -80,7 +86,7 @@ def read_material(
     """Ask every judged question once, of corpora that are cut and embedded like ``index``.
 
     Raises InvalidInput where there are fewer than 30; Cancelled."""
-    titles = ", ".join(test_set.name for test_set, _ in test_sets)
+    titles = SEPARATOR.join(test_set.name for test_set, _ in test_sets)
     check_enough(titles, sum(len(test_set.answerable) for test_set, _ in test_sets))
     sheets: list[QuestionSheet] = []
     qrels: dict[str, dict[str, int]] = {}
@@ -102,8 +108,10 @@ def trained(
     """Cross-validate and train on what was read; the ranker is not kept (``wb.rankers.save`` does that).
 
     Weights are drawn towards those of rerank or of the ranker that comes with the workbench, whichever does better on
-    questions left out; ``afresh`` leaves the second one out. Raises Cancelled.
+    questions left out; ``afresh`` leaves the second one out, as does a test set that it was trained on, whose figures
+    would not be of unseen questions. Raises Cancelled.
     """
+    afresh = afresh or has_seen(shipped(), material.titles)
     sheets, priors = material.sheets, priors_of(afresh=afresh)
     rankings = cross_validated(sheets, priors, on_progress=on_progress, should_stop=should_stop)
     if afresh:  # what comes with the workbench has no part in it

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from evals.gateway import index_corpus
 from evals.learning.curve import CurvePoint, learning_curve
-from evals.learning.training import Learned, check_enough, priors_of, read_material, trained
+from evals.learning.training import Learned, check_enough, has_seen, priors_of, read_material, trained
 from evals.test_set import TestSet
 from evals.test_sets.folders import load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.errors import NotFound
+from workbench.retrieval.ranker.ranker_file import shipped
 from workbench.types import OnProgress, ShouldStop
 from workbench.workbench import Workbench
 
@@ -46,7 +47,7 @@ def learn_from(
     learned = trained(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
     if not with_curve:
         return learned, []
-    priors = priors_of(afresh=afresh)
+    priors = priors_of(afresh=afresh or has_seen(shipped(), material.titles))
     curve = learning_curve(material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop)
     return learned, curve
 

@@ -11,7 +11,7 @@ import pytest
 from evals.experiments.strategy_run import run as run_strategies
 from evals.gateway import index_corpus
 from evals.learning.sheets import QuestionSheet, by_weights, question_sheets
-from evals.learning.training import check_enough, cross_validated, priors_of, verdict
+from evals.learning.training import Material, check_enough, cross_validated, has_seen, priors_of, trained, verdict
 from evals.learning.verb import learn_from
 from evals.learning.weight_fitting import fit, fit_best, ndcg, plain_prior
 from evals.measures.significance import compare
@@ -163,6 +163,14 @@ def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence
     pair = ("learned", dict.fromkeys(ids, learned), "rerank", dict.fromkeys(ids, 0.5))
     [difference] = compare("ndcg@10", [pair])
     assert re.fullmatch(sentence, verdict(difference))
+
+
+def test_a_ranker_that_saw_the_questions_has_no_part_in_their_figures() -> None:
+    assert has_seen(shipped(), "sample") and not has_seen(shipped(), "archive")
+    qrels = {f"q{number}": {f"d{row}": int(row == 0) for row in range(8)} for number in range(60)}
+    seen, unseen = (trained(Material(title, 1, "main", sheets(), qrels), "x") for title in ("sample", "archive"))
+    assert set(seen.figures) == {"learned", "hybrid", "rerank"} and seen.ranker.note.startswith("drawn towards rerank")
+    assert set(unseen.figures) == {"learned", "hybrid", "rerank", "default"}
 
 
 def test_training_may_begin_from_rerank_alone() -> None:

@@ -1,4 +1,4 @@
-"""What an address says that Compare does not understand: told in one sentence, with a way to be rid of it."""
+"""The parts of an address that Compare does not understand: one sentence tells them, one button takes them out."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ async function ask(view) {
   if (number === view.asked) show(view, wanted ? [...here, ...pages, ...finds] : [...pages, ...here, ...finds]);
 }
 
-// Who types fast and presses Enter means what is typed, not what was listed before.
+// Enter means the text that was typed, however fast, and not the list of before.
 async function enter(view) {
   if (view.timer) {
     clearTimeout(view.timer);

@@ -52,8 +52,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the browser's tests last, mark the quick ones, and give the others a further try.
 
     Playwright keeps an event loop running in the thread of all tests from then on. A test is quick that uses none of
-    the fixtures that take seconds; one that takes long otherwise has the marker ``slow``. All others run
-    beside real processes, whose pace is not ours: each has one further try, a browser's two, and the summary names them.
+    the fixtures that take seconds; one that takes long otherwise has the marker ``slow``. All others run beside real
+    processes, whose pace is not ours: each has one further try, a browser's two, and the summary names them.
     One that hangs has none, since all tries share the time that pytest-timeout gives.
     """
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)

@@ -1,9 +1,10 @@
-"""Fail where a file is longer than 300 lines, or a function longer than 60: ``python tests/gate/sizes.py``."""
+"""Fail where a file, a function or a room of the app is too large: ``python tests/gate/sizes.py``."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,11 @@ FOLDERS = ("workbench", "mcp_app", "evals", "tests")
 KINDS = (".py", ".sql", ".js", ".css")
 FILE = 300  # lines
 FUNCTION = 60  # lines, from its "def" to its end
+APP, ROOM = "workbench/app", 14  # modules in one folder of the app
 
 
 def faults(root: Path) -> Iterator[str]:
-    """Name each file and each function below a root that is too long, one sentence each."""
+    """Name each file and each function below a root that is too long, and each room too full, one sentence each."""
     for path in _files(root):
         text = path.read_text(encoding="utf-8")
         name, lines = path.relative_to(root).as_posix(), text.count("\n")
@@ -22,6 +24,14 @@ def faults(root: Path) -> Iterator[str]:
             yield f"{name}:1: the file has {lines} lines, {FILE} are allowed: split it by concept"
         if path.suffix == ".py":
             yield from (f"{name}:{fault}" for fault in _long_functions(text))
+    for folder, modules in _rooms(root).items():
+        if modules > ROOM:
+            yield f"{folder}: the room has {modules} modules, {ROOM} are allowed: put some into a room of their own"
+
+
+def _rooms(root: Path) -> Counter[str]:
+    modules = [path for path in (root / APP).rglob("*.py") if path.name != "__init__.py"]
+    return Counter(path.parent.relative_to(root).as_posix() for path in modules)
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -41,5 +51,8 @@ def _long_functions(text: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     too_long = list(faults(Path(sys.argv[1] if len(sys.argv) > 1 else ".")))
-    print("\n".join(too_long) or f"No file is longer than {FILE} lines, no function longer than {FUNCTION}.")
+    print(
+        "\n".join(too_long)
+        or f"No file over {FILE} lines, no function over {FUNCTION}, no room of the app over {ROOM} modules."
+    )
     sys.exit(bool(too_long))

@@ -85,7 +85,7 @@ def read_material(
 ) -> Material:
     """Ask every judged question once, of corpora that are cut and embedded like ``index``.
 
-    Raises InvalidInput where there are fewer than 30; Cancelled."""
+    Raises InvalidInput where there are fewer than 30, or none with a relevant document that is found; Cancelled."""
     titles = SEPARATOR.join(test_set.name for test_set, _ in test_sets)
     check_enough(titles, sum(len(test_set.answerable) for test_set, _ in test_sets))
     sheets: list[QuestionSheet] = []
@@ -94,6 +94,11 @@ def read_material(
         own = question_sheets(wb, test_set, corpus, on_progress=on_progress, should_stop=should_stop)
         sheets += [replace(sheet, question_id=f"{number} {sheet.question_id}") for sheet in own]
         qrels |= {f"{number} {question.id}": test_set.qrels[question.id] for question in test_set.answerable}
+    if not any(sheet.grades.any() for sheet in sheets):
+        raise InvalidInput(
+            f"No search for a question of {titles!r} finds a document that was judged relevant, so nothing can be "
+            "learned; see whether these documents are still there."
+        )
     return Material(titles, test_sets[0][0].version, index, sheets, qrels)
 
 

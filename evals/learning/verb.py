@@ -36,7 +36,8 @@ def learn_from(
     Raises:
         InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
     """
-    named = [_named(wb, key) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    given = [_named(wb, key) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    named = list({(test_set.name, test_set.questions_hash): test_set for test_set in given}.values())  # each once
     check_enough(", ".join(test_set.name for test_set in named), sum(len(test_set.answerable) for test_set in named))
     indexed = [
         (test_set, index_corpus(wb, test_set, index, on_progress=on_progress, should_stop=should_stop))

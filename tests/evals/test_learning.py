@@ -176,3 +176,16 @@ def test_a_ranker_that_saw_the_questions_has_no_part_in_their_figures() -> None:
 def test_training_may_begin_from_rerank_alone() -> None:
     assert [prior.tolist() for prior in priors_of(afresh=True)] == [plain_prior().tolist()]
     assert len(priors_of(afresh=False)) == 2
+
+
+def test_nothing_is_learned_where_no_judged_document_is_found_any_more(wb: Workbench, beir: WriteTestSet) -> None:
+    gone = {key: (text, {"elsewhere": 1}) for key, (text, _) in ASKED.items()}
+    corpus = TEXTS | {"elsewhere": ("Else", "Nothing of the sort.")}
+    with pytest.raises(InvalidInput, match="nothing can be learned"):
+        learn_from(wb, str(beir(corpus, gone, name="gone")), "mine")
+
+
+def test_a_test_set_that_is_named_twice_is_asked_once(wb: Workbench, beir: WriteTestSet) -> None:
+    folder = str(beir(TEXTS, ASKED, name="archive"))
+    learned, _ = learn_from(wb, [folder, folder], "mine")
+    assert (learned.questions, learned.ranker.trained_on) == (36, "archive")

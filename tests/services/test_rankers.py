@@ -164,3 +164,26 @@ def test_the_ranker_that_comes_along_names_known_features_and_its_questions(wb: 
     ranker = wb.rankers.get("default")
     assert set(ranker.weights) == set(NAMES) and ranker.weights["before"] > 0
     assert ranker.questions > 1000 and {"learned", "rerank", "hybrid"} <= set(ranker.figures)
+
+
+def test_no_undo_comes_back_to_a_ranker_that_was_deleted(river: Workbench) -> None:
+    river.promotions.promote("hybrid")
+    river.promotions.promote("learned", parameters={"ranker": "mine"})
+    river.promotions.promote("rerank")
+    river.rankers.delete("mine")
+    river.promotions.undo()
+    assert river.search(QUESTION).strategy == "hybrid"
+
+
+def test_a_name_is_looked_at_before_a_long_training(river: Workbench) -> None:
+    assert river.rankers.check_new(" the\u00a0new  one ") == "the new one"
+    for name in ("mine", "default", " mine "):
+        with pytest.raises(Conflict, match="There is a ranker"):
+            river.rankers.check_new(name)
+    with pytest.raises(InvalidInput, match="that can be printed"):
+        river.rankers.check_new("bell\a")
+
+
+def test_a_file_nested_too_deeply_is_no_json(river: Workbench) -> None:
+    with pytest.raises(InvalidInput, match="The file is no JSON"):
+        river.rankers.restore("[" * 100_000)

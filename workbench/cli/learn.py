@@ -43,12 +43,15 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     """Train; the table says what each strategy reaches, the sentence whether the ranker is worth promoting."""
     check_extra("eval")
     from evals.learning.verb import learn_from
+    from workbench.retrieval.ranker.ranker_file import checked_name, file_text
 
     target = Path(arguments.output) if arguments.output else None
     if target is not None and target.exists() and not arguments.force:
         raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
+    name = checked_name(arguments.save or arguments.name)
     with opened() as workbench, out.progress("Learn") as show, stoppable(out) as should_stop:
-        name = arguments.save or arguments.name
+        if arguments.save:
+            name = workbench.rankers.check_new(name)  # before the work, which would be lost
         learned, curve = learn_from(
             workbench,
             arguments.test_sets,
@@ -59,12 +62,10 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
             on_progress=show,
             should_stop=should_stop,
         )
+        if target is not None:
+            target.write_text(file_text(learned.ranker), encoding="utf-8")
         if arguments.save:
             workbench.rankers.save(learned.ranker)
-    if target is not None:
-        from workbench.retrieval.ranker.ranker_file import file_text
-
-        target.write_text(file_text(learned.ranker), encoding="utf-8")
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
     out.show(value, lambda console: _print(console, learned, curve))
     if arguments.save:

@@ -28,6 +28,17 @@ class RankerService:
         """Return a ranker. Raises NotFound."""
         return shipped() if name == SHIPPED else self._table.get(name)
 
+    def check_new(self, name: str) -> str:
+        """Return a name under which a ranker can be kept, without surplus blanks.
+
+        Raises:
+            InvalidInput: a name that cannot be. Conflict: there is a ranker of that name.
+        """
+        checked = checked_name(name)
+        if any(ranker.name == checked for ranker in self.list()):
+            raise _taken(checked)
+        return checked
+
     def save(self, ranker: Ranker) -> Ranker:
         """Keep a ranker and return it as it is kept.
 
@@ -37,7 +48,7 @@ class RankerService:
         name = checked_name(ranker.name)
         checked_weights(dict(ranker.weights))
         if name == SHIPPED or not self._table.add(replace(ranker, name=name)):
-            raise Conflict(f"There is a ranker {name!r} already; choose another name, or delete that one first.")
+            raise _taken(name)
         return self._table.get(name)
 
     def delete(self, name: str) -> None:
@@ -68,3 +79,7 @@ class RankerService:
         if name is not None:
             ranker = replace(ranker, name=name)
         return self.save(ranker)
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"There is a ranker {name!r} already; choose another name, or delete that one first.")

@@ -38,9 +38,13 @@ class Rankers:
         return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
 
     def delete(self, name: str) -> bool:
-        """Delete a ranker, so that runs measured with it answer for no other one; False where there is none."""
+        """Delete a ranker; False where there is none.
+
+        Runs measured with it answer for no other one, and no undo comes back to a promotion of it.
+        """
         with self._database.transaction() as connection:
             connection.execute(statement("ranker_forget_runs"), {"name": name})
+            connection.execute(statement("ranker_withdraw"), {"name": name})
             return connection.execute(statement("ranker_delete"), {"name": name}).fetchone() is not None
 
 

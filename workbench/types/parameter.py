@@ -65,9 +65,9 @@ class Parameter(Value):
 
 
 def read_name(value: object) -> str:
-    """Return a name without surplus blanks. Raises ValueError where it is no text, empty or overlong."""
-    name = " ".join(value.split()) if isinstance(value, str) and value.isprintable() else ""
-    if not 0 < len(name) <= LONGEST_NAME:
+    """Return a name without surplus blanks. Raises ValueError where it is no text, empty, overlong or not printable."""
+    name = " ".join(value.split()) if isinstance(value, str) else ""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise ValueError(value)
     return name
 

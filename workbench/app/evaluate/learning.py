@@ -26,6 +26,7 @@ from workbench.errors import WorkbenchError
 from workbench.retrieval.parameters import RANKER, SHIPPED
 from workbench.retrieval.ranker.feature_table import FEATURES
 from workbench.retrieval.ranker.ranker_file import ranker_of
+from workbench.services.promotions import LONGEST_NOTE
 from workbench.types import Ranker, as_number, as_object
 from workbench.types.parameter import LONGEST_NAME
 
@@ -143,13 +144,17 @@ def _keep(workbench: Workbench, ranker: Ranker, name: str) -> str:
 
 def _known(workbench: Workbench, ranker: Ranker, name: str) -> Ranker:
     """Return the ranker as it is kept, which it may have been a moment ago. Raises Conflict, InvalidInput."""
-    same = [own for own in workbench.rankers.list() if own.name == name and own.weights == ranker.weights]
+    same = [
+        own for own in workbench.rankers.list() if own.name == " ".join(name.split()) and own.weights == ranker.weights
+    ]
     return same[0] if same else workbench.rankers.save(replace(ranker, name=name))
 
 
 def _promote(workbench: Workbench, ranker: Ranker, verdict: str) -> None:
     note = f"nDCG@10 {ranker.figures.get(LEARNED, 0.0):.3f}, learned from {ranker.trained_on}"
-    candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, None, note)
+    others = {index.name for index in workbench.indexes.list() if not index.is_default}
+    index = ranker.index if ranker.index in others else None  # the figures are that index's
+    candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:LONGEST_NOTE])
     promote_dialog(workbench, candidate, current_scope(), [escape(verdict)] if verdict else [])
 
 
@@ -173,7 +178,7 @@ def _kept(workbench: Workbench) -> None:
                 if st.button("Delete", key=f"delete_{ranker.name}", type="tertiary"):
                     act(lambda name=ranker.name: _delete(workbench, name))
     with st.popover("Import a ranker"):
-        file = st.file_uploader("A file that was downloaded here", type="json", key="ranker_file")
+        file = st.file_uploader("A file that was downloaded here", type="json", key="import_file")
         if file is not None and st.button("Import", key="import_ranker"):
             act(lambda: _import(workbench, file.getvalue()))
 

@@ -29,7 +29,7 @@ def from_file(text: str) -> Ranker:
     """Return the ranker of a file's text. Raises InvalidInput, which says what is wrong with the file."""
     try:
         told = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"The file is no JSON ({error}); give one that 'workbench rankers export' wrote.") from None
     if not isinstance(told, dict) or told.get("form") != FORM:
         raise InvalidInput(
@@ -60,7 +60,9 @@ def checked_name(name: JsonValue) -> str:
     try:
         return read_name(name)
     except ValueError:
-        raise InvalidInput(f"A ranker cannot be named {name!r}; use 1 to {LONGEST_NAME} characters.") from None
+        raise InvalidInput(
+            f"A ranker cannot be named {name!r}; use 1 to {LONGEST_NAME} characters that can be printed."
+        ) from None
 
 
 def checked_weights(weights: JsonObject) -> dict[str, float]:

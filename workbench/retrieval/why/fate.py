@@ -11,7 +11,7 @@ from workbench.retrieval.stages.checkpoint import RETRIEVED
 from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.why.explanation import LegView
 from workbench.retrieval.why.fates import LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE, NOT_RETRIEVED
-from workbench.types.leg_names import KEYWORD, VECTOR
+from workbench.types.leg_names import KEYWORD, LEARNED, VECTOR
 
 _LEGS = {VECTOR: "by meaning", KEYWORD: "by words"}
 
@@ -73,6 +73,8 @@ def after(name: str) -> str:
     """Return the words for the moment after a step."""
     if name == RETRIEVED:
         return "after the first stage"
+    if name == LEARNED:
+        return "by the learned weights"
     return "after rerank" if name in RERANKERS else f"after {name}"
 
 

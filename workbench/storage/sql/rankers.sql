@@ -14,5 +14,8 @@ SELECT p.scope_key FROM promotions p WHERE p.undone_at IS NULL AND p.parameters 
     AND p.version = (SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL)
 ORDER BY p.scope_key
 
+-- ranker_withdraw: promotions behind the serving ones, which an undo would come back to without their ranker
+UPDATE promotions SET undone_at = now() WHERE undone_at IS NULL AND parameters ->> 'ranker' = %(name)s
+
 -- ranker_forget_runs: what was measured with a ranker is no answer for another one of its name
 UPDATE eval_runs SET key = key || ' ' || id WHERE parameters ->> 'ranker' = %(name)s AND position(' ' in key) = 0

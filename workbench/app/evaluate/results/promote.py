@@ -5,11 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from evals.learning.training import has_seen
 from evals.measures.families import metric_title
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
 from workbench.app.shell.scope_bar import current_scope
 from workbench.app.widgets.promoting import PromotionCandidate, Serving, promote_dialog
 from workbench.app.widgets.promotion_evidence import beside_serving
+from workbench.retrieval.parameters import RANKER
 
 if TYPE_CHECKING:
     from evals.experiments.plan import CellResult
@@ -21,7 +23,19 @@ def promote_run(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResu
     value = cell.run.means[outcome.metric] if cell.run else 0.0
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
-    promote_dialog(workbench, candidate, current_scope(), evidence(outcome, cell, serving))
+    sentences = evidence(outcome, cell, serving) + _seen_before(workbench, outcome, cell)
+    promote_dialog(workbench, candidate, current_scope(), sentences)
+
+
+def _seen_before(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
+    """Say that a ranker was trained on the questions it was measured with, as HTML; nothing where it was not."""
+    if RANKER.name not in cell.cell.parameters:
+        return []
+    name = str(cell.cell.parameters[RANKER.name])
+    known = [ranker for ranker in workbench.rankers.list() if ranker.name == name]
+    if not any(has_seen(ranker, outcome.experiment.test_set_title) for ranker in known):
+        return []
+    return [f"The ranker <b>{escape(name)}</b> was trained on these questions: on others it will reach less."]
 
 
 def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None = None) -> list[str]:

@@ -8,7 +8,7 @@ from evals.experiments.answer_book import StoredBook
 from evals.experiments.catalogue import Experiments
 from evals.experiments.experiment_job import run_together
 from evals.experiments.optimiser import optimise
-from evals.gateway import index_corpus
+from evals.gateway import check_index, index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.training import check_enough
 from evals.learning.verb import LEARNED_HERE, learn_from
@@ -86,8 +86,7 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     check_extra("eval")
     info = TestSetStore(wb).info(test_set)
     check_enough(info.title, len(TestSetStore(wb).load(info.id).answerable))
-    if index is not None:
-        wb.indexes.get(index)
+    check_index(wb, index)
     return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
 
 

@@ -135,9 +135,9 @@ def delete_corpus(wb: Workbench, source_id: str) -> None:
     wb.corpus.sources.delete(source_id, [])
 
 
-def check_index(wb: Workbench, name: str | None) -> None:
-    """Raise NotFound where there is no index of that name; None means the default one."""
-    wb.corpus.index(name)
+def check_index(wb: Workbench, name: str | None) -> str:
+    """Return the name of an index, None for that of the default one. Raises NotFound."""
+    return wb.corpus.index(name).name
 
 
 def bytes_on_disk(wb: Workbench, index: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evals.gateway import index_corpus
+from evals.gateway import check_index, index_corpus
 from evals.learning.curve import CurvePoint, learning_curve
 from evals.learning.training import Learned, check_enough, has_seen, priors_of, read_material, trained
 from evals.test_set import TestSet
@@ -43,8 +43,7 @@ def learn_from(
         (test_set, index_corpus(wb, test_set, index, on_progress=on_progress, should_stop=should_stop))
         for test_set in named
     ]
-    like = index or next(own.name for own in wb.indexes.list() if own.is_default)
-    material = read_material(wb, indexed, like, on_progress=on_progress, should_stop=should_stop)
+    material = read_material(wb, indexed, check_index(wb, index), on_progress=on_progress, should_stop=should_stop)
     learned = trained(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
     if not with_curve:
         return learned, []

@@ -103,6 +103,7 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     _show(run, pairs, lead, agreed, say)
+    _tell_seen(test_set.name, strategies, say)
     _measure_further(wb, run, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         baseline.save(run, Path(arguments.save))
@@ -110,6 +111,15 @@ def evaluate(
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
     return payload, code
+
+
+def _tell_seen(title: str, strategies: Sequence[str], say: Callable[[str], None]) -> None:
+    """Say so where a learned strategy was trained on the questions that it was measured with."""
+    from evals.learning.training import LEARNED, has_seen
+    from workbench.retrieval.ranker.ranker_file import shipped
+
+    if LEARNED in strategies and has_seen(shipped(), title):
+        say(f"The ranker of {LEARNED!r} was trained on these questions: on others it will reach less.")
 
 
 def _measure_further(

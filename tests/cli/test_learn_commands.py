@@ -71,3 +71,9 @@ def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
     assert broken.code == 2 and "The file is no JSON" in broken.err
     assert workbench("rankers", "import", str(tmp_path / "none.json")).code == 2
     assert "comes with the workbench" in workbench("rankers", "delete", "default", "--yes").err
+
+
+def test_an_evaluation_says_that_the_ranker_knew_the_questions(workbench: Callable[..., Ran], archive: Path) -> None:
+    asked = ("--strategies", "learned", "--limit-queries", "3", "--ragas", "none")
+    assert "'learned' was trained on these questions" in workbench("eval", "sample", *asked).err
+    assert "was trained on these" not in workbench("eval", str(archive), *asked).err

@@ -5,13 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from evals.learning.training import has_seen
+from evals.learning.training import LEARNED, has_seen
 from evals.measures.families import metric_title
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
 from workbench.app.shell.scope_bar import current_scope
 from workbench.app.widgets.promoting import PromotionCandidate, Serving, promote_dialog
 from workbench.app.widgets.promotion_evidence import beside_serving
-from workbench.retrieval.parameters import RANKER
+from workbench.retrieval.parameters import RANKER, SHIPPED
 
 if TYPE_CHECKING:
     from evals.experiments.plan import CellResult
@@ -29,9 +29,9 @@ def promote_run(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResu
 
 def _seen_before(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
     """Say that a ranker was trained on the questions it was measured with, as HTML; nothing where it was not."""
-    if RANKER.name not in cell.cell.parameters:
+    if cell.cell.strategy != LEARNED:
         return []
-    name = str(cell.cell.parameters[RANKER.name])
+    name = str(cell.cell.parameters.get(RANKER.name, SHIPPED))
     known = [ranker for ranker in workbench.rankers.list() if ranker.name == name]
     if not any(has_seen(ranker, outcome.experiment.test_set_title) for ranker in known):
         return []

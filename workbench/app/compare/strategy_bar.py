@@ -174,6 +174,6 @@ def _pill_marks(names: Sequence[str]) -> str:
         selector = f'.st-key-strategybar [data-testid="stButtonGroup"] button:nth-of-type({place}) p::before'
         light, dark = appearance.hex("light"), appearance.hex("dark")
         rules.append(
-            f'{selector}{{content:"{appearance.mark}";color:light-dark({light},{dark});margin-right:5px;font-size:13px}}'
+            f'{selector}{{content:"{appearance.mark}";color:light-dark({light},{dark});margin-right:4px;font-size:13px}}'
         )
     return "".join(rules)

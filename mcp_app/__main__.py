@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from typing import TypedDict
 
 from workbench.ending import end_in_order
 from workbench.errors import WorkbenchError
+
+COLLECT_AFTER = 50_000  # objects: as on the command line, imports make many that stay
 
 
 class ServeOptions(TypedDict):
@@ -26,10 +29,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m mcp_app", description="Serve the workbench's tools over MCP.")
     add_arguments(parser)
     arguments = parser.parse_args(argv)
+    if argv is None:
+        gc.set_threshold(COLLECT_AFTER)
+        end_in_order()
     from mcp_app.serving import serve
 
-    if argv is None:
-        end_in_order()
     try:
         serve(**options(arguments))
     except WorkbenchError as error:

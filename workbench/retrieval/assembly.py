@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import cast
 
+from llama_index.core.indices.prompt_helper import ChatPromptHelper, PromptHelper
 from llama_index.core.llms import MockLLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.response_synthesizers.no_text import NoText
@@ -50,5 +51,12 @@ def watched(request: Request, stages: Sequence[Stage]) -> list[Stage]:
 
 @cache
 def _silence() -> BaseSynthesizer:
-    """Return a synthesizer that answers nothing, for engines that only retrieve; it holds nothing of a request."""
-    return NoText(llm=MockLLM())
+    """Return a synthesizer that answers nothing, for engines that only retrieve; it holds nothing of a request.
+
+    It never counts tokens, so its helpers count words: their own tokenizer would read a list of 100,000 tokens.
+    """
+    return NoText(
+        llm=MockLLM(),
+        prompt_helper=PromptHelper(tokenizer=str.split),
+        chat_prompt_helper=ChatPromptHelper(tokenizer=str.split),
+    )

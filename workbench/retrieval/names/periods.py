@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_SIGN_OF_ONE = re.compile(r"\d|quart", re.IGNORECASE)  # no pattern below matches a text without it
 _ORDINALS = ("first|1st|erste[ns]?", "second|2nd|zweite[ns]?", "third|3rd|dritte[ns]?", "fourth|4th|vierte[ns]?")
 _YEAR = re.compile(r"(?:(?<![^\W_])FY ?['’]?(\d{4}|\d{2})|(?<![^\W_])(?<!\d[.,])((?:19|20)\d\d))(?!\d)(?![.,]\d)", re.I)
 _QUARTER = re.compile(
@@ -26,6 +27,8 @@ class Period:
 
 def periods_in(text: str) -> list[Period]:
     """Return the years and quarters that a text says, in their order."""
+    if not _SIGN_OF_ONE.search(text):
+        return []
     periods = [Period("year", _whole(match[1] or match[2]), *match.span()) for match in _YEAR.finditer(text)]
     for match in _QUARTER.finditer(text):
         periods.append(Period("quarter", f"Q{match[1] or match[3]}", *match.span()))

@@ -8,18 +8,31 @@ from evals.experiments.answer_book import StoredBook
 from evals.experiments.catalogue import Experiments
 from evals.experiments.experiment_job import run_together
 from evals.experiments.optimiser import optimise
+from evals.experiments.plan import Cell, cells_from
 from evals.gateway import check_index, index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.training import check_enough
 from evals.learning.verb import LEARNED_HERE, learn_from
-from evals.measures.metrics import depth
-from evals.test_sets.import_job import run_import
+from evals.measures.metrics import check_metrics, depth
+from evals.test_sets.folders import SAMPLE
+from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Conflict, InvalidInput
 from workbench.extras import check_extra
 from workbench.jobs.assignment import Assignment, Job, Outcome
 from workbench.jobs.runners import Runner
-from workbench.types import JsonValue, Progress, as_number, as_object, as_text, as_text_or_none, as_texts
+from workbench.types import (
+    JsonObject,
+    JsonValue,
+    Progress,
+    as_number,
+    as_object,
+    as_text,
+    as_text_or_none,
+    as_texts,
+    plain,
+)
+from workbench.types.json import as_whole
 from workbench.workbench import Workbench
 
 RECENT = 200  # jobs among which an experiment's own is looked for
@@ -31,7 +44,7 @@ def runners(wb: Workbench) -> dict[str, Runner]:
         "experiment": lambda assignment: run_experiment(wb, assignment),
         "optimise": lambda assignment: run_optimise(wb, assignment),
         "learn": lambda assignment: run_learn(wb, assignment),
-        "test_set": lambda assignment: run_import(wb, assignment),
+        "test_set": lambda assignment: run_import_and_plan(wb, assignment),
     }
 
 
@@ -57,6 +70,26 @@ def enqueue_experiment(
     return wb.jobs.enqueue(
         "experiment", experiment.title, {"experiment": experiment.id, "ragas": ragas, "limits": dict(limits or {})}
     )
+
+
+def enqueue_on_sample(
+    wb: Workbench, title: str, cells: Sequence[Cell], *, metrics: Sequence[str], limit: int | None, ragas: str
+) -> Job:
+    """Bring the sample in in the background, and run an experiment on its questions once they are there.
+
+    The job's result names the ``experiment``; it runs as a job of its own, as by ``enqueue_experiment``, and
+    ``limit`` is how many questions are asked at most.
+
+    Raises:
+        NotFound: no such index. InvalidInput: a wrong metric. ConfigurationError: as ``enqueue_experiment``.
+    """
+    check_extra("eval")
+    if ragas == "llm":
+        Endpoint.of(wb, Limits.from_settings(wb.settings))
+    for index in {cell.index for cell in cells}:
+        check_index(wb, index)
+    plan: JsonObject = {"title": title, "cells": [plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
+    return enqueue_import(wb, SAMPLE, experiment=plan | {"metrics": list(check_metrics(metrics))})
 
 
 def enqueue_optimise(
@@ -113,6 +146,22 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
         endpoint = Endpoint.of(wb, limits) if parameters["ragas"] == "llm" else None
         judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
+
+
+def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
+    """Import a test set, then hand the experiment that was planned on it, if any, to a worker."""
+    outcome = run_import(wb, assignment)
+    told = assignment.job.parameters.get("experiment")
+    if told is None:
+        return outcome
+    plan = as_object(told)
+    limit = None if plan["limit"] is None else as_whole(plan["limit"])
+    experiment = Experiments(wb).create(
+        as_text(plan["title"]), as_text(outcome.result["test_set"]), cells_from(plan["cells"]),
+        metrics=as_texts(plan["metrics"]), limit_queries=limit,
+    )  # fmt: skip
+    enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]))
+    return Outcome(outcome.result | {"experiment": experiment.id}, outcome.message)
 
 
 def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, cast
 
 from evals.experiments.strategy_run import StrategyRun
 from evals.gateway import Row
 from evals.measures.verdicts import Verdicts
 from workbench.errors import InvalidInput
 from workbench.retrieval.strategies import check_parameters
-from workbench.types import ParameterValue, Value
+from workbench.types import JsonValue, ParameterValue, Value
 
 MOST_CELLS = 500
 
@@ -88,13 +89,18 @@ def matrix(
     return cells
 
 
+def cells_from(told: JsonValue) -> list[Cell]:
+    """Return the cells of a matrix from their plain form, a list of objects with the fields of ``Cell``."""
+    return [Cell(**cell) for cell in cast("list[dict[str, Any]]", told)]
+
+
 def experiment_from(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
     fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
     return Experiment(
         **fields,
-        cells=tuple(Cell(**cell) for cell in plan["cells"]),
+        cells=tuple(cells_from(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],
     )

@@ -12,16 +12,23 @@ from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput
 from workbench.jobs.assignment import Assignment, Job, Outcome
 from workbench.sizes import GB
-from workbench.types import Progress, as_text, as_text_or_none
+from workbench.types import JsonObject, Progress, as_text, as_text_or_none
 from workbench.workbench import Workbench
 
 LARGEST = GB  # bytes that a zip may hold when unpacked
 
 
-def enqueue_import(wb: Workbench, path: str | None = None, *, archive: tuple[str, bytes] | None = None) -> Job:
+def enqueue_import(
+    wb: Workbench,
+    path: str | None = None,
+    *,
+    archive: tuple[str, bytes] | None = None,
+    experiment: JsonObject | None = None,
+) -> Job:
     """Import a test set in the background; ``archive`` is a zip's (name, bytes).
 
-    ``path`` is a folder as the worker's machine sees it, or "sample".
+    ``path`` is a folder as the worker's machine sees it, or "sample". ``experiment`` is the plan of one that is run
+    on the test set once it is there; ``evals.background`` writes and reads it.
 
     Raises:
         InvalidInput: neither or both were given, there is no such folder, or the zip cannot be read.
@@ -35,7 +42,10 @@ def enqueue_import(wb: Workbench, path: str | None = None, *, archive: tuple[str
     place = SAMPLE if path == SAMPLE else str(Path(str(path)).expanduser().absolute())
     if place != SAMPLE and not Path(place).is_dir():
         raise InvalidInput(f"There is no folder {place}; type the path of one with queries.jsonl on this machine.")
-    return wb.jobs.enqueue("test_set", f"Import test set {Path(place).name}", {"path": place, "title": None})
+    title, parameters = f"Import test set {Path(place).name}", {"path": place, "title": None}
+    if experiment is not None:
+        title, parameters = f"{title}, then run an experiment", parameters | {"experiment": experiment}
+    return wb.jobs.enqueue("test_set", title, parameters)
 
 
 def run_import(wb: Workbench, assignment: Assignment) -> Outcome:

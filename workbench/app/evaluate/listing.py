@@ -10,7 +10,7 @@ import streamlit as st
 from evals.experiments.catalogue import Experiments
 from evals.experiments.story import Winner, trend
 from evals.measures.families import metric_title
-from workbench.app.evaluate.plan_form import build_form
+from workbench.app.evaluate.plan_form import build_form, planned_view
 from workbench.app.evaluate.results.settings_text import settings_text
 from workbench.app.shell.states import message
 from workbench.app.shell.ways_on import way_to
@@ -40,7 +40,10 @@ def experiments_view(workbench: Workbench) -> None:
     """Show the experiments, the newest first; the form of a new one where it is asked for, or where there is none."""
     catalogue = Experiments(workbench)
     experiments = catalogue.list()
-    if address.get("new") or not experiments:
+    planned = address.get("planned")
+    if planned:
+        planned_view(workbench, planned)
+    elif address.get("new") or not experiments:
         if not experiments:
             message(
                 "Which strategy is best for your documents?",

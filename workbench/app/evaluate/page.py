@@ -34,7 +34,7 @@ def page() -> None:
         _shown(workbench)
     except NotFound as error:  # a wrong address, or deleted in another tab
         leave_warning(str(error))
-        address.put(experiment=None, beside=None, open=None)
+        address.put(experiment=None, beside=None, open=None, planned=None)
         st.rerun()
     reader(workbench)
 

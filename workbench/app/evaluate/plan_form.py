@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from evals.background import enqueue_experiment
+from evals.background import enqueue_experiment, enqueue_on_sample
 from evals.experiments.catalogue import Experiments
 from evals.experiments.plan import Cell
 from evals.measures.families import DEFAULT_METRICS, OFFERED, metric_title
@@ -17,8 +17,10 @@ from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.matrix_form import matrix_form
 from workbench.app.evaluate.preselection import preselected
 from workbench.app.shell.navigation import switch
+from workbench.app.shell.states import message
 from workbench.app.state import address
 from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.notices import leave_warning
 from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -42,6 +44,22 @@ def build_form(workbench: Workbench) -> None:
                 switch("compare")
         if go:
             _start(workbench, test_set, cells, metrics, limit, ragas)
+
+
+def planned_view(workbench: Workbench, job_id: str) -> None:
+    """Say that an experiment waits for the sample; once it began it is shown, also where one comes back to the page."""
+    job = workbench.jobs.get(job_id)
+    if began := job.result.get("experiment"):
+        address.put(experiment=str(began), planned=None)
+        st.rerun()
+    if job.is_finished:
+        leave_warning("The sample was not brought in; the line below says why, and resumes it.")
+        address.put(planned=None)
+        st.rerun()
+    message(
+        "The experiment starts when the sample is there",
+        "Its articles come in now, as the line below tells; you may leave this page.",
+    )
 
 
 def _test_set_choice(workbench: Workbench) -> str:
@@ -106,10 +124,11 @@ def _start(
     workbench: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
 ) -> None:
     try:
-        if test_set == SAMPLE:
-            with st.spinner("Bringing in the sample's articles and questions…"):
-                test_set = TestSetStore(workbench).add(load_test_set(SAMPLE)).id
         title = st.session_state["build_title"].strip()
+        if test_set == SAMPLE:
+            job = enqueue_on_sample(workbench, title, cells, metrics=metrics, limit=limit, ragas=ragas)
+            address.put(planned=job.id, new=None, dataset=None)
+            st.rerun()
         experiment = Experiments(workbench).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
         enqueue_experiment(workbench, experiment.id, ragas=ragas)
     except WorkbenchError as error:

@@ -21,7 +21,7 @@ from workbench.app.widgets.labels import counted, escaped, unread_sentence
 from workbench.app.widgets.table import Column, table
 from workbench.errors import StorageError, WorkbenchError
 from workbench.storage.job_files import SETTLED, JobFile
-from workbench.types import as_texts, time_left
+from workbench.types import JsonValue, as_texts, time_left
 
 FOLD = 60.0  # seconds after its end for which work that ended well stays in the tray
 TICK, IDLE = 0.7, 2.0  # seconds between two looks, while something goes on and while nothing does
@@ -105,10 +105,8 @@ def _line(key: str, work: Work, detailed: bool) -> None:
         st.markdown(f"**{escaped(work.job.title, 120)}** · {escaped(sentence(work), 200)}", width="stretch")
         if work.job.source_id and _is_filling(work):
             st.html(f'<a href="library?{source_address(work.job.source_id)}">Open its source</a>', width="content")
-        if test_set := work.job.result.get("test_set"):
-            st.html(
-                f'<a href="evaluate?{escape(urlencode({"open": test_set}))}">Open the test set</a>', width="content"
-            )
+        if link := _link_to_result(work.job.result):
+            st.html(link, width="content")
         if work.running:
             stopping = work.job.cancel_requested
             _button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
@@ -128,6 +126,17 @@ def _line(key: str, work: Work, detailed: bool) -> None:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
     if detailed and work.tally.total:
         _files(key, work)
+
+
+def _link_to_result(result: Mapping[str, JsonValue]) -> str:
+    """Return a link to what an import made: the experiment that began on the test set, or else the test set."""
+    for name, parameter, label in (
+        ("experiment", "experiment", "Open the experiment"),
+        ("test_set", "open", "Open the test set"),
+    ):
+        if name in result:
+            return f'<a href="evaluate?{escape(urlencode({parameter: result[name]}))}">{label}</a>'
+    return ""
 
 
 def source_address(source_id: str) -> str:

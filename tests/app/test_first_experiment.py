@@ -1,0 +1,64 @@
+"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment begins after it."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from evals.background import runners
+from evals.experiments.catalogue import Experiments
+from evals.test_sets.store import TestSetStore
+from workbench.app.state.shared import OPENING
+
+LONG = 120.0  # seconds until a test gives up
+
+
+def page():
+    from workbench.app.evaluate.page import page
+    from workbench.app.shell.navigation import PageEntry
+    from workbench.app.shell.work_view import work_bar
+
+    page()
+    work_bar(PageEntry("evaluate", "Evaluate", page, jobs=("experiment", "optimise", "learn")))
+
+
+def texts(app):
+    return " ".join([*(part.value for part in app.markdown), *(part.proto.body for part in app.get("html"))])
+
+
+@pytest.fixture
+def begun(wb):
+    """The page after "Run experiment" on an empty workbench, with no worker yet."""
+    OPENING.use(wb)
+    app = AppTest.from_function(page)
+    app.default_timeout = 30
+    app.run()
+    return app.button(key="experiment_go").click().run()
+
+
+def test_the_sample_comes_in_as_a_job_and_the_experiment_begins_after_it(wb, begun):
+    assert not begun.exception
+    (job,) = wb.jobs.in_view()
+    assert (job.title, job.status) == ("Import test set sample, then run an experiment", "queued")
+    assert (TestSetStore(wb).list(), Experiments(wb).list()) == ([], [])  # nothing was done while the page waited
+    assert "The experiment starts when the sample is there" in texts(begun)
+    assert begun.button(key=f"stop_{job.id}").label == "Cancel"
+
+    wb.work(runners(wb))
+    done = wb.jobs.wait(job.id, timeout=LONG)
+    (experiment,) = Experiments(wb).list()
+    assert (done.status, done.result["experiment"]) == ("completed", experiment.id)
+    assert len(experiment.cells) == 4 and experiment.test_set_title == "sample"
+    assert {shown.kind for shown in wb.jobs.in_view()} == {"test_set", "experiment"}
+    begun.run()
+    assert not begun.exception
+    assert begun.query_params["experiment"] == experiment.id and "planned" not in begun.query_params
+    assert "Open the experiment" in texts(begun)
+
+
+def test_it_can_be_cancelled_and_resumed(wb, begun):
+    (job,) = wb.jobs.in_view()
+    begun.button(key=f"stop_{job.id}").click().run()
+    assert not begun.exception and "planned" not in begun.query_params
+    assert any("was not brought in" in warning.value for warning in begun.warning)
+    begun.button(key=f"resume_{job.id}").click().run()
+    wb.work(runners(wb))
+    assert wb.jobs.wait(job.id, timeout=LONG).result["experiment"] == Experiments(wb).list()[0].id

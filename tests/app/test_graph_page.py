@@ -82,6 +82,16 @@ def test_archive_search_with_only_typed_words_finds_no_misspelt_one(visit):
     assert "Nothing in the archives matches" in texts(visit(view="archive", q="okpai", exact="1"))
 
 
+def test_without_a_folder_of_archives_the_page_says_so_before_anything_is_asked(wb):
+    OPENING.use(wb)
+    script = AppTest.from_function(graph_page, default_timeout=60)
+    script.query_params["view"] = "archive"
+    app = script.run()
+    assert not app.exception
+    assert "No folder of archives is set; name it in WORKBENCH_ARCHIVES_DIR." in texts(app)
+    assert list(app.text_input) == []
+
+
 NODES = (GraphNode("d1", "One <i>", "s", "Source", 1, 0), GraphNode("d2", "Two", "s", "Source", 0, 1))
 GRAPH = Graph(NODES, (Edge("d1", "d2", 1.0, 1, "See [two](2.md)."),))
 

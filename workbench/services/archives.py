@@ -103,12 +103,17 @@ class ArchiveService:
         """
         from workbench.ingestion.archive_files import archive_items
 
+        folder = self.checked_folder()
+        return self._mirror.refresh(folder, lambda: archive_items(folder), on_progress, should_stop)
+
+    def checked_folder(self) -> Path:
+        """Return the folder of archives, absolute. Raises ConfigurationError: none is set, or it is none."""
         if self._folder is None:
             raise ConfigurationError("No folder of archives is set; name it in WORKBENCH_ARCHIVES_DIR.")
         folder = self._folder.expanduser().resolve()
         if not folder.is_dir():
             raise ConfigurationError(f"There is no folder {folder}; correct WORKBENCH_ARCHIVES_DIR.")
-        return self._mirror.refresh(folder, lambda: archive_items(folder), on_progress, should_stop)
+        return folder
 
     def search(
         self,

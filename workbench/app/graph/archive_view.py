@@ -25,7 +25,16 @@ SHOWN = 12  # citations of one document and direction
 
 
 def archive_view(workbench: Workbench) -> None:
-    """Show the box and what it finds."""
+    """Show the box and what it finds, or what is to be set before there is anything to search."""
+    try:
+        workbench.archives.checked_folder()
+    except ConfigurationError as error:
+        message(
+            "There are no archives to search",
+            "Archives are research notes and saved pages in a folder of this machine.",
+            said=str(error),
+        )
+        return
     show_value("archive_question", address.get("q"))
     show_value("archive_depth", address.get("depth") if address.get("depth") in DEPTHS else "1")
     show_value("archive_exact", address.get("exact") == "1")
@@ -44,13 +53,7 @@ def archive_view(workbench: Workbench) -> None:
         message("Research notes and saved pages", "Type a question or a few words; misspelt words are understood.")
         return
     steps = int(depth or "1")
-    try:
-        result = workbench.archives.search(
-            question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20
-        )
-    except ConfigurationError as error:
-        message("There are no archives to search", said=str(error))
-        return
+    result = workbench.archives.search(question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20)
     _results(workbench, result)
 
 

@@ -168,3 +168,24 @@ def test_an_underline_follows_its_word_through_the_markdown_and_may_stand_within
         (True, ("token", 1)),
         (False, ("keep", 3)),
     ]
+
+
+OPTIONS = """| Option | Default | Description | Remarks |
+|---|---|---|---|
+| `max_connections` | 100 | The greatest number of clients that are connected at the same time | Needs a restart |
+| `statement_timeout` | 0 | A statement that takes longer than this is cancelled, and rolled back | Zero: none |
+"""
+
+
+def test_a_row_whose_cells_are_too_long_for_columns_is_a_line_of_cells_behind_their_columns_names():
+    made = card_text("when is a statement cancelled", OPTIONS)
+    told = (
+        "statement_timeout · Description: A statement that takes longer than this is cancelled, and rolled back · "
+        "Default: 0 · Remarks: Zero: none"
+    )
+    assert form(made) == [("record", told)]
+    assert words("when is a statement cancelled", OPTIONS) == ["statement", "statement", "cancelled"]
+    every = form(card_text("nothing of it", OPTIONS))
+    assert [kind for kind, _ in every] == ["record", "record"] and every[0][1].startswith(
+        "max_connections · Default: 100"
+    )

@@ -13,6 +13,8 @@ NAMES, ROW = "row heading", "row"
 MOST_ROWS = 2  # below the names: three lines have room
 MOST_COLUMNS = 4
 LEAST_ALIKE = 2  # words that names begin with alike before they are left out
+LONGEST_CELL = 22  # characters of a cell of words that stands in a column of a card
+WIDEST = 34  # characters that the columns of words beside the label may take together
 
 SaidWords = Callable[[Element], Set[str]]
 
@@ -42,12 +44,31 @@ def telling_rows(lines: Sequence[Element], words: SaidWords) -> list[Element] | 
     return [*names, *(lines[place] for place in shown)]
 
 
+def as_records(rows: Sequence[Element], words: SaidWords) -> list[Element] | None:
+    """Return rows whose cells are too long for columns as a line each, the one with most of the question's words first.
+
+    Returns None where columns hold them.
+    """
+    names = cells(rows[0]) if rows and _kind(rows[0]) == NAMES else []
+    body = [cells(row) for row in rows if _kind(row) == ROW]
+    if not _is_wordy(body):
+        return None
+    made = [_record(names, row, words) for row in body if row]
+    return sorted(made, key=lambda line: -len(words(line)))
+
+
 def with_tables(lines: Sequence[Element], words: SaidWords) -> list[Element]:
-    """Return lines in which rows that follow each other are one element, whose cells a browser puts into columns."""
+    """Return lines in which rows that follow each other are one element, whose cells a browser puts into columns.
+
+    Rows whose cells are too long for that are a line each.
+    """
     made: list[Element] = []
     for is_row, group in groupby(lines, key=lambda line: _kind(line) in (NAMES, ROW)):
         rows = list(group)
-        if is_row:
+        records = as_records(rows, words) if is_row else None
+        if records is not None:
+            made.extend(records)
+        elif is_row:
             columns = _columns(rows, words)
             narrow = [_narrow(row, columns) for row in rows]
             if _kind(narrow[0]) == NAMES:
@@ -76,6 +97,34 @@ def with_dots(row: Element, place: int, dots: TextRun) -> Element:
     children = inside[place].children
     inside[place] = replace(inside[place], children=(*children, dots) if place else (dots, *children))
     return replace(row, children=tuple(_spaced(inside)))
+
+
+def _is_wordy(rows: Sequence[Sequence[Element]]) -> bool:
+    """Tell whether rows, given by their cells, would be cut in columns; figures stand to the right and are short."""
+    widest: dict[int, int] = {}
+    for row in rows:
+        for place, cell in enumerate(row):
+            if place and "align" not in cell.attributes:
+                widest[place] = max(widest.get(place, 0), len(shown_text(cell.children)))
+    return max(widest.values(), default=0) > LONGEST_CELL or sum(widest.values()) > WIDEST
+
+
+def _record(names: Sequence[Element], row: Sequence[Element], words: SaidWords) -> Element:
+    """Return a row as one line: its label, then each cell after its column's name, those that say most first.
+
+    ``names`` is empty where the columns have none; ``words`` gives the question's words in a cell.
+    """
+    parts: list[Node] = [*row[0].children] if row else []
+    order = sorted(range(1, len(row)), key=lambda place: (-len(words(row[place])), place))
+    for place in order:
+        if not shown_text(row[place].children).strip():
+            continue
+        if parts:
+            parts.append(TextRun(" · ", 0, 0))
+        if place < len(names) and shown_text(names[place].children).strip():
+            parts.append(Element("span", (*names[place].children, TextRun(": ", 0, 0)), {"class": "name"}))
+        parts.extend(row[place].children)
+    return Element("p", tuple(parts), {"class": "record"})
 
 
 def _kind(line: Element) -> str:

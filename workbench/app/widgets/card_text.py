@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from workbench.app.widgets.card_rows import is_row, telling_rows, with_dots, with_tables
+from workbench.app.widgets.card_rows import as_records, is_row, telling_rows, with_dots, with_tables
 from workbench.app.widgets.reader_data import has_records, is_code, is_markdown
 from workbench.app.widgets.rendered.continued_tables import moved_back, with_table_header
 from workbench.app.widgets.rendered.elements import Element, Node, TextRun, drawn, shown_text
@@ -46,11 +46,12 @@ def card_text(
     marks = _Marks(text, _joined(matched_spans(query, text, language), text), _whole_words(text, likes or {}))
     made = _lines(text, headings, document_type, table_header)
     words = _QuestionStems(query, language)
-    shown = telling_rows(made, words)
-    if shown is None:
-        start, end = _part(made, marks.matched)
-        is_cut = end < sum(_length(line) + 1 for line in made) - 1
-        shown = _with_dots(_clipped(made, start, end), before=start > 0, after=is_cut)
+    rows = telling_rows(made, words)
+    records = as_records(rows, words) if rows is not None else None
+    if records is not None:
+        shown = _cut(records[:1], marks.matched)
+    else:
+        shown = _cut(made, marks.matched) if rows is None else rows
     return drawn(with_tables(shown, words), marks.pieces)
 
 
@@ -70,6 +71,13 @@ def _lines(text: str, headings: Sequence[str], document_type: str, table_header:
     whole, lead = with_table_header(text, table_header)
     tree = markdown_tree(whole, has_indented_code=is_markdown(document_type), has_records=has_records(document_type))
     return lines(moved_back(tree.blocks, lead) if lead else tree.blocks, headings)
+
+
+def _cut(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
+    """Return the part of the lines that is shown, with three dots where they go on."""
+    start, end = _part(made, matched)
+    is_cut = end < sum(_length(line) + 1 for line in made) - 1
+    return _with_dots(_clipped(made, start, end), before=start > 0, after=is_cut)
 
 
 def _part(made: Sequence[Element], matched: Sequence[Span]) -> Span:

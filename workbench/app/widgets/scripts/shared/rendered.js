@@ -4,7 +4,7 @@ const FORMULA_TAGS = new Set(("math mrow mi mn mo ms mtext mspace mfrac msqrt mr
   + "mstyle mpadded mphantom menclose mmultiscripts mprescripts none").split(" "));
 const SHORT = 16;  // characters of a cell that stays on one line, such as a date
 const FORMULA_ATTRIBUTES = ["display", "stretchy", "fence", "form", "largeop", "movablelimits", "linethickness", "columnalign", "width"];
-const KINDS = new Set(["link", "picture", "formula", "formula block", "heading", "item", "row", "row heading", "rows", "cell", "code"]);
+const KINDS = new Set(["link", "picture", "formula", "formula block", "heading", "item", "row", "row heading", "rows", "cell", "record", "name", "code"]);
 
 // The text runs as its first letter does, and each block in it as its own.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;

@@ -71,3 +71,35 @@ def taken_again(database_url: str, job_id: str) -> int:
         row = connection.execute("SELECT sum(times - 1) FROM job_parts WHERE job_id = %s", (job_id,)).fetchone()
     assert row is not None
     return int(row[0])
+
+
+@contextmanager
+def embedding_held(database_url: str, parts: int) -> Generator[None]:
+    """Let so many parts of texts be noted as embedded, and hold every further note meanwhile; all are logged."""
+    hold = sql.SQL(
+        "CREATE TABLE embedded_log (part bigint, holder text, times int); "
+        "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "IF (SELECT count(*) FROM embedded_log) >= {parts} THEN "
+        "PERFORM pg_advisory_xact_lock_shared(7215098); END IF; "
+        "INSERT INTO embedded_log VALUES (NEW.id, OLD.holder, NEW.times); RETURN NEW; END $$; "
+        "CREATE TRIGGER {name} BEFORE UPDATE ON embedding_parts FOR EACH ROW "
+        "WHEN (NEW.state = 'done' AND OLD.state = 'busy') EXECUTE FUNCTION {name}()"
+    )
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("SELECT pg_advisory_lock(7215098)")
+        connection.execute(hold.format(name=sql.Identifier("workbench_test_embedding"), parts=sql.Literal(parts)))
+        yield
+
+
+def embedded_log(database_url: str) -> list[tuple[int, str, int]]:
+    """Every part of texts that was noted as embedded: which, by whom, and how often it had been taken."""
+    with psycopg.connect(database_url) as connection:
+        return connection.execute("SELECT part, holder, times FROM embedded_log ORDER BY part").fetchall()
+
+
+def embedding_parts(database_url: str) -> int:
+    """How many parts of texts there are, embedded or not."""
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT count(*) FROM embedding_parts").fetchone()
+    assert row is not None
+    return int(row[0])

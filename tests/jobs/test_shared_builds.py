@@ -13,6 +13,7 @@ from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.jobs.assignment import Outcome
 from workbench.jobs.worker import start_worker
+from workbench.storage.embedding_parts import EmbeddingHands
 from workbench.storage.job_parts import MOST_TIMES, PartLost, PartsInHand
 
 
@@ -95,8 +96,24 @@ def job_id(wb: Workbench) -> str:
 
 def hands(wb: Workbench, job_id: str, name: str, *, leads: bool = False) -> PartsInHand:
     """Somebody's hands for the parts of a job."""
-    parts = wb.jobs.table.parts
-    return PartsInHand(parts, job_id, name, leads=leads, invite=lambda: None, is_wanted_elsewhere=lambda: False)
+    return held(wb, job_id, name, lambda: False, leads=leads)
+
+
+def held(
+    wb: Workbench, job_id: str, name: str, is_wanted_elsewhere: Callable[[], bool], *, leads: bool = False
+) -> PartsInHand:
+    """Somebody's hands, who may be wanted elsewhere."""
+    jobs, wanted = wb.jobs.table, is_wanted_elsewhere
+    embedding = EmbeddingHands(jobs.embedding, job_id, name, invite=lambda: None, is_wanted_elsewhere=wanted)
+    return PartsInHand(
+        jobs.parts,
+        job_id,
+        name,
+        leads=leads,
+        invite=lambda: None,
+        is_wanted_elsewhere=wanted,
+        embedding=embedding,
+    )
 
 
 def test_a_part_is_taken_by_one_and_by_another_only_once_the_first_is_gone(wb: Workbench, job_id: str) -> None:
@@ -131,14 +148,7 @@ def test_a_part_that_is_given_back_counts_as_not_taken(wb: Workbench, job_id: st
 
 
 def test_a_helper_leaves_when_another_job_waits(wb: Workbench, job_id: str) -> None:
-    helper = PartsInHand(
-        wb.jobs.table.parts,
-        job_id,
-        "helper",
-        leads=False,
-        invite=lambda: None,
-        is_wanted_elsewhere=lambda: wb.jobs.table.any_queued(["ingest"]),
-    )
+    helper = held(wb, job_id, "helper", lambda: wb.jobs.table.any_queued(["ingest"]))
     short = wb.jobs.enqueue("ingest", "Short", {})
     assert helper.take() is None
     worker = start_worker(wb.jobs.table, wb.jobs.queue, {"ingest": lambda assignment: Outcome({}, "Done.")})

@@ -27,6 +27,7 @@ class EmbeddedPassages:
     rows: Sequence[int]  # of each passage in the file; passages of one text share a row
     file: VectorFile
     computed: int
+    parts: Sequence[int] = ()  # that workers embedded together; they are dropped with the write
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float32], bytes | None]]:
         """Yield each passage's vector and its token bits, where the model has token vectors."""
@@ -50,7 +51,7 @@ def embed(
     computed = 0
     for window in windows(passages, WINDOW):
         hashes = [passage.passage_hash for passage in window]
-        for key, (vector, bits) in _known(stores, {key for key in hashes if key not in row_of}).items():
+        for key, (vector, bits) in known_vectors(stores, {key for key in hashes if key not in row_of}).items():
             row_of[key] = file.append(vector, bits)
         texts = {key: passage.embedded_text for key, passage in zip(hashes, window, strict=True) if key not in row_of}
         if on_known is not None and len(texts) < len(window):
@@ -71,7 +72,10 @@ def windows(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield window
 
 
-def _known(stores: Sequence[PassageStore], hashes: set[bytes]) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
+def known_vectors(
+    stores: Sequence[PassageStore], hashes: set[bytes]
+) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
+    """Return the vectors and token bits that texts have in some index already, by the texts' hashes."""
     embeddings: dict[bytes, tuple[NDArray[np.float32], bytes | None]] = {}
     for store in stores:
         missing = [key for key in hashes if key not in embeddings]

@@ -90,6 +90,7 @@ class IndexBuilder:
             for batch in batches:
                 if batch.is_pause:
                     writing.wait(stop_if_asked)
+                    self._writer.help(stop_if_asked)
                     on_batch()
                     continue
                 before, batch_size = embedded, sum(len(document.passages) for document in batch.documents)

@@ -112,6 +112,8 @@ class Pipeline:
                     self._try_model(tally)
                     if shared is not None:
                         writing.wait(ask)  # raises what went wrong with the part that others wait for
+                        self._writer.help(lambda _: ask())
+                        tally.waits()
                     continue
                 embedded = self._embed(batch, tally, should_stop)
                 writing.wait(ask)
@@ -234,19 +236,20 @@ class Pipeline:
             tally.model_took(*try_model(self._writer.encoder))
 
     def _embed(self, batch: ItemBatch, tally: Tally, should_stop: ShouldStop | None) -> EmbeddedPassages:
+        last = time.perf_counter()
+
         def on_batch(count: int) -> None:
+            nonlocal last
             if count:
-                tally.embedding(count)
+                last, since = time.perf_counter(), last
+                tally.embedding(count, last - since)
             _stop_if_asked(should_stop)
 
         if batch.items:
             places = [prepared.place for prepared in batch.items]
             tally.begins(places, [len(prepared.cut.passages) for prepared in batch.items])
-        began = time.perf_counter()
         cut = [prepared.cut for prepared in batch.items]
-        embedded = self._writer.embed(cut, on_batch, partial(tally.embedding, anew=False))
-        tally.model_took(embedded.computed, time.perf_counter() - began)
-        return embedded
+        return self._writer.embed(cut, on_batch, partial(tally.embedding, anew=False))
 
     def _write(
         self,

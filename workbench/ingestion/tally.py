@@ -100,9 +100,15 @@ class Tally:
             self._forecast.model_took(passages, seconds)
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
-    def embedding(self, count: int, anew: bool = True) -> None:
-        """Count ``count`` more passages that have their vectors; ``anew`` when they went through the model."""
+    def waits(self) -> None:
+        """Tell that there is nothing to do here but to help others."""
+        self._tell(f"{self._of_passages(self._vectors)} embedded")
+
+    def embedding(self, count: int, seconds: float = 0.0, anew: bool = True) -> None:
+        """Count passages that have their vectors; ``anew`` when they kept models busy for so many seconds."""
         with self._lock:
+            if anew:
+                self._forecast.model_took(count, seconds)
             self._embedded += count if anew else 0
             self._vectors += count
             self._batch_embedded += count

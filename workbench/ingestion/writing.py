@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from workbench.ingestion.cutting import Passages, cut
 from workbench.ingestion.embedding import EmbeddedPassages, embed, windows
+from workbench.ingestion.shared_embedding import LEAST, SharedEmbedding, help_to_embed
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.database import Connection
 from workbench.storage.documents import Documents, NewDocument
+from workbench.storage.embedding_parts import EmbeddingHands, drop_embedding_parts
 from workbench.storage.indexes import Indexes
 from workbench.storage.statements import statement
 from workbench.storage.vector_store import PassageStore
@@ -65,9 +67,11 @@ class IndexWriter:
         store: PassageStore,
         encoder: Encoder,
         reuse: Sequence[PassageStore] = (),
+        hands: EmbeddingHands | None = None,
     ) -> None:
+        """Take ``hands`` where other workers may embed many passages, too."""
         self._documents, self._indexes, self._store, self._encoder = documents, indexes, store, encoder
-        self._reuse = [store, *reuse]
+        self._reuse, self._hands = [store, *reuse], hands
 
     @property
     def encoder(self) -> Encoder:
@@ -115,6 +119,8 @@ class IndexWriter:
     ) -> EmbeddedPassages:
         """Embed the passages of documents, in order; a text that has a vector already keeps it."""
         passages = (passage for document in documents for passage in document.passages)
+        if self._hands is not None and sum(len(document.passages) for document in documents) >= LEAST:
+            return SharedEmbedding(self._encoder, self._reuse, self._hands, on_batch, on_known).embed(passages)
         return embed(passages, self._encoder, self._reuse, on_batch, on_known)
 
     def write(
@@ -148,7 +154,14 @@ class IndexWriter:
         for cut_document, stored in zip(documents, written, strict=True):
             version, count = cut_document.document.content_hash, len(cut_document.passages)
             self._indexes.holding(connection, self.index.name, stored.id, version, count)
+        if embedded.parts:
+            drop_embedding_parts(connection, embedded.parts)
         return written
+
+    def help(self, ask: OnBatch) -> None:
+        """Embed a part for another worker of the same job, where one waits; ``ask`` as ``on_batch`` of ``cut``."""
+        if self._hands is not None:
+            help_to_embed(self._hands, self._encoder, ask)
 
     def _stored(self, connection: Connection, document: NewDocument | StoredDocument) -> WrittenDocument:
         if isinstance(document, StoredDocument):

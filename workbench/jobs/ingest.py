@@ -11,9 +11,11 @@ from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.shared_items import SharedItems, in_parts
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.file_record import FileRecord, FilesOfJob, files_of_job
-from workbench.jobs.sharing import progress_of, shared
+from workbench.jobs.sharing import embedding_shared, progress_beside, progress_of, shared
 from workbench.services.documents import DocumentService
+from workbench.services.index_builds import IndexService
 from workbench.services.sources import UPLOADS, SourceService
+from workbench.storage.embedding_parts import EmbeddingHands
 from workbench.storage.job_parts import PartLost
 from workbench.storage.job_table import Jobs
 from workbench.types import IngestReport, OnProgress, Source, as_text_or_none, as_texts
@@ -21,14 +23,20 @@ from workbench.types import IngestReport, OnProgress, Source, as_text_or_none, a
 NAMED = 3  # notes that the outcome of a job tells; its log has all
 
 
-def run_ingest(sources: SourceService, documents: DocumentService, jobs: Jobs, assignment: Assignment) -> Outcome:
+def run_ingest(
+    sources: SourceService, documents: DocumentService, indexes: IndexService, jobs: Jobs, assignment: Assignment
+) -> Outcome:
     """Ingest paths and uploads; documents that are there already cost a hash, so going on is cheap."""
     job_id, paths = assignment.job.id, as_texts(assignment.job.parameters["paths"])
     planned = jobs.parts.are_planned(job_id)
     if not assignment.leads:
+        with embedding_shared(jobs, assignment) as hands:  # also where this machine does not see the files
+            indexes.embed_waiting(hands, assignment.should_stop)
         if planned and assignment.job.source_id is not None:  # else the job was started anew a moment ago
             files = files_of_job(jobs.files, job_id, paths, anew=False)
             _take_in(documents, jobs, assignment, files, assignment.job.source_id, None)
+            with embedding_shared(jobs, assignment) as hands:
+                indexes.embed_waiting(hands, assignment.should_stop)
         return Outcome({}, "")
     files = files_of_job(jobs.files, job_id, paths, anew=not planned)
     parts = None if planned else in_parts(files.items)
@@ -51,8 +59,10 @@ def _kinds_of(names: Sequence[str]) -> Counter[str]:
 def _take_in_alone(
     documents: DocumentService, jobs: Jobs, assignment: Assignment, files: FilesOfJob, source_id: str
 ) -> IngestReport:
-    """Take in all files as one piece of work."""
-    return _stored(documents, jobs, assignment, files, source_id, assignment.progress)
+    """Take in all files as one piece of work, whose passages others may embed, too."""
+    with embedding_shared(jobs, assignment) as hands:
+        tell = progress_beside(assignment, hands)
+        return _stored(documents, jobs, assignment, files, source_id, tell, hands=hands)
 
 
 def _take_in(
@@ -89,6 +99,7 @@ def _stored(
     source_id: str,
     on_progress: OnProgress | None,
     shared_items: SharedItems | None = None,
+    hands: EmbeddingHands | None = None,
 ) -> IngestReport:
     """Store files, or the parts of them that come into these hands, and record what became of each."""
     record = FileRecord(jobs.files, assignment.job.id, files.positions)
@@ -102,6 +113,7 @@ def _stored(
             should_stop=assignment.should_stop,
             on_items=record,
             shared=shared_items,
+            hands=hands,
         )
     finally:
         record.flush()

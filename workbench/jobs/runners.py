@@ -39,7 +39,7 @@ def own_runners(
             return run_document(documents, jobs.files, assignment)
         if "workspace" in assignment.job.parameters:
             return run_workspace(workspaces, assignment)
-        return run_ingest(sources, documents, jobs, assignment)
+        return run_ingest(sources, documents, indexes, jobs, assignment)
 
     return {
         "ingest": ingest,
@@ -54,6 +54,8 @@ def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -
     with shared(jobs, assignment, lambda: indexes.plan(name, jobs.parts, assignment.job.id)) as parts:
         tell = progress_of(assignment, parts, "documents")
         index = indexes.build(name, on_progress=tell, should_stop=assignment.should_stop, parts=parts)
+        if not assignment.leads:
+            indexes.embed_waiting(parts.embedding, assignment.should_stop)
     message = f"{index.name} holds {index.documents_count:,} documents in {index.passages_count:,} passages."
     return Outcome({"documents": index.documents_count, "passages": index.passages_count}, message)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from workbench.errors import StorageError
 from workbench.jobs.assignment import TELL, Assignment
+from workbench.storage.embedding_parts import EmbeddingHands, EmbeddingTally
 from workbench.storage.ids import new_id
 from workbench.storage.job_parts import PartsInHand
 from workbench.storage.job_table import Jobs
@@ -21,8 +22,8 @@ def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Gene
 
     ``plan`` writes the parts, once: a worker that takes the job over from a dead one finds them, and what is done.
     """
-    job, holder = assignment.job, new_id("hand")
-    with jobs.hold(holder):
+    job = assignment.job
+    with _hands(jobs, assignment) as (holder, embedding):
         if assignment.leads and not jobs.parts.are_planned(job.id):
             plan()
         parts = PartsInHand(
@@ -32,6 +33,7 @@ def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Gene
             leads=assignment.leads,
             invite=lambda: jobs.invite(job.id, job.kind),
             is_wanted_elsewhere=assignment.is_wanted_elsewhere,
+            embedding=embedding,
         )
         try:
             yield parts
@@ -43,6 +45,32 @@ def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Gene
                 parts.give_back()
 
 
+@contextmanager
+def embedding_shared(jobs: Jobs, assignment: Assignment) -> Generator[EmbeddingHands]:
+    """Yield what lets other workers embed for a job that has no parts otherwise, or this one for it."""
+    with _hands(jobs, assignment) as (_, embedding):
+        yield embedding
+
+
+@contextmanager
+def _hands(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, EmbeddingHands]]:
+    """Hold a new name while inside, under which this worker has parts in hand."""
+    job, holder = assignment.job, new_id("hand")
+    with jobs.hold(holder):
+        embedding = EmbeddingHands(
+            jobs.embedding,
+            job.id,
+            holder,
+            invite=lambda: jobs.invite(job.id, job.kind),
+            is_wanted_elsewhere=assignment.is_wanted_elsewhere,
+        )
+        try:
+            yield holder, embedding
+        finally:
+            with suppress(StorageError):
+                embedding.give_back()
+
+
 def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProgress | None:
     """Return what tells how far the whole job is, by its parts; None for helping hands, which tell nothing.
 
@@ -51,6 +79,7 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
     if not assignment.leads:
         return None
     told = float("-inf")
+    pace = Pace()
 
     def tell(progress: Progress) -> None:
         nonlocal told
@@ -61,8 +90,45 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
         if tally.holders < 2 and tally.done <= parts.done_here:
             assignment.progress(replace(progress, done=tally.items_done, total=tally.items))
             return
-        workers = f", by {tally.holders} workers" if tally.holders > 1 else ""
-        message = f"{tally.items_done:,} of {tally.items:,} {unit}{workers}"
-        assignment.progress(Progress(tally.items_done, tally.items, message, progress.part))
+        embedding = parts.embedding.tally()
+        large = f", {embedding.passages_done:,} of {embedding.passages:,} passages" if embedding.passages else ""
+        message = f"{tally.items_done:,} of {tally.items:,} {unit}{large}{_by(tally.holders)}"
+        part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
+        left = None if tally.waiting else pace.seconds_left(embedding)
+        assignment.progress(Progress(tally.items_done, tally.items, message, part, left))
 
     return tell
+
+
+def progress_beside(assignment: Assignment, hands: EmbeddingHands) -> OnProgress:
+    """Return what tells how far a job without parts is, and by how many workers where others embed for it."""
+    told, holders = float("-inf"), 0
+
+    def tell(progress: Progress) -> None:
+        nonlocal told, holders
+        if time.monotonic() - told >= TELL:
+            told, holders = time.monotonic(), hands.tally().holders
+        assignment.progress(replace(progress, message=f"{progress.message}{_by(holders)}"))
+
+    return tell
+
+
+class Pace:
+    """The pace at which all workers together embed passages, since one looks."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+
+    def seconds_left(self, tally: EmbeddingTally) -> float | None:
+        """Return the seconds until all are embedded; None while nothing tells."""
+        now = time.monotonic()
+        if self._first is None or tally.passages_done < self._first[1]:
+            self._first = (now, tally.passages_done)
+        began, done = self._first
+        if tally.passages_done == done:
+            return None
+        return (tally.passages - tally.passages_done) * (now - began) / (tally.passages_done - done)
+
+
+def _by(workers: int) -> str:
+    return f", by {workers} workers" if workers > 1 else ""

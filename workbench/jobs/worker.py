@@ -156,7 +156,7 @@ class WorkerHandle:
         """Take parts of a job that runs elsewhere; where this worker is at it already, pass the invitation on."""
         if job_id in self._running | self._helping | self._beyond:
             with suppress(NotFound):
-                if self._jobs.parts.tally(job_id).waiting:
+                if self._jobs.any_part_waits(job_id):
                     self._jobs.invite(job_id, self._jobs.get(job_id).kind, PASS_ON)
             return
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
     from workbench.retrieval.names.names_table import KeptNames
+    from workbench.storage.embedding_parts import EmbeddingHands
     from workbench.storage.vector_store import PassageStore
 
 DEFAULT_INDEX = "main"
@@ -166,12 +167,12 @@ class Corpus:
         """Return the stores of the other indexes of the same model, whose vectors can be used again."""
         return [self.store(self.indexes.get(name)) for name in self.indexes.of_model(model) if name != but]
 
-    def writer_of(self, index: Index) -> IndexWriter:
-        """Return the writer that brings documents into this index."""
+    def writer_of(self, index: Index, hands: EmbeddingHands | None = None) -> IndexWriter:
+        """Return the writer that brings documents into this index; by ``hands`` other workers embed for it, too."""
         from workbench.ingestion.writing import IndexWriter
 
         others = self.stores_of_model(index.embedding_model, but=index.name)
-        return IndexWriter(self.documents, self.indexes, self.store(index), self.encoder_of(index), others)
+        return IndexWriter(self.documents, self.indexes, self.store(index), self.encoder_of(index), others, hands)
 
     def close(self) -> None:
         """Give back every connection of the databases and of the stores."""

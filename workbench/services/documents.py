@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.ingestion.pipeline import AfterWrite
     from workbench.ingestion.shared_items import SharedItems
     from workbench.ingestion.tally import OnItems
+    from workbench.storage.embedding_parts import EmbeddingHands
     from workbench.storage.rows import StoredPassage
 
 TURNS = 64  # contents that are written side by side
@@ -96,6 +97,7 @@ class DocumentService:
         after_write: AfterWrite | None = None,
         on_items: OnItems | None = None,
         shared: SharedItems | None = None,
+        hands: EmbeddingHands | None = None,
     ) -> IngestReport:
         """Bring uploads, pages or texts into an existing source, and into one index.
 
@@ -103,6 +105,7 @@ class DocumentService:
         ``after_write(connection, document id, document)`` runs in the transaction that writes a document;
         ``on_items(news, connection)`` is told what becomes of each item, in that transaction where there is one.
         ``shared`` are the parts of a job in which several workers do this together; only the leading one reports.
+        By ``hands`` (of a job without parts) others help to embed many passages.
         """
         return self._intake.take(
             source_id,
@@ -114,6 +117,7 @@ class DocumentService:
             after_write=after_write,
             on_items=on_items,
             shared=shared,
+            hands=hands,
         )
 
     # --- one document -----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
 from workbench.services.language_offer import OFFERED, Offer, is_foreign, offer_of
 from workbench.sizes import KB
+from workbench.storage.embedding_parts import EmbeddingHands
 from workbench.storage.job_parts import JobParts, PartsInHand
 from workbench.types import Index, OnProgress, ShouldStop
 
@@ -79,7 +80,7 @@ class IndexService:
         builder = IndexBuilder(
             corpus.database,
             corpus.documents,
-            corpus.writer_of(index),
+            corpus.writer_of(index, None if parts is None else parts.embedding),
         )
         builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
         if parts is None or parts.leads:
@@ -89,6 +90,17 @@ class IndexService:
     def plan(self, name: str, parts: JobParts, job_id: str) -> None:
         """Cut what an index lacks into the parts of a job."""
         parts.plan_index(job_id, name, self._corpus.index(name).dataset, PART_BYTES)
+
+    def embed_waiting(self, hands: EmbeddingHands, should_stop: ShouldStop) -> None:
+        """Embed what another worker offers of a job's texts, until nothing waits.
+
+        Raises:
+            Cancelled: ``should_stop`` said so.
+            ModelError: the model that is wanted cannot be loaded here.
+        """
+        from workbench.ingestion.shared_embedding import embed_waiting
+
+        embed_waiting(hands, self._corpus.encoder, should_stop)
 
     def missing(self, name: str) -> int:
         """Return how many documents an index does not hold in their present version."""

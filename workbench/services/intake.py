@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.ingestion.pipeline import AfterWrite
     from workbench.ingestion.shared_items import SharedItems
     from workbench.ingestion.tally import OnItems
+    from workbench.storage.embedding_parts import EmbeddingHands
 
 
 class Intake:
@@ -41,6 +42,7 @@ class Intake:
         after_write: AfterWrite | None = None,
         on_items: OnItems | None = None,
         shared: SharedItems | None = None,
+        hands: EmbeddingHands | None = None,
     ) -> IngestReport:
         """Bring items into a source; see ``DocumentService.ingest_items``."""
         pace: float | None = None
@@ -67,7 +69,7 @@ class Intake:
         pipeline = Pipeline(
             corpus.database,
             corpus.documents,
-            corpus.writer_of(chosen),
+            corpus.writer_of(chosen, shared.parts.embedding if shared is not None else hands),
             after_write=written,
             on_items=on_items,
             pace=pace,

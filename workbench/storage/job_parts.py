@@ -11,11 +11,11 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import WorkbenchError
 from workbench.storage.database import Connection, Database, clean
+from workbench.storage.embedding_parts import MOST_TIMES, EmbeddingHands
 from workbench.storage.statements import statement
 from workbench.types import JsonObject, JsonValue
 
 PAUSE = 0.2  # seconds between two looks at parts that others have in hand
-MOST_TIMES = 10  # a part is taken so often at most: one that has not been done then kills its workers
 
 
 class PartLost(Exception):
@@ -126,11 +126,14 @@ class PartsInHand:
         leads: bool,
         invite: Callable[[], None],
         is_wanted_elsewhere: Callable[[], bool],
+        embedding: EmbeddingHands,
     ) -> None:
         """Take ``leads``, true for the worker that runs the job: it stays until every part is done.
 
         ``invite`` asks a further worker to help; a helper takes no further part once ``is_wanted_elsewhere`` says so.
+        By ``embedding`` the same hands share the embedding of a large part.
         """
+        self.embedding = embedding
         self._parts, self._job_id, self._holder, self.leads = parts, job_id, holder, leads
         self._invite, self._is_wanted_elsewhere = invite, is_wanted_elsewhere
         self.done_here = 0

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from workbench.errors import NotFound
 from workbench.storage.database import Connection, Database, clean
 from workbench.storage.driver_errors import translated
+from workbench.storage.embedding_parts import EmbeddingParts
 from workbench.storage.ids import new_id
 from workbench.storage.job_files import JobFiles
 from workbench.storage.job_parts import JobParts
@@ -84,7 +85,7 @@ class Jobs:
     def __init__(self, database: Database, queue: Queue) -> None:
         self._database, self._queue = database, queue
         self.files = JobFiles(database)
-        self.parts = JobParts(database)
+        self.parts, self.embedding = JobParts(database), EmbeddingParts(database)
 
     def create(
         self,
@@ -147,6 +148,10 @@ class Jobs:
         if not self.parts.is_invited(invitation(job_id)):
             with suppress(AlreadyInvited), self._database.transaction() as connection:
                 self._queue.invite(connection, job_id, kind, seconds)
+
+    def any_part_waits(self, job_id: str) -> bool:
+        """Tell whether a part of a job, or of what it embeds, waits for a worker."""
+        return bool(self.parts.tally(job_id).waiting or self.embedding.tally(job_id).waiting)
 
     def any_waiting(self) -> bool:
         """Tell whether a job waits for a worker, or was left by one that died; cheap enough to ask every second."""

@@ -46,7 +46,9 @@ WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
 -- job_parts_tally: how far the parts of a job are, and how many have one in hand
 SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'waiting') AS waiting,
     coalesce(sum(items), 0)::bigint AS items, coalesce(sum(items) FILTER (WHERE state = 'done'), 0)::bigint AS items_done,
-    count(DISTINCT holder) AS holders, count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone})) AS given_up
+    (SELECT count(DISTINCT h.holder) FROM (SELECT holder FROM job_parts WHERE job_id = %(job_id)s
+        UNION ALL SELECT holder FROM embedding_parts WHERE job_id = %(job_id)s) AS h) AS holders,
+    count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone})) AS given_up
 FROM job_parts WHERE job_id = %(job_id)s
 
 -- job_parts_results: what came out of the parts that are done

@@ -51,7 +51,9 @@ UPDATE jobs SET attempts = CASE WHEN done IS DISTINCT FROM %(done)s THEN 1 ELSE 
 -- job_got_on: a step is done that will not have to be done again: whatever killed workers before, it was not this
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
 
--- job_finish: the end of a job
+-- job_finish: the end of a job; what was embedded for one that did not complete is kept for a day, in which it may go on
+WITH spent AS (DELETE FROM embedding_parts p USING jobs j WHERE j.id = p.job_id
+    AND (j.completed_at < now() - interval '1 day' OR (j.id = %(id)s AND %(status)s LIKE 'completed%%')))
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
     seconds_left = NULL, cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
 

@@ -1,0 +1,146 @@
+"""A large document whose passages several workers embed: it comes in whole, and a death costs a part at most."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts, no_writing, passages
+from tests.jobs.test_jobs import LONG, worker_process
+from workbench import Workbench
+from workbench.ingestion.shared_embedding import PART
+
+SECTIONS = [f"## Part {number}\n\n" + f"word{number} and {number * 7} " * 45 for number in range(1_000)]
+LARGE = {"large.md": "# Large\n\n" + "\n\n".join(SECTIONS)}  # a thousand passages in eight parts
+PARTS = 8
+
+
+def hands(wb: Workbench, job_id: str) -> int:
+    """How many workers have texts of a job in hand."""
+    return wb.jobs.table.embedding.tally(job_id).holders
+
+
+@pytest.mark.parametrize("dies", ["helper", "leader"])
+def test_a_worker_that_is_killed_costs_the_part_in_its_hands_and_the_document_comes_in_whole(
+    dies: str, wb: Workbench, database_url: str, test_home: Path, folder: Callable[..., Path]
+) -> None:
+    root = folder(LARGE)
+    wb.indexes.get()
+    with embedding_held(database_url, 2):
+        job = wb.jobs.enqueue_ingest([root], source="Many")
+        first = worker_process(database_url, test_home)
+        while hands(wb, job.id) < 1 or len(embedded_log(database_url)) < 2:
+            assert first.poll() is None
+        second = worker_process(database_url, test_home)
+        while hands(wb, job.id) < 2:
+            assert first.poll() is None and second.poll() is None
+        assert embedding_parts(database_url) == PARTS
+        assert (wb.documents.count(), passages(database_url, "main")) == (0, set())
+        killed, survivor = (first, second) if dies == "leader" else (second, first)
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+    done = wb.jobs.wait(job.id, timeout=LONG * 3)
+    survivor.terminate()
+    survivor.wait()
+    assert (done.status, done.result["documents"]["added"]) == ("completed", 1)
+    log = embedded_log(database_url)
+    assert len({part for part, _, _ in log}) == len(log) == PARTS  # none was embedded twice to its end
+    assert sum(times - 1 for _, _, times in log) <= 1  # the one in the dead one's hands
+    assert embedding_parts(database_url) == 0
+    wb.ingest(root, source="Undisturbed")
+    assert passages(database_url, "main", "Many") == passages(database_url, "main", "Undisturbed")
+    assert len(passages(database_url, "main", "Many")) > (PARTS - 1) * PART
+
+
+def test_a_document_that_is_stopped_while_another_embeds_for_it_goes_on_with_what_is_left(
+    wb: Workbench, database_url: str, folder: Callable[..., Path]
+) -> None:
+    wb.indexes.get()
+    jobs, worker = wb.jobs.table, wb.start_worker()
+    with jobs.hold("slow"):
+        with embedding_held(database_url, 0):
+            job = wb.jobs.enqueue_ingest([folder(LARGE)], source="Many")
+            while hands(wb, job.id) < 1:
+                assert worker.is_alive
+            assert jobs.embedding.take(job.id, "slow", None) is not None  # and does not get on with it
+        while not (message := wb.jobs.get(job.id).message).startswith(f"{passages_of_others(wb, job.id):,} of "):
+            assert worker.is_alive
+        assert message.endswith(f" of {jobs.embedding.tally(job.id).passages:,} passages embedded")
+        assert 0 < wb.jobs.get(job.id).part < 1
+        wb.jobs.cancel(job.id)
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
+    assert (wb.documents.count(), len(embedded_log(database_url))) == (0, PARTS - 1)
+    wb.jobs.resume(job.id)
+    done = wb.jobs.wait(job.id, timeout=LONG * 3)
+    worker.stop()
+    assert (done.status, done.result["documents"]["added"], done.result["embedded"]) == ("completed", 1, PART)
+    assert len(embedded_log(database_url)) == PARTS
+
+
+def passages_of_others(wb: Workbench, job_id: str) -> int:
+    """How many passages all parts but one have."""
+    return wb.jobs.table.embedding.tally(job_id).passages - PART
+
+
+def test_a_document_that_is_stopped_while_it_is_written_is_not_embedded_again(
+    wb: Workbench, database_url: str, folder: Callable[..., Path]
+) -> None:
+    wb.indexes.get()
+    worker = wb.start_worker()
+    with no_writing(database_url, "main"):
+        job = wb.jobs.enqueue_ingest([folder(LARGE)], source="Many")
+        tally = wb.jobs.table.embedding.tally
+        while not (now := tally(job.id)).passages or now.passages_done < now.passages or now.holders:
+            assert worker.is_alive
+        wb.jobs.cancel(job.id)
+        assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
+    assert (wb.documents.count(), embedding_parts(database_url)) == (0, PARTS)
+    wb.jobs.resume(job.id)
+    done = wb.jobs.wait(job.id, timeout=LONG * 3)
+    worker.stop()
+    assert (done.status, done.result["documents"]["added"], done.result["embedded"]) == ("completed", 1, 0)
+    assert embedding_parts(database_url) == 0
+
+
+def test_helpers_embed_a_large_document_of_a_folder_and_of_an_index_build(
+    wb: Workbench, database_url: str, folder: Callable[..., Path]
+) -> None:
+    wb.indexes.get()
+    small = {f"{number}.md": f"# Page {number}\n\nA short one." for number in range(3)}
+    with embedding_held(database_url, 0):
+        job = wb.jobs.enqueue_ingest([folder(LARGE | small)], source="Many")
+        workers = [wb.start_worker(), wb.start_worker()]
+        while hands(wb, job.id) < 2:
+            assert all(worker.is_alive for worker in workers)
+    done = wb.jobs.wait(job.id, timeout=LONG * 3)
+    assert (done.status, done.done, done.total) == ("completed", 4, 4)
+    assert len({holder for _, holder, _ in embedded_log(database_url)}) == 2
+    assert len(embedded_log(database_url)) == PARTS
+    wb.indexes.create("smaller", chunker="token", options={"size": 90})
+    build = wb.jobs.wait(wb.jobs.enqueue_index_build("smaller").id, timeout=LONG * 3)
+    for worker in workers:
+        worker.stop()
+    assert (build.status, wb.indexes.missing("smaller"), embedding_parts(database_url)) == ("completed", 0, 0)
+    assert len(embedded_log(database_url)) > PARTS * 2
+
+
+def test_a_part_that_kills_its_workers_is_given_up(
+    wb: Workbench, database_url: str, folder: Callable[..., Path]
+) -> None:
+    with no_writing(database_url, wb.indexes.get().name):
+        job = wb.jobs.enqueue_ingest([folder(LARGE)], source="Many")
+        worker = wb.start_worker()
+        while embedding_parts(database_url) < PARTS:
+            assert worker.is_alive
+        worker.stop()
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE embedding_parts SET state = 'waiting', vectors = NULL, texts = '[]', times = 10")
+    worker = wb.start_worker()
+    ended = wb.jobs.wait(job.id, timeout=LONG)
+    worker.stop()
+    assert ended.status == "failed" and "left a part of it 10 times" in (ended.error or "")
+    assert wb.documents.count() == 0

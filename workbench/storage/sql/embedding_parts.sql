@@ -1,0 +1,49 @@
+-- embedding_part_publish: a part of texts to be embedded, of a job that is still there
+INSERT INTO embedding_parts (job_id, model, owner, passages, hashes, texts)
+SELECT id, %(model)s, %(owner)s, cardinality(%(hashes)s::bytea[]), %(hashes)s::bytea[], %(texts)s FROM jobs WHERE id = %(job_id)s
+RETURNING id
+
+-- embedding_owner_gone: whether the one who was to write the vectors is gone
+NOT EXISTS (
+    SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+    WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(owner, 7215004)
+)
+
+-- embedding_parts_adopt: parts of an owner who is gone that begin with one of these texts become one's own
+UPDATE embedding_parts SET owner = %(owner)s
+WHERE job_id = %(job_id)s AND model = %(model)s AND hashes[1] = ANY(%(hashes)s::bytea[]) AND {gone}
+RETURNING id, hashes, state
+
+-- embedding_part_take: the first part that waits, or whose holder is gone
+UPDATE embedding_parts p SET state = 'busy', holder = %(holder)s, times = times + 1
+FROM (
+    SELECT id FROM embedding_parts
+    WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
+      AND (%(model)s::text IS NULL OR model = %(model)s)
+    ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
+) AS next
+WHERE p.id = next.id RETURNING p.id, p.model, p.texts
+
+-- embedding_part_done: a part's vectors; nothing where somebody else has it now
+UPDATE embedding_parts SET state = 'done', holder = NULL, texts = NULL, vectors = %(vectors)s, token_bits = %(token_bits)s::bytea[]
+WHERE id = %(id)s AND state = 'busy' AND holder = %(holder)s
+
+-- embedding_parts_give_back: the parts that somebody has in hand wait again, as if they had not been taken
+UPDATE embedding_parts SET state = 'waiting', holder = NULL, times = times - 1
+WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
+
+-- embedding_parts_done: which of these parts are done, and which nobody takes any more
+SELECT id, passages, state = 'done' AS done, state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone}) AS given_up
+FROM embedding_parts WHERE id = ANY(%(ids)s)
+
+-- embedding_part_vectors: what came out of a part
+SELECT hashes, vectors, token_bits FROM embedding_parts WHERE id = %(id)s AND state = 'done'
+
+-- embedding_parts_tally: how far the parts of a job are that wait for being written
+SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting, count(DISTINCT holder) AS holders,
+    coalesce(sum(passages), 0)::bigint AS passages, coalesce(sum(passages) FILTER (WHERE state = 'done'), 0)::bigint AS passages_done
+FROM embedding_parts WHERE job_id = %(job_id)s
+
+-- embedding_parts_drop: parts whose vectors are in an index now
+DELETE FROM embedding_parts WHERE id = ANY(%(ids)s)

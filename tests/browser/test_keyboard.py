@@ -88,6 +88,37 @@ def test_the_finder_goes_by_what_was_typed_however_soon_enter_follows(goto, harb
     expect(page.get_by_role("option", name="Here Run experiment")).to_be_visible()
 
 
+def test_ctrl_enter_submits_a_form_with_what_was_typed_last_from_any_of_its_fields(goto, harbour):
+    page = goto(f"/evaluate?new=1&dataset={harbour}")
+    expect(page.get_by_role("button", name="Run experiment")).to_be_visible()
+    page.wait_for_function("window.workbenchShortcuts")
+    page.get_by_label("Title").fill("By two keys")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", name="By two keys")).to_be_visible()
+    goto("/crawl")
+    page.wait_for_function("window.workbenchShortcuts")
+    expect(page.get_by_role("button", name="Start crawl")).to_be_visible()
+    page.get_by_label("Start page").focus()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Type the address of the start page first.")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("press the main button")
+
+
+def test_ctrl_enter_deletes_nothing(goto, filled):
+    made = filled.sources.create("Kept by Ctrl Enter")
+    page = goto(f"/library?open={made.id}")
+    page.wait_for_function("window.workbenchShortcuts")
+    page.get_by_role("button", name="Delete", exact=True).first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Delete").first).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(1_000)  # for what must not happen
+    expect(dialog).to_be_visible()
+    assert filled.sources.get(made.id).title == "Kept by Ctrl Enter"
+    filled.sources.delete(made.id)
+
+
 def test_a_table_is_two_stops_of_the_tab_key_and_the_arrows_go_on_inside_of_it(goto):
     page = goto("/library")
     expect(page.locator("tbody .open").first).to_be_visible()

@@ -31,6 +31,40 @@ function skipToPassages(event) {
   window.workbenchBoard?.querySelector(".card .title")?.focus();
 }
 
+// Ctrl+Enter presses the one button in colour around the focus, or else on the page or in its dialog, but none that
+// deletes. What was typed last goes first: it may be what enables the button.
+const CHIEF = '[data-testid^="stBaseButton-primary"]', DELETES = '[class*="st-key-confirm_delete"], [class*="st-key-confirm_drop"], [class*="st-key-confirm_forget"]';
+const SOON = 40, PAUSE = 50;  // looks at a button that is not enabled yet, and ms between two
+
+function chiefButton() {
+  const dialogs = document.querySelectorAll("[role=dialog]"), place = dialogs[dialogs.length - 1] ?? document.querySelector("[data-testid=stMain]");
+  const focus = document.activeElement;
+  for (let around = place?.contains(focus) ? focus : place; around && place.contains(around); around = around.parentElement) {
+    const found = [...around.querySelectorAll(CHIEF)].filter((button) => button.checkVisibility() && !button.closest(DELETES));
+    if (found.length) return found.length === 1 ? found[0] : null;
+  }
+  return null;
+}
+
+function pressChief(event) {
+  const chief = chiefButton();
+  if (!chief) return;
+  event.preventDefault();
+  event.stopPropagation();
+  chief.focus();
+  if (document.activeElement !== chief) document.activeElement.blur();
+  const press = (looks) => {
+    const button = chiefButton();
+    if (button && !button.disabled) button.click();
+    else if (looks) setTimeout(press, PAUSE, looks - 1);
+  };
+  press(SOON);
+}
+
+function isSubmitting(event) {
+  return (event.ctrlKey || event.metaKey) && !event.altKey && !event.repeat && event.key === "Enter";
+}
+
 function isFinding(event) {
   return (event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k";
 }
@@ -42,7 +76,8 @@ function onKey(event) {
   if (isFinding(event)) {
     event.preventDefault();
     if (!event.repeat && !root.querySelector("dialog[open]")) palette.open();
-  } else if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+  } else if (isSubmitting(event)) pressChief(event);
+  else if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
   else if (event.key === "/") toQuestion(event);
   else if (event.key === "?") keys.showModal();
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.models.hashing import HashEncoder
-from workbench.retrieval.answering.extracts import best_sentences
+from workbench.retrieval.answering.extracts import best_sentences, quoted
 from workbench.types import Passage
 
 QUESTION = "How long should moorings be?"
@@ -54,6 +54,17 @@ def test_of_a_table_only_the_rows_that_are_asked_about_are_quoted() -> None:
     assert [quote.text for quote in quotes] == ["Chain of the mooring: Checked every 6 months"]
     every = best_sentences("What is checked?", None, HashEncoder(), [_passage(1, 0.9, table, "M", "C")])
     assert len(every) == 3
+
+
+def test_a_row_is_read_with_a_sign_between_a_columns_name_and_its_value_and_compared_without() -> None:
+    table = "| Dues | 2023 | 2024: | |\n|---|---|---|---|\n| Dues of the quay | 1,180 | 1,204 | 7 |\n"
+    table += "\n| Of the pier |  |  |\n|---|---|---|\n| Dues of the pier | 1,014 | 1,015 |\n"
+    quotes = best_sentences("What are the dues?", None, HashEncoder(), [_passage(1, 0.9, table, "M", "C")])
+    assert [quote.text for quote in quotes] == [
+        "Dues of the quay: 2023 1,180 · 2024: 1,204 · 7",
+        "Dues of the pier: 1,014 · 1,015",
+    ]
+    assert quoted(quotes) == ("Dues of the quay, 2023: 1,180 · 2024: 1,204 · 7 [1] Dues of the pier: 1,014 · 1,015 [1]")
 
 
 def test_a_row_that_no_word_of_the_question_stands_in_does_not_fill_up_an_answer() -> None:

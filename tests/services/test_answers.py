@@ -77,7 +77,7 @@ def test_a_row_of_a_table_is_quoted_with_the_names_of_its_columns(wb: Workbench,
     table = "| Bread | Minutes |\n|---|---|\n| Rye bread of the house | 120 |\n| White bread of the house | 45 |\n"
     wb.ingest(folder({"bread.md": table}), source="Bread")
     answer = wb.ask("minutes of rye bread of the house")
-    assert "Rye bread of the house: Minutes 120" in answer.text
+    assert "Rye bread of the house, Minutes: 120" in answer.text
     assert "|" not in answer.text and "---" not in answer.text
 
 
@@ -88,7 +88,7 @@ def test_a_row_far_below_its_header_and_beside_prose_is_quoted_with_the_names_of
     text = f"# Dues\n\nThe harbour is paid for.\n\n| Thousands | 2023 | 2024 |\n|---|---|---|\n{rows}\n\nIt is old."
     wb.ingest(folder({"dues.md": text}), source="Dues")
     answer = wb.ask("harbour dues of quay 77")
-    assert "Harbour dues of quay 77: 2023 77,200 · 2024 (7750)" in answer.text
+    assert "Harbour dues of quay 77, 2023: 77,200 · 2024: (7750)" in answer.text
     document = wb.documents.get(answer.citations[0].document_id).text or ""
     assert "| Harbour dues of quay 77 | 77,200 | (7750) |" in [document[a:b] for a, b in answer.citations[0].quotes]
 

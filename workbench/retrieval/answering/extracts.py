@@ -141,7 +141,7 @@ def _within_limits(
 
 def quoted(quotes: Sequence[Quote]) -> str:
     """Return the sentences as one text, each with its mark."""
-    return " ".join(f"{quote.text} [{quote.number}]" for quote in quotes)
+    return " ".join(f"{quote.shown or quote.text} [{quote.number}]" for quote in quotes)
 
 
 def _words(query: str, text: str) -> set[str]:

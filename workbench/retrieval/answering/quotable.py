@@ -33,7 +33,8 @@ class Quote:
     """A sentence of a shown passage (``number`` counts them from 1) with its span in the document, in characters.
 
     ``similarity`` is its cosine with the question; None: not measured. ``cells`` are those of a table's row, without
-    the names of the columns that ``text`` tells; None: no row.
+    the names of the columns that ``text`` tells; None: no row. ``shown`` is what people read where ``text``, which is
+    held against the question, is not to be shown.
     """
 
     number: int
@@ -43,6 +44,7 @@ class Quote:
     score: float = 0.0
     similarity: float | None = None
     cells: str | None = None
+    shown: str | None = None
 
 
 def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
@@ -57,10 +59,17 @@ def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = No
         if not NO_SENTENCE.match(quote.text)
     ]
     rows = [
-        Quote(number, _as_read(words), passage.start + start, passage.start + end, cells=cells)
+        Quote(
+            number,
+            _as_read(row.words),
+            passage.start + row.start,
+            passage.start + row.end,
+            cells=row.cells,
+            shown=_as_read(row.shown),
+        )
         for number, passage in enumerate(passages, start=1)
-        for start, end, words, cells in labelled_rows(passage.text, (headers or {}).get(number, ""))
-        if SHORTEST <= len(words) <= LONGEST
+        for row in labelled_rows(passage.text, (headers or {}).get(number, ""))
+        if SHORTEST <= len(row.words) <= LONGEST
     ]
     prose = [
         quote for quote in sentences if _is_prose(quote.text) and not _is_fenced(quote, passages[quote.number - 1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 
 ROW = re.compile(r"^\|.*\|[ \t]*$", re.MULTILINE)
@@ -12,12 +13,26 @@ _CELL = re.compile(r"(?<!\\)\|")  # a bar behind a backslash belongs to the cell
 _SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
 
 
-def labelled_rows(text: str, header: str = "") -> Iterator[tuple[int, int, str, str]]:
-    """Yield (start, end, words, cells) of each row of figures of the tables in a text that was written as Markdown.
+@dataclass(frozen=True, slots=True)
+class LabelledRow:
+    """A row from ``start`` to before ``end``, in characters of the text.
 
-    ``cells`` are the words without the names of the columns, which every row of the table has alike; ``header`` is the
-    header of a table that begins before the text. A row without a label or without any further cell says nothing by
-    itself and is left out.
+    ``shown`` is how people read it ("Net sales, 2024: 1,204"), ``words`` what is held against a question: the same
+    without the signs. ``cells`` lacks the names of the columns as well, which every row of the table has alike.
+    """
+
+    start: int
+    end: int
+    words: str
+    shown: str
+    cells: str
+
+
+def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
+    """Yield the rows of figures of the tables in a text that was written as Markdown.
+
+    ``header`` is the header of a table that begins before the text. A row without a label or without any further cell
+    says nothing by itself and is left out.
     """
     lines = list(ROW.finditer(text))
     columns = cells(next(iter(header.strip().splitlines()), ""))
@@ -27,9 +42,10 @@ def labelled_rows(text: str, header: str = "") -> Iterator[tuple[int, int, str, 
         if following is not None and following.start() == line.end() + 1 and _RULE.match(following.group()):
             columns = cells(line.group())
             continue
-        words = _words(cells(line.group()), columns)
+        row = cells(line.group())
+        words = _words(row, columns, "", ": ")
         if words:
-            yield line.start(), line.end(), words, " ".join(cells(line.group()))
+            yield LabelledRow(line.start(), line.end(), words, _words(row, columns, ":", ", "), " ".join(row))
 
 
 def cells(row: str) -> list[str]:
@@ -37,14 +53,15 @@ def cells(row: str) -> list[str]:
     return [" ".join(cell.replace("\\|", "|").split()) for cell in _CELL.split(row.strip().strip("|"))]
 
 
-def _words(row: list[str], columns: list[str]) -> str:
-    """Return "label: column value · column value"; "" without a label, or without values that are named or figures."""
+def _words(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
+    """Return the label, then "column value · column value"; "" without a label, or without named values or figures.
+
+    ``sign`` stands behind a column's name, ``after_label`` behind the label where the first value has one, else ": ".
+    """
     label, *values = row
     names = columns[1:] if len(columns) == len(row) else [""] * len(values)
-    told = [
-        f"{name} {value}".strip()
-        for name, value in zip(names, values, strict=True)
-        if value and not _SIGN.fullmatch(value)
-    ]
+    kept = [(name, value) for name, value in zip(names, values, strict=True) if value and not _SIGN.fullmatch(value)]
+    told = [f"{name.rstrip(': ') if sign else name}{sign} {value}" if name else value for name, value in kept]
     says = any(names) or any(char.isdigit() for value in told for char in value)
-    return f"{label}: {' · '.join(told)}" if label and told and says else ""
+    behind = after_label if kept and kept[0][0] else ": "
+    return f"{label}{behind}{' · '.join(told)}" if label and told and says else ""

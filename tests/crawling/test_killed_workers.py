@@ -40,7 +40,8 @@ def hatch(database_url: str, test_home: Path) -> Iterator[Callable[[], int]]:
             return hatched[-1]
 
         yield one
-        os.kill(hatched[-1], signal.SIGKILL)
+        for worker in hatched:  # the dead ones among them are not reaped before the nest ends
+            os.kill(worker, signal.SIGKILL)
         nest.stdin.close()
 
 

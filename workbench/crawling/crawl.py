@@ -13,7 +13,7 @@ from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.furniture import SAMPLE, furniture_of
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.site import Site
-from workbench.crawling.storing import Storing
+from workbench.crawling.storing import Storing, together
 from workbench.crawling.urls import host_of
 from workbench.crawling.visiting import TryAgain, line_of, visit
 from workbench.errors import Cancelled
@@ -23,7 +23,7 @@ from workbench.types import OnProgress, Progress, ShouldStop
 LOOK = 0.25  # seconds between looks at what can be stored
 TICK = 0.1  # seconds between looks at what else could be done
 HELD = 60_000  # bytes of text above which a page may be a collection of others: it is stored last, if at all
-BATCH = 16  # pages stored together
+ENOUGH = 16  # pages that can be stored, from which on it begins
 LONGEST_START = 10  # redirects from the start page that are followed, wherever they lead
 REPEATABLE = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages whose text counts
 PageLink = tuple[str, str, str | None]  # address, how it was found, the sitemap's date
@@ -98,7 +98,7 @@ class Crawl:
                 if time.monotonic() - looked > LOOK:
                     looked = time.monotonic()
                     self._tell()
-                    if storing is None and len(self._storable()) >= BATCH:
+                    if storing is None and len(self._storable()) >= ENOUGH:
                         storing = asyncio.create_task(self._store(final=False))
                 await self._wait()
         finally:
@@ -249,8 +249,7 @@ class Crawl:
             self._furniture = await asyncio.to_thread(furniture_of, texts)
             await asyncio.to_thread(self._crawls.set_furniture, self._job_id, self._furniture)
             positions = self._storable(final)
-        for first in range(0, len(positions), BATCH):
-            some = positions[first : first + BATCH]
+        for some in together([(position, self.frontier.entries[position].size) for position in positions]):
             outcomes = await asyncio.to_thread(self._storing.store, some, self._furniture, self._should_stop)
             for position, (outcome, _) in outcomes.items():
                 entry = self.frontier.entries[position]

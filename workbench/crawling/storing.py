@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from workbench.crawling.furniture import without_furniture
 from workbench.ingestion.incoming import Incoming, keeps_original
+from workbench.sizes import MB
 from workbench.storage.crawls import Crawls, PageBody
 from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
 from workbench.types import IngestReport, ShouldStop
 
 Ingest = Callable[..., IngestReport]  # (source id, items, should_stop=, after_write=) as the knowledge service does it
+PAGES, SIZE = 64, MB  # so many pages at most, of so many bytes of text and one page more, are stored together
 SHOWN_LINKS = 200  # outgoing links that a document's metadata keeps
 
 
@@ -46,6 +48,20 @@ class Storing:
                 self._crawls.unchanged(self._job_id, body.position)
                 written[body.position] = ("unchanged", None)
         return written
+
+
+def together(pages: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield the positions of pages (position, bytes of text) in groups that are stored together."""
+    group: list[int] = []
+    room = SIZE
+    for position, size in pages:
+        group.append(position)
+        room -= size
+        if room <= 0 or len(group) == PAGES:
+            yield group
+            group, room = [], SIZE
+    if group:
+        yield group
 
 
 def _incoming(page: PageBody, furniture: frozenset[int]) -> Incoming:

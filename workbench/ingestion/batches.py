@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from workbench.ingestion.incoming import Incoming
 from workbench.ingestion.tally import DocumentChange, Tally
-from workbench.ingestion.writing import BATCH, CutDocument, WrittenDocument
+from workbench.ingestion.writing import CutDocument, WrittenDocument
 from workbench.storage.documents import NewDocument
 from workbench.storage.job_parts import Part
 
@@ -77,9 +77,12 @@ def change_of(prepared: PreparedItem, stored: WrittenDocument) -> DocumentChange
 
 
 def batches_of_items(
-    ahead: Iterable[PreparedItem | SettledItem | PartEnd | None], tally: Tally, give_back: Callable[[int], None]
+    ahead: Iterable[PreparedItem | SettledItem | PartEnd | None],
+    tally: Tally,
+    give_back: Callable[[int], None],
+    full: int,
 ) -> Iterator[ItemBatch]:
-    """Group documents until a batch is full; items that need no embedding are settled on the way.
+    """Group documents until a batch is ``full`` (passages); items that need no embedding are settled on the way.
 
     One key stands once in a batch: of two files of one name the later takes the place of the earlier, whole.
     """
@@ -97,7 +100,7 @@ def batches_of_items(
             batch[prepared.item.key] = prepared
             size += len(prepared.cut.passages)
         del prepared
-        if size >= BATCH:
+        if size >= full:
             yield _whole(batch)
             batch, size = {}, 0
     if batch:

@@ -104,7 +104,7 @@ class Pipeline:
         )  # fmt: skip
         ahead = run_ahead(prepared, ask=ask)
         with parser, WriteBehind(self._database) as writing, closing(ahead), closing(room):
-            for batch in batches_of_items(ahead, tally, room.give_back) if shared is None else (
+            for batch in batches_of_items(ahead, tally, room.give_back, self._writer.batch) if shared is None else (
                 batches_of_parts(ahead, tally)
             ):  # fmt: skip
                 ask()

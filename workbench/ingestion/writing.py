@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from workbench.ingestion.cutting import Passages, cut
 from workbench.ingestion.embedding import EmbeddedPassages, embed, windows
-from workbench.ingestion.shared_embedding import LEAST, SharedEmbedding, help_to_embed
+from workbench.ingestion.shared_embedding import LEAST, PART, SharedEmbedding, help_to_embed
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.database import Connection
 from workbench.storage.documents import Documents, NewDocument
@@ -19,6 +19,7 @@ from workbench.types import Index
 
 WINDOW = 2048  # passages of one COPY, whose postings the database makes together
 BATCH = 128  # passages embedded and written together: several seconds of the model, one short transaction
+SHARED_BATCH = 4 * PART
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,11 @@ class IndexWriter:
     def embeds_here(self) -> bool:
         """True where the model runs in this process: trying it costs nobody anything."""
         return self._encoder.has_token_vectors
+
+    @property
+    def batch(self) -> int:
+        """The passages that are embedded and written together: enough for several workers, where these may help."""
+        return BATCH if self._hands is None else SHARED_BATCH
 
     @property
     def index(self) -> Index:

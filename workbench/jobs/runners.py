@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.ingest import run_ingest
-from workbench.jobs.sharing import progress_of, shared
+from workbench.jobs.sharing import embedding_shared, progress_beside, progress_of, shared
 from workbench.jobs.single import run_document, run_workspace
 from workbench.services.crawls import CrawlService
 from workbench.services.documents import DocumentService
@@ -44,7 +44,7 @@ def own_runners(
     return {
         "ingest": ingest,
         "index_build": lambda assignment: run_index_build(indexes, jobs, assignment),
-        "crawl": lambda assignment: run_crawl(crawls, assignment),
+        "crawl": lambda assignment: run_crawl(crawls, indexes, jobs, assignment),
     }
 
 
@@ -60,7 +60,11 @@ def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -
     return Outcome({"documents": index.documents_count, "passages": index.passages_count}, message)
 
 
-def run_crawl(crawls: CrawlService, assignment: Assignment) -> Outcome:
-    """Crawl from where the job is."""
-    status, result, message = crawls.run(assignment)
+def run_crawl(crawls: CrawlService, indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:
+    """Crawl from where the job is, or embed the pages that another worker fetches."""
+    with embedding_shared(jobs, assignment) as hands:
+        if not assignment.leads:
+            indexes.embed_waiting(hands, assignment.should_stop)
+            return Outcome({}, "")
+        status, result, message = crawls.run(assignment, hands, progress_beside(assignment, hands))
     return Outcome(result, message, with_errors=status == "completed_with_errors")

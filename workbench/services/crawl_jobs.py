@@ -31,10 +31,6 @@ class RunningCrawl(Protocol):
         """Tell whether to stop now."""
         ...
 
-    def progress(self, progress: Progress, /) -> None:
-        """Note how far it is."""
-        ...
-
     def log(self, message: str, level: str = "info") -> None:
         """Add a line to the job's log."""
         ...

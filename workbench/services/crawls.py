@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from workbench.crawling.count_words import ending
@@ -21,8 +22,10 @@ from workbench.services.job_service import JobService
 from workbench.services.naming import check_key
 from workbench.services.sources import SourceService
 from workbench.storage.crawls import CrawlPage, Crawls
+from workbench.storage.embedding_parts import EmbeddingHands
+from workbench.storage.job_parts import PartLost
 from workbench.storage.job_table import Job
-from workbench.types import JsonObject, Source
+from workbench.types import JsonObject, OnProgress, Source
 
 if TYPE_CHECKING:
     from workbench.crawling.dry_run import DryRun
@@ -202,8 +205,11 @@ class CrawlService:
 
     # --- running (the worker calls this) ----------------------------------------------------------------------------
 
-    def run(self, running: RunningCrawl) -> tuple[str, JsonObject, str]:
-        """Run a crawl job to its end; returns (status, result, message). Raises Cancelled or CrawlRefused."""
+    def run(self, running: RunningCrawl, hands: EmbeddingHands, on_progress: OnProgress) -> tuple[str, JsonObject, str]:
+        """Run a crawl job to its end; returns (status, result, message). Raises Cancelled, PartLost or CrawlRefused.
+
+        By ``hands`` other workers embed its pages, too.
+        """
         check_extra("crawl")
         from workbench.crawling.crawl import Crawl
         from workbench.crawling.site import Site
@@ -216,7 +222,8 @@ class CrawlService:
             self.table.fills(job_id, source.id)
             plan = self.table.plan(job_id)
         index = self._corpus.index().name
-        storing = Storing(self.table, job_id, plan.source_id, index, self._documents.ingest_items)
+        ingest = partial(self._documents.ingest_items, hands=hands)
+        storing = Storing(self.table, job_id, plan.source_id, index, ingest)
         memory = self.table.memory(plan.source_id, job_id, index)
 
         async def crawl() -> None:
@@ -230,7 +237,7 @@ class CrawlService:
                     memory,
                     remove=self._remove,
                     should_stop=running.should_stop,
-                    on_progress=running.progress,
+                    on_progress=on_progress,
                     log=running.log,
                 ).run()
             finally:
@@ -238,9 +245,7 @@ class CrawlService:
                 if site.browser_trouble:
                     running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
 
-        with self._sources.settling(
-            plan.source_id, unless=(Cancelled,)
-        ):  # a stopped crawl goes on into the same source
+        with self._sources.settling(plan.source_id, unless=(Cancelled, PartLost)):  # it goes on into the same source
             try:
                 _in_new_loop(crawl)
             except Cancelled:

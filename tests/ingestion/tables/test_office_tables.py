@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import datetime
+from pathlib import Path
 
 import docx
 import openpyxl
@@ -12,6 +13,7 @@ from pptx import Presentation
 from pptx.util import Inches
 
 from tests.ingestion.tokens import word_spans
+from workbench import Workbench
 from workbench.ingestion.chunking import ChunkInput, chunk
 from workbench.ingestion.readers import read_bytes
 
@@ -137,6 +139,52 @@ def test_dates_shares_and_long_fractions_of_a_sheet_read_as_the_sheet_shows_them
         "| Heron | 2024-08-10 | 2024-08-10 12:30:00 | 69.0% | 0.69 |",
         "| Tern | 2024-08-10 | 2024-08-10 12:30:00 | 100% | 1e+20 |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "said"),
+    [
+        (1204, "#,##0", "1,204"),
+        (1234567.891, "#,##0.00", "1,234,567.89"),
+        (-1204, "#,##0", "-1,204"),
+        (1204.5, '"$"#,##0.00', "$1,204.50"),
+        (-1204.5, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_)', "$(1,204.50)"),
+        (1204.5, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_)', "$1,204.50"),
+        (0, '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_)', "$-"),
+        (1204, "[$€-407] #,##0", "€ 1,204"),
+        (1204, '#,##0 "€"', "1,204 €"),
+        (-12, "0.00;[Red]-0.00", "-12.00"),
+        (0.125, "0%", "13%"),
+        (0.4567, "0.0#%", "45.67%"),
+        (0.45, "0.0#%", "45.0%"),
+        (2500000, '#,##0.0,,"M"', "2.5M"),
+        (7, "00000", "00007"),
+        (0.5, "# ?/?", "0.5"),
+        (1204, "0.00E+00", "1204"),
+        (1204.0, "General", "1204"),
+        (1204, "[>1000]#,##0;0", "1204"),
+        (True, "#,##0", "True"),
+    ],
+)
+def test_figures_of_a_sheet_read_as_the_sheet_shows_them(value: object, number_format: str, said: str) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    for row in (["Vessel", "Load"], ["Heron", value]):
+        sheet.append(row)
+    sheet["B2"].number_format = number_format
+    target = io.BytesIO()
+    book.save(target)
+    assert read_bytes(target.getvalue(), "fleet.xlsx").text.splitlines()[-1] == f"| Heron | {said} |"
+
+
+def test_a_figure_of_a_sheet_is_found_as_the_sheet_shows_it(wb: Workbench, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["Vessel", "Load"], ["Heron", 1204], ["Tern", 2077]):
+        book.worksheets[0].append(row)
+    book.worksheets[0]["B2"].number_format = "#,##0"
+    book.save(tmp_path / "fleet.xlsx")
+    wb.ingest([tmp_path])
+    assert "Heron | 1,204" in wb.search("1,204", "keyword")[0].text
 
 
 def test_each_row_of_a_long_sheet_names_its_columns_below_its_caption_and_units() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 YEAR = re.compile(r"(?:19|20)\d\d")
-AMOUNT = re.compile(r"[$€£¥(+-]*\d[\d.,' ]*[)%]*")
+AMOUNT = re.compile(r"[$€£¥(+-]*\d[\d.,' ]*[)%]*(?: ?[$€£¥])?")
 MOST_ROWS = 4  # of names above one table
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from workbench.errors import ConfigurationError
 from workbench.ingestion.normalise import normalise
+from workbench.ingestion.scans.line_places import DETECTED, line_places
 from workbench.ingestion.scans.skew import Box
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ MODELS = {
     "Rec.model_path": "PP-OCRv6_rec_small.onnx",
 }
 THREADS = 2
-DETECTED = 1280  # pixels of the longer side to find lines in: 960 loses print of 6 points, 2000 takes 270 MB more
 WIDEST = 20  # times its height: the recogniser squeezes what is wider until letters run together
 LEAST_SURE = 0.5  # mean confidence of a piece of a line that is kept
 GAP = 0.15  # of a line's height: a stretch without ink that is as wide may lie between words
@@ -97,12 +97,12 @@ class Recogniser:
         """
         from rapidocr.main import RapidOCRError
 
-        colours, grey = np.asarray(picture.convert("RGB")), np.asarray(picture.convert("L"))
+        rgb = picture if picture.mode == "RGB" else picture.convert("RGB")
+        colours, grey = np.asarray(rgb), np.asarray(picture.convert("L"))
         with self._turn:
             try:
-                _, detected = self._engine.detect_and_crop(colours, {})
-                boxes = [_bounds(corners, grey) for corners in (detected.boxes if detected.boxes is not None else ())]
-                boxes = [box for box in boxes if box is not None]
+                bounds = [_bounds(place, grey) for place in line_places(self._engine, colours)]
+                boxes = [box for box in bounds if box is not None]
                 if _on_side(boxes):
                     return [], "side"
                 pieces = [piece for box in boxes for piece in _pieces(grey, box)]
@@ -193,10 +193,10 @@ def around(boxes: Sequence[Box]) -> Box:
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _bounds(corners: NDArray[np.float32], grey: NDArray[np.uint8]) -> _Pixels | None:
-    """Return the upright box in whole pixels of a detected line; None where nothing is left of it."""
-    left, top = (max(0, int(value)) for value in corners.min(axis=0))
-    right, bottom = (int(np.ceil(value)) for value in corners.max(axis=0))
+def _bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
+    """Return the box in whole pixels of a detected line; None where nothing is left of it."""
+    left, top = (max(0, int(value)) for value in place[:2])
+    right, bottom = (int(np.ceil(value)) for value in place[2:])
     right, bottom = min(right, grey.shape[1]), min(bottom, grey.shape[0])
     return (left, top, right, bottom) if right - left > 1 and bottom - top > 1 else None
 

@@ -28,6 +28,22 @@ class ItemNews:
     error: str | None = None
 
 
+@dataclass(slots=True)
+class _BatchUnderWay:
+    """A batch from when it goes into the model until it is written; the model takes ``model_share`` of its time."""
+
+    items: int
+    passages: int
+    model_share: float
+    embedded: int = 0
+    stored: int = 0
+
+    @property
+    def part(self) -> float:
+        """How far it is, 0..1."""
+        return min(1.0, (self.embedded * self.model_share + self.stored * (1 - self.model_share)) / self.passages)
+
+
 OnItems = Callable[[Sequence[ItemNews], Connection | None], None]  # (news, the transaction that writes them, if any)
 
 
@@ -45,9 +61,8 @@ class Tally:
         """Take ``sizes``, the bytes of the items, 0 where they are not known; ``pace`` as in ``Forecast``."""
         self._total, self._on_progress, self._failures, self._on_items = len(sizes), on_progress, failures, on_items
         self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
-        self._batch = self._batch_embedded = self._batch_stored = 0  # passages of the batch that goes through the model
-        self._batch_place, self._batch_items = -1, 0  # of the batch: its first item, and how many
-        self._model_share = 1.0  # of the time that the batch takes
+        self._batches: dict[int, _BatchUnderWay] = {}  # by the place of the first item, until they are written
+        self._batch: _BatchUnderWay | None = None  # that went into the model last, until it is written
         self._vectors = 0  # passages that have one
         self._ids: list[str] = []
         self._notes: list[str] = []
@@ -88,9 +103,8 @@ class Tally:
         with self._lock:
             for place, count in zip(places, passages, strict=True):
                 self._forecast.cut(place, count)
-            self._batch, self._batch_embedded, self._batch_stored = sum(passages), 0, 0
-            self._batch_place, self._batch_items = places[0], len(places)
-            self._model_share = self._forecast.model_share
+            self._batch = _BatchUnderWay(len(places), max(1, sum(passages)), self._forecast.model_share)
+            self._batches[places[0]] = self._batch
         if self._on_items is not None:
             self._on_items([ItemNews(place, "busy") for place in places], None)
 
@@ -111,7 +125,8 @@ class Tally:
                 self._forecast.model_took(count, seconds)
             self._embedded += count if anew else 0
             self._vectors += count
-            self._batch_embedded += count
+            if self._batch is not None:
+                self._batch.embedded += count
             self._forecast.embedded(count)
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
@@ -119,16 +134,16 @@ class Tally:
         """Count ``count`` more passages in the transaction that writes the batch of this item."""
         with self._lock:
             self._forecast.stored(count)
-            if place == self._batch_place:
-                self._batch_stored += count
-        if place == self._batch_place and self._batch_embedded >= self._batch:
-            self._tell(f"{self._of_passages(self._passages + self._batch_stored)} stored")
+            batch = self._batches[place]
+            batch.stored += count
+        if batch is self._batch and batch.embedded >= batch.passages:
+            self._tell(f"{self._of_passages(self._passages + batch.stored)} stored")
 
     def wrote(self, place: int, written: list[tuple[str, DocumentChange]], passages: int, seconds: float) -> None:
         """Count the documents (id, outcome) of this item's batch, which are now in the database."""
         with self._lock:
-            if place == self._batch_place:
-                self._batch = self._batch_embedded = self._batch_stored = 0
+            if self._batches.pop(place) is self._batch:
+                self._batch = None
             outcomes = [outcome for _, outcome in written]
             self._added += outcomes.count("added")
             self._updated += outcomes.count("changed")
@@ -162,9 +177,8 @@ class Tally:
             return
         with self._lock:
             done = min(self._total, self._added + self._updated + self._unchanged + len(self._failures))
-            embedded, stored = self._batch_embedded * self._model_share, self._batch_stored * (1 - self._model_share)
-            part = (embedded + stored) / self._batch if self._batch else 0.0
+            under_way = sum(batch.items for batch in self._batches.values()) or 1
+            part = sum(batch.items * batch.part for batch in self._batches.values()) / under_way
             left = self._forecast.seconds_left
-            under_way = self._batch_items if self._batch else 1
             self._told = time.monotonic()
-        self._on_progress(Progress(done, self._total, message, min(1.0, part), left, under_way))
+        self._on_progress(Progress(done, self._total, message, part, left, under_way))

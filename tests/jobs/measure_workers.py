@@ -1,8 +1,9 @@
 """Measure work that several workers share: ``python -m tests.jobs.measure_workers`` [--workers 1 2] [--kills 20].
 
 It makes a folder of texts, a database of its own, and workers of one thread each, in processes of their own. Without
-``--kills`` it prints the passages a second for each number of workers; with it, one ingest goes on while workers are
-killed at random moments and others take their place, and its corpus is compared with an undisturbed one.
+``--kills`` it prints, for each number of workers, the passages a second and the processor time a passage of workers
+and database; with it, one ingest goes on while workers are killed at random moments and others take their place, and
+its corpus is compared with an undisturbed one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -56,8 +58,28 @@ def start(home: str, model: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env=os.environ | settings | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL)
 
 
-def speed(home: str, folder: Path, model: str, workers: int) -> float:
-    """Return the passages a second that so many workers take in, from when all of them have a part."""
+def cpu(pid: int) -> float:
+    """Return the seconds of processor time of a process and of the children that it has waited for (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_of_server(home: str) -> float:
+    """Return the seconds of processor time of the embedded Postgres with all its processes."""
+    server = next(Path(home).rglob("postmaster.pid")).read_text().split()[0]
+    total = cpu(int(server))
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has just ended
+            if status.read_text().rsplit(")", 1)[1].split()[1] == server:
+                total += cpu(int(status.parent.name))
+    return total
+
+
+def speed(home: str, folder: Path, model: str, workers: int) -> tuple[float, float, float]:
+    """Return what so many workers take in, from when all of them have a part.
+
+    That is passages a second, and milliseconds of processor time a passage: of the workers, and of the database.
+    """
     with Workbench.open(settings=load_settings(home=home)) as wb:
         wb.indexes.get()
         job = wb.jobs.enqueue_ingest([folder], source=f"By {workers}")
@@ -67,16 +89,17 @@ def speed(home: str, folder: Path, model: str, workers: int) -> float:
             time.sleep(0.05)
         time.sleep(5)  # each has read its model
         index, begun = wb.indexes.get().name, time.perf_counter()
-        before = stored(wb, index)
+        before, busy, served = stored(wb, index), sum(cpu(each.pid) for each in processes), cpu_of_server(home)
         while parts.tally(job.id).waiting > 2 * workers:
             time.sleep(0.05)
         seconds, passages = time.perf_counter() - begun, stored(wb, index) - before
+        busy, served = sum(cpu(each.pid) for each in processes) - busy, cpu_of_server(home) - served
         wb.jobs.wait(job.id)
         for process in processes:
             process.terminate()
             process.wait()
         wb.sources.delete(f"By {workers}")
-    return passages / seconds
+    return passages / seconds, 1000 * busy / passages, 1000 * served / passages
 
 
 def stored(wb: Workbench, index: str) -> int:
@@ -157,7 +180,10 @@ def main() -> None:
             kill(home, folder, arguments.model, arguments.kills)
             return
         for workers in arguments.workers:
-            print(f"{workers} workers: {speed(home, folder, arguments.model, workers):.1f} passages/s", flush=True)
+            pace, busy, served = speed(home, folder, arguments.model, workers)
+            used = f"processor {busy:.1f} ms a passage, its database {served:.1f} ms"
+            load = Path("/proc/loadavg").read_text().split()[0]
+            print(f"{workers} workers: {pace:.1f} passages/s, {used}, load {load}", flush=True)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

@@ -12,6 +12,7 @@ from workbench.app.widgets.rendered.elements import Element, Node, TextRun, show
 NAMES, ROW = "row heading", "row"
 MOST_ROWS = 2  # below the names: three lines have room
 MOST_COLUMNS = 4
+ASKED_COLUMNS = 3  # where the question names one: four columns of a card that is 220 pixels wide hide the last
 LEAST_ALIKE = 2  # words that names begin with alike before they are left out
 LONGEST_CELL = 22  # characters of a cell of words that stands in a column of a card
 WIDEST = 34  # characters that the columns of words beside the label may take together
@@ -152,11 +153,18 @@ def _rank(scores: Sequence[float], best: int, place: int) -> tuple[float, int, b
 
 
 def _columns(rows: Sequence[Element], words: SaidWords) -> list[int]:
-    """Return the columns that are shown: the labels, those with words of the question, and the first of the others."""
+    """Return the columns that are shown: the labels, those with words of the question, and those beside them.
+
+    Where some are asked for they are few enough to stand on a narrow card; else the first ones are shown.
+    """
     width = max(len(cells(row)) for row in rows)
-    told = Counter(place for row in rows for place, cell in enumerate(cells(row)) if words(cell))
-    order = sorted(range(width), key=lambda place: (place > 0, -min(1, told[place]), place))
-    return sorted(order[:MOST_COLUMNS])
+    asked = {place for row in rows for place, cell in enumerate(cells(row)) if place and words(cell)}
+    most = min(MOST_COLUMNS, max(ASKED_COLUMNS, 1 + len(asked))) if asked else MOST_COLUMNS
+
+    def far(place: int) -> int:
+        return min((abs(place - one) for one in asked), default=0)
+
+    return sorted(sorted(range(width), key=lambda place: (place > 0, far(place), place))[:most])
 
 
 def _narrow(row: Element, columns: Sequence[int]) -> Element:

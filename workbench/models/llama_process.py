@@ -14,7 +14,10 @@ from typing import Any
 
 HOST = "127.0.0.1"
 NO_MODEL = 3  # the code with which the process ends over a file that is none
-LONGEST_ANSWER = 1_024  # tokens; a small model may never find an end
+LONGEST_ANSWER = 512  # tokens; a small model may never find an end
+# A small model falls into saying one sentence again and again; DRY (llama.cpp's "don't repeat yourself") makes each
+# further token of a repetition less likely, once that is longer than a name or a short quotation.
+REPEATED, REPEATED_WITHIN = 8, 256  # tokens
 
 
 def main() -> None:
@@ -29,7 +32,11 @@ def main() -> None:
     parameters.hostnames, parameters.port, parameters.ui = [HOST], port, False
     parameters.n_ctx, parameters.n_parallel, parameters.kv_unified = context, slots, True
     parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # waits without turning a core over
+    # Threads of one answer wait for each other at every layer: on cores that others use, two are five times slower.
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     parameters.n_predict = LONGEST_ANSWER
+    sampling = parameters.sampling
+    sampling.dry_multiplier, sampling.dry_allowed_length, sampling.dry_penalty_last_n = 0.8, REPEATED, REPEATED_WITHIN
     parameters.offline, parameters.warmup, parameters.verbosity = True, False, -1
     try:
         server = native.Server(parameters)

@@ -13,7 +13,7 @@ from workbench import Workbench
 
 
 def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
-    assert "No worker; no job waits or runs." in workbench("status").out
+    assert "No job waits or runs, and no worker is needed." in workbench("status").out
     job = workbench("ingest", str(animals), "--source", "Zoo", "--background", "--json").json["job"]
     told = workbench("status").out
     assert "No worker; 0 jobs run and 1 waits; start one with 'workbench worker'." in told

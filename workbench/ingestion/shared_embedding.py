@@ -1,7 +1,7 @@
 """The embedding of many passages by several workers: their texts are offered in parts, their vectors collected.
 
-Whoever brings the passages takes parts, too, and stays until all are done. Every part's vectors are kept beside it
-until they are in an index, so that whoever goes on after a dead worker finds them.
+The worker that brings the passages takes parts, too, and stays until all are done. Every part's vectors are kept beside
+it until they are in an index, so that whoever goes on after a dead worker finds them.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ class Workload(Value):
     def sentence(self) -> str:
         """The work in a sentence."""
         workers = {0: "No worker", 1: "One worker"}.get(self.workers, f"{self.workers} workers")
+        if not (self.queued or self.running or self.workers):
+            return "No job waits or runs, and no worker is needed."
         if not self.queued and not self.running:
             return f"{workers}; no job waits or runs."
         running = "1 job runs" if self.running == 1 else f"{self.running} jobs run"

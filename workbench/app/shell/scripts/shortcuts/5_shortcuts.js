@@ -32,7 +32,7 @@ function skipToPassages(event) {
 }
 
 // Ctrl+Enter presses the one button in colour around the focus, or else on the page or in its dialog, but none that
-// deletes. What was typed last goes first: it may be what enables the button.
+// deletes. The last typing goes first: it may enable the button.
 const CHIEF = '[data-testid^="stBaseButton-primary"]', DELETES = '[class*="st-key-confirm_delete"], [class*="st-key-confirm_drop"], [class*="st-key-confirm_forget"]';
 const SOON = 40, PAUSE = 50;  // looks at a button that is not enabled yet, and ms between two
 

@@ -1,5 +1,7 @@
 """The first experiment on an empty workbench: the sample comes in as a job, and the experiment begins after it."""
 
+import threading
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -7,6 +9,7 @@ from evals.background import runners
 from evals.experiments.catalogue import Experiments
 from evals.test_sets.store import TestSetStore
 from workbench.app.state.shared import OPENING
+from workbench.jobs.assignment import Assignment
 
 LONG = 120.0  # seconds until a test gives up
 
@@ -62,3 +65,14 @@ def test_it_can_be_cancelled_and_resumed(wb, begun):
     begun.button(key=f"resume_{job.id}").click().run()
     wb.work(runners(wb))
     assert wb.jobs.wait(job.id, timeout=LONG).result["experiment"] == Experiments(wb).list()[0].id
+
+
+def test_a_second_try_of_the_job_takes_the_experiment_that_the_first_one_made(wb, begun):
+    (job,) = wb.jobs.in_view()
+    wb.work(runners(wb))
+    wb.jobs.wait(job.id, timeout=LONG)
+    # as after a worker that died before it said that it had finished
+    outcome = runners(wb)["test_set"](Assignment(wb.jobs.get(job.id), wb.jobs.table, threading.Event()))
+    (experiment,) = Experiments(wb).list()
+    assert outcome.result["experiment"] == experiment.id
+    assert len(wb.jobs.list(kind="experiment")) == 1

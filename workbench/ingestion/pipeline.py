@@ -174,14 +174,15 @@ class Pipeline:
     ) -> Iterator[PreparedItem | SettledItem | None]:
         """Yield one item, read and cut; None before a large one is cut."""
         tally, stop_if_asked = preparing.tally, preparing.stop_if_asked
+        shown = item.title or item.name
 
         def ask(_: int) -> None:
             stop_if_asked()
-            tally.reading(item.name)
+            tally.reading(shown)
 
         def on_page(page: int, pages: int) -> None:
             stop_if_asked()
-            tally.reading(f"{item.name} (page {page:,} of {pages:,})")
+            tally.reading(f"{shown} (page {page:,} of {pages:,})")
 
         before = preparing.known_documents.get(item.key)
         try:

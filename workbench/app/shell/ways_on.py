@@ -26,7 +26,8 @@ def way_to(page: str, *, is_chief: bool = False) -> None:
 def way_to_sample(workbench: Workbench) -> None:
     """Show the button that loads the sample, disabled while work goes on."""
     loading = any(work.running for work in WORKS.all().values())
-    if st.button("Load the sample", icon=":material/auto_stories:", disabled=loading, key="to_sample"):
+    why = "Other work goes on; the sample can be loaded after it." if loading else None
+    if st.button("Load the sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
         start_sample(workbench)
         st.rerun()
 

@@ -20,9 +20,10 @@ from workbench.ingestion.zip_files import below, is_zip, zip_members
 from workbench.sizes import KB, size_text
 from workbench.types import IngestFailure
 
-# Raise it when readers change what they make of the same bytes: everything, or every PDF, is then read again.
+# Raise it when readers change what they make of the same bytes: everything, every PDF or every workbook is read again.
 READING = "2"
 PDF_READING = "5"
+SHEET_READING = "3"
 LARGE = 250 * KB  # bytes: larger items come after all smaller ones, which are written without waiting for them
 TEXT_SHARE = 3  # PDFs of filings have a third of their bytes in text
 SCAN_READING = "scans 3"  # beside the PDF's where the extra reads scans: installed later, it reads every PDF again
@@ -70,6 +71,8 @@ def content_hash(data: bytes) -> str:
     reading = READING
     if data.startswith(b"%PDF-"):
         reading = PDF_READING + (SCAN_READING if reads_scans() else "")
+    elif data.startswith(b"PK") and b"xl/worksheets/" in data:
+        reading = SHEET_READING
     return hashlib.sha256(reading.encode() + data).hexdigest()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, time
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ TOKEN = re.compile(
     re.DOTALL,
 )
 LONGEST = 1e15  # figures from here on stay as they are stored
+EXACT = 80  # digits of the computation: fifteen of the figure, and as many after the point as a format can have
 
 
 class NumberFormat(NamedTuple):
@@ -59,7 +60,7 @@ def _stored(value: float) -> str:
 @lru_cache(maxsize=256)
 def _form(section: str) -> NumberFormat | None:
     """Read a section; None where it is of another kind: dates, fractions, powers of ten, "General", no figure."""
-    around, digits = ["", ""], ""
+    around, digits, hundredfold = ["", ""], "", 0
     for token in TOKEN.finditer(section):
         if token["digits"]:
             if digits:
@@ -68,20 +69,23 @@ def _form(section: str) -> NumberFormat | None:
         elif (other := token["other"]) is not None and (other.isalnum() or other in "/@"):
             return None
         else:
+            hundredfold += other == "%"  # one in quotes is text
             around[bool(digits)] += token["text"] or token["sign"] or token["coin"] or other or ""
     if not digits:
         return None
-    figure = digits.rstrip(",")
-    whole, _, fraction = figure.partition(".")
-    scale = Decimal(100) ** "".join(around).count("%") / Decimal(1000) ** (len(digits) - len(figure))
+    whole, _, fraction = digits.rstrip(",").partition(".")
+    thousandth = len(digits) - len(digits.rstrip(",")) + len(whole) - len(whole.rstrip(","))
+    whole = whole.rstrip(",")
+    scale = Decimal(100) ** hundredfold / Decimal(1000) ** thousandth
     before, after = around[0].lstrip(), around[1].rstrip()
     return NumberFormat(before, after, whole.count("0"), fraction.count("0"), len(fraction), "," in whole, scale)
 
 
 def _written(value: float, form: NumberFormat) -> str:
     """Write a figure with 15 digits, rounded as sheets round: a half away from zero."""
-    exact = Decimal(f"{value:.15g}") * form.scale
-    rounded = abs(exact).quantize(Decimal(1).scaleb(-form.most), ROUND_HALF_UP)
+    with localcontext(prec=EXACT):
+        exact = Decimal(f"{value:.15g}") * form.scale
+        rounded = abs(exact).quantize(Decimal(1).scaleb(-form.most), ROUND_HALF_UP)
     whole, _, fraction = f"{rounded:f}".partition(".")
     whole = whole.lstrip("0").rjust(form.whole, "0")
     if form.grouped and whole:

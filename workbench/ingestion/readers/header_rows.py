@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-YEAR = re.compile(r"(?:19|20)\d\d")
-AMOUNT = re.compile(r"[$€£¥(+-]*\d[\d.,' ]*[)%]*(?: ?[$€£¥])?")
+YEAR = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
+AMOUNT = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
+    r"(?:[A-Z]{3} )?[$€£¥(+-]*(?:(?<=[$€£¥]) )?\.?\d[\d.,' ]*[)%]*(?: ?[$€£¥x]| [^\W\d_]{1,3})?\)?"
+)
 MOST_ROWS = 4  # of names above one table
 
 

@@ -1,0 +1,50 @@
+"""Figures of a sheet's cells by their number formats, and the tables that they stand in."""
+
+import io
+
+import openpyxl
+import pytest
+
+from workbench.ingestion.incoming import content_hash
+from workbench.ingestion.readers.cell_formats import shown
+from workbench.ingestion.readers import read_bytes
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (0.125, "0.0%", "12.5%"),
+        (12.5, '0.0"%"', "12.5%"),
+        (12.5, r"0.0\%", "12.5%"),
+        (15, '0"%"_);(0"%")', "15%"),
+        (1500, "0,.0", "1.5"),
+        (1_234_567, "#,##0,", "1,235"),
+        (1.5, "0." + "0" * 30, "1.5" + "0" * 29),
+        (1e14, "0." + "0" * 20, "1" + "0" * 14 + "." + "0" * 20),
+        (-5, "#,##0_);(#,##0)", "(5)"),
+    ],
+)
+def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str, text: str) -> None:
+    assert shown(value, number_format) == text
+
+
+@pytest.mark.parametrize("number_format", ["[$€-2] #,##0.00", '"CHF" #,##0', '#,##0 "USD"', '0 "kg"', '0.0"x"', ".00"])
+def test_a_table_goes_on_below_a_gap_whatever_the_unit_of_its_figures(number_format: str) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    rows = [("Item", "2023", "2024"), (), ("Gross", 600, 604), ("Net", 500, 0.5)]
+    for number, row in enumerate(rows, start=1):
+        for column, value in enumerate(row, start=1):
+            sheet.cell(number, column, value).number_format = number_format
+    target = io.BytesIO()
+    book.save(target)
+    text = read_bytes(target.getvalue(), "accounts.xlsx").text
+    assert [line for line in text.splitlines() if line.startswith("| ---")] == ["| --- | --- | --- |"]
+    assert "| Item | 2023 | 2024 |" in text
+
+
+def test_a_workbook_is_read_again_when_its_reader_changed() -> None:
+    book = openpyxl.Workbook()
+    target = io.BytesIO()
+    book.save(target)
+    assert content_hash(target.getvalue()) != content_hash(target.getvalue().replace(b"xl/worksheets/", b"xl/worksheetz/"))

@@ -119,6 +119,17 @@ def test_ctrl_enter_deletes_nothing(goto, filled):
     filled.sources.delete(made.id)
 
 
+def test_ctrl_enter_leaves_alone_what_lies_behind_the_list_of_keys(goto):
+    page = goto("/crawl")
+    page.wait_for_function("window.workbenchShortcuts")
+    expect(page.get_by_role("button", name="Start crawl")).to_be_visible()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(1_000)  # for what must not happen
+    expect(page.get_by_text("Type the address of the start page first.")).to_have_count(0)
+
+
 def test_a_table_is_two_stops_of_the_tab_key_and_the_arrows_go_on_inside_of_it(goto):
     page = goto("/library")
     expect(page.locator("tbody .open").first).to_be_visible()

@@ -36,8 +36,12 @@ function skipToPassages(event) {
 const CHIEF = '[data-testid^="stBaseButton-primary"]', DELETES = '[class*="st-key-confirm_delete"], [class*="st-key-confirm_drop"], [class*="st-key-confirm_forget"]';
 const SOON = 40, PAUSE = 50;  // looks at a button that is not enabled yet, and ms between two
 
-function chiefButton() {
-  const dialogs = document.querySelectorAll("[role=dialog]"), place = dialogs[dialogs.length - 1] ?? document.querySelector("[data-testid=stMain]");
+function chiefPlace() {
+  const dialogs = document.querySelectorAll("[role=dialog]");
+  return dialogs[dialogs.length - 1] ?? document.querySelector("[data-testid=stMain]");
+}
+
+function chiefButton(place) {
   const focus = document.activeElement;
   for (let around = place?.contains(focus) ? focus : place; around && place.contains(around); around = around.parentElement) {
     const found = [...around.querySelectorAll(CHIEF)].filter((button) => button.checkVisibility() && !button.closest(DELETES));
@@ -47,14 +51,15 @@ function chiefButton() {
 }
 
 function pressChief(event) {
-  const chief = chiefButton();
+  const place = chiefPlace(), chief = chiefButton(place);
   if (!chief) return;
   event.preventDefault();
   event.stopPropagation();
   chief.focus();
   if (document.activeElement !== chief) document.activeElement.blur();
   const press = (looks) => {
-    const button = chiefButton();
+    if (chiefPlace() !== place) return;  // its dialog was closed
+    const button = chiefButton(place);
     if (button && !button.disabled) button.click();
     else if (looks) setTimeout(press, PAUSE, looks - 1);
   };
@@ -76,7 +81,10 @@ function onKey(event) {
   if (isFinding(event)) {
     event.preventDefault();
     if (!event.repeat && !root.querySelector("dialog[open]")) palette.open();
-  } else if (isSubmitting(event)) pressChief(event);
+  } else if (isSubmitting(event)) {
+    const isLink = event.composedPath()[0].closest?.("a[href]");  // the browser opens it in a new tab
+    if (!isLink && !root.querySelector("dialog[open]")) pressChief(event);
+  }
   else if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
   else if (event.key === "/") toQuestion(event);
   else if (event.key === "?") keys.showModal();

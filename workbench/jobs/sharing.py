@@ -79,10 +79,11 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
     if not assignment.leads:
         return None
     told = float("-inf")
+    farthest = (0, 0.0)
     pace = Pace()
 
     def tell(progress: Progress) -> None:
-        nonlocal told
+        nonlocal told, farthest
         if time.monotonic() - told < TELL:
             return
         told = time.monotonic()
@@ -95,6 +96,8 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
         message = f"{tally.items_done:,} of {tally.items:,} {unit}{large}{_by(tally.holders)}"
         part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
         left = None if tally.waiting else pace.seconds_left(embedding)
+        farthest = max(farthest, (tally.items_done, part))  # a further large document makes the share smaller
+        part = farthest[1] if farthest[0] == tally.items_done else part
         assignment.progress(Progress(tally.items_done, tally.items, message, part, left))
 
     return tell

@@ -156,8 +156,9 @@ class WorkerHandle:
         """Take parts of a job that runs elsewhere; where this worker is at it already, pass the invitation on."""
         if job_id in self._running | self._helping | self._beyond:
             with suppress(NotFound):
-                if self._jobs.any_part_waits(job_id):
-                    self._jobs.invite(job_id, self._jobs.get(job_id).kind, PASS_ON)
+                job = self._jobs.get(job_id)
+                if job.status == "running" and self._jobs.any_part_waits(job_id):
+                    self._jobs.invite(job_id, job.kind, PASS_ON)
             return
 
         def is_wanted_elsewhere() -> bool:

@@ -8,7 +8,7 @@ from evals.experiments.answer_book import StoredBook
 from evals.experiments.catalogue import Experiments
 from evals.experiments.experiment_job import run_together
 from evals.experiments.optimiser import optimise
-from evals.experiments.plan import Cell, Experiment, cells_from
+from evals.experiments.plan import Cell, cells_from
 from evals.gateway import check_index, index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.training import check_enough
@@ -17,7 +17,7 @@ from evals.measures.metrics import check_metrics, depth
 from evals.test_sets.folders import SAMPLE
 from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
-from workbench.errors import Conflict, InvalidInput
+from workbench.errors import Conflict, InvalidInput, NotFound
 from workbench.extras import check_extra
 from workbench.jobs.assignment import Assignment, Job, Outcome
 from workbench.jobs.runners import Runner
@@ -159,22 +159,17 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
         return outcome
     plan = as_object(told)
     limit = None if plan["limit"] is None else as_whole(plan["limit"])
-    title, test_set, cells = as_text(plan["title"]), as_text(outcome.result["test_set"]), cells_from(plan["cells"])
-    experiment = _made(wb, assignment.job, test_set, cells) or Experiments(wb).create(
-        title, test_set, cells, metrics=as_texts(plan["metrics"]), limit_queries=limit
-    )
+    experiment_id = assignment.job.id.replace("job_", "exp_")  # a second try finds what the first one made
+    try:
+        experiment = Experiments(wb).get(experiment_id)
+    except NotFound:
+        experiment = Experiments(wb).create(
+            as_text(plan["title"]), as_text(outcome.result["test_set"]), cells_from(plan["cells"]),
+            metrics=as_texts(plan["metrics"]), limit_queries=limit, experiment_id=experiment_id,
+        )  # fmt: skip
     if job_of(wb, experiment.id) is None:
         enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]))
     return Outcome(outcome.result | {"experiment": experiment.id}, outcome.message)
-
-
-def _made(wb: Workbench, job: Job, test_set: str, cells: Sequence[Cell]) -> Experiment | None:
-    """Return the experiment with these cells that an earlier try of a job has made."""
-    for experiment in Experiments(wb).list(test_set):
-        began, made = job.created_at, experiment.created_at
-        if began is not None and made is not None and made >= began and experiment.cells == tuple(cells):
-            return experiment
-    return None
 
 
 def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:

@@ -45,8 +45,11 @@ class Experiments:
         *,
         metrics: Sequence[str] = DEFAULT_METRICS,
         limit_queries: int | None = None,
+        experiment_id: str | None = None,
     ) -> Experiment:
         """Plan an experiment on the present version of a stored test set; ``run`` carries it out.
+
+        It has a new id where none is given.
 
         Raises:
             NotFound: no such test set or index. InvalidInput: a wrong metric, or no answerable question.
@@ -63,6 +66,7 @@ class Experiments:
             "limit_queries": limit_queries,
         }
         values: JsonObject = {
+            "id": experiment_id,
             "title": title.strip() or info.title,
             "dataset_id": info.id,
             "dataset_version": info.version,

@@ -93,8 +93,8 @@ class ExperimentTables:
         self._database = database
 
     def create(self, experiment: JsonObject) -> Row:
-        """Create an experiment without runs."""
-        experiment_id = new_id("experiment")
+        """Create an experiment without runs; its ``id`` may be given."""
+        experiment_id = str(experiment.get("id") or new_id("experiment"))
         values = {**experiment, "id": experiment_id, "plan": Jsonb(experiment["plan"])}
         self._database.rows(statement("experiment_insert"), values)
         return self.get(experiment_id)

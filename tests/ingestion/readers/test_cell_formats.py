@@ -47,4 +47,6 @@ def test_a_workbook_is_read_again_when_its_reader_changed() -> None:
     book = openpyxl.Workbook()
     target = io.BytesIO()
     book.save(target)
-    assert content_hash(target.getvalue()) != content_hash(target.getvalue().replace(b"xl/worksheets/", b"xl/worksheetz/"))
+    assert content_hash(target.getvalue()) != content_hash(
+        target.getvalue().replace(b"xl/worksheets/", b"xl/worksheetz/")
+    )

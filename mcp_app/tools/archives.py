@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -29,7 +27,6 @@ def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
 FAMILY = ToolFamily(render=compact, failure=_failure)
 
 
-_MARKED = re.compile(r"<mark>(.*?)</mark>")
 DEEPEST = 50  # documents that one search ranks: offset and limit together
 
 
@@ -61,7 +58,7 @@ def search_local_archives(
     more = len(result.results) == offset + limit < DEEPEST
     result = replace(result, results=result.results[offset:])
     metadata: JsonObject = {
-        "totalResults": len(result.results),
+        "totalResults": offset + len(result.results),
         "query": cut(query, LONGEST_TITLE),
         "fuzzy": fuzzy,
         "includeCitations": includeCitations,
@@ -69,9 +66,7 @@ def search_local_archives(
         "limit": limit,
     }
     if result.guesses:
-        metadata["guessedWords"] = [
-            {"typed": typed, "meant": whole_word(meant, result)} for typed, meant in result.guesses
-        ]
+        metadata["guessedWords"] = [{"typed": typed, "meant": meant} for typed, meant in result.guesses]
     titles = titles_of(call, result) if includeCitations else {}
     answers = [answer_json(result, titles, metadata, DETAILS[0]) | {"more": more}]
     for detail in DETAILS[1:] if includeCitations else ():
@@ -79,14 +74,6 @@ def search_local_archives(
             break
         answers.append(answer_json(result, titles, metadata, detail) | {"more": more})
     return answers[-1]
-
-
-def whole_word(stem: str, result: ArchiveResult) -> str:
-    """Return the word that stands in the documents for an index's stem, the commonest that was marked."""
-    snippets = (snippet for hit in result.results for highlight in hit.highlights for snippet in highlight.snippets)
-    words = Counter(word.lower() for snippet in snippets for word in _MARKED.findall(snippet))
-    root = stem.lower()[:-1] if len(stem) > 3 else stem.lower()  # y and i take each other's place at the end
-    return next((word for word, _ in words.most_common() if word.startswith(root)), stem)
 
 
 def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:

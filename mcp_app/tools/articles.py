@@ -52,9 +52,11 @@ def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
 
 def search_articles(call: Call, query: str, include_content: bool, mode: str, limit: int, offset: int) -> JsonObject:
     """Search articles by the words of their description, or by meaning."""
-    semantic = mode == "semantic"
-    search = call.workbench.articles.search_by_meaning if semantic else call.articles.search
-    return page_json(search(query, content=include_content), limit, offset)
+    if mode != "semantic":
+        return page_json(call.articles.search(query, content=include_content), limit, offset)
+    articles = call.workbench.articles
+    found = articles.search_by_meaning(query, content=include_content, should_stop=call.should_stop)
+    return page_json(found, limit, offset)
 
 
 def page_json(articles: Sequence[Article], limit: int, offset: int) -> JsonObject:

@@ -9,10 +9,10 @@ from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.file_roots import FileRoots
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.forms import form
-from mcp_app.job_answers import LARGE, job_json
+from mcp_app.job_answers import LARGE, followed_by, job_json
 from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
-from workbench.errors import NotFound
+from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.question import MOST_CONVERSATIONS
 from workbench.types.json import JsonObject
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.services.workspaces import ConversationHit, EmbeddingReport, Pending
     from workbench.storage.job_table import Job
 
+SHOWN_FAILURES = 20
 FAMILY = ToolFamily(render=compact, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace; by default the working directory.", "")
 N_RESULTS = Argument("n_results", "number", "How many at most.", 10, low=1, high=MOST_CONVERSATIONS)
@@ -35,11 +36,10 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
     pending = call.workbench.workspaces.pending(workspace, place)
     if pending.bytes > LARGE:
         return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace, place))
-    report = call.workbench.workspaces.embed(workspace, place, call.on_progress, call.should_stop)
-    if report.failures and not report.embedded + report.skipped:
-        first = report.failures[0]
-        raise Refused(f"{first.path} could not be embedded: {first.error}", "Write text into it, then call again")
-    return embedded_json(report)
+    try:
+        return embedded_json(call.workbench.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
+    except UnreadableDocument as error:
+        raise Refused(f"It could not be embedded: {error}", "Write text into it, then call again") from error
 
 
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
@@ -56,7 +56,7 @@ def embedding_json(call: Call, pending: Pending, job: Job) -> JsonObject:
     """Return the answer for conversations that a job embeds, which begins now."""
     call.work_jobs()
     waiting = pending.new + pending.changed
-    message = f"Conversations being embedded: {waiting}. Next: {next_call('get_job', {}, job_id=job.id)}"
+    message = f"Conversations being embedded: {waiting}.{followed_by(call, job)}"
     counts: JsonObject = {"embedded": 0, "skipped": pending.unchanged, "total_files": waiting + pending.unchanged}
     return {"success": True, **counts, "job": job_json(job), "message": message}
 
@@ -113,6 +113,8 @@ def workspace_of(files: FileRoots, path_text: str) -> Path:
     """Return the workspace a call means, inside the allowed folders. Raises Refused."""
     if not path_text or path_text == ".":
         here = Path.cwd().resolve()
+        if not files.roots:
+            raise Refused("No folder is open to the tools", "Have WORKBENCH_FILE_ROOTS name the workspace's folder")
         return here if any(here.is_relative_to(root) for root in files.roots) else files.roots[0]
     try:
         return files.folder(path_text, "workspace_path")
@@ -147,8 +149,10 @@ def embedded_json(report: EmbeddingReport) -> JsonObject:
     if report.failures:
         answer["failed"] = len(report.failures)
         answer["failures"] = [
-            {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures[:20]
+            {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures[:SHOWN_FAILURES]
         ]
+    if len(report.failures) > SHOWN_FAILURES:
+        answer["note"] = f"The first {SHOWN_FAILURES} are named; mend them and call again, which names the next."
     return answer
 
 

@@ -94,6 +94,7 @@ def test_a_worker_apart_runs_jobs_and_ends_when_told(
         (("crawl", "http://example.com", "--max-depth", "-1"), "max_depth cannot be -1"),
         (("crawl", "http://example.com", "--rate", "-1"), "rate cannot be -1"),
         (("crawl", "http://example.com", "--rate", "nan", "--dry-run"), "rate cannot be nan"),
+        (("crawl", "http://example.com", "--dry-run", "--wait", "--tag", "a"), "leave out --wait and --tag"),
         (("crawl", "http://example.com", "--concurrency", "0"), "concurrency cannot be 0"),
         (("jobs", "show", "job_none"), "Job not found: job_none"),
         (("jobs", "retry-failed", "job_none"), "Job not found"),

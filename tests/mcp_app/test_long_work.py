@@ -12,11 +12,14 @@ import anyio
 import pytest
 from mcp import Client
 
-from mcp_app.job_answers import LARGE
-from mcp_app.server import create_server
+from mcp_app.file_roots import FileRoots
+from mcp_app.job_answers import LARGE, followed_by
+from mcp_app.server import chosen_tools, create_server
+from mcp_app.tool import Call
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
+from workbench.opening import Opening
 
 LONG = "A long text of many words. " * (LARGE // 27 + 1)
 
@@ -139,3 +142,25 @@ def test_ten_equal_creates_at_once_make_one_document(wb: Workbench) -> None:
             return [answer.content[0].text.rpartition('"outcome":')[2].strip('"}') for answer in answers]
 
     assert sorted(asyncio.run(script())) == ["created"] + ["unchanged"] * 9
+
+
+def test_a_long_result_of_a_job_is_read_in_parts(agent: Agent, wb: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("# Good\n\nOne that can be read.")
+    for number in range(25):
+        (tmp_path / f"{number:02}.pdf").write_bytes(b"%PDF-1.7 broken")
+    job = wb.jobs.enqueue_ingest([tmp_path], source="Broken")
+    wb.work()
+    wb.jobs.wait(job.id, timeout=120)
+    first = agent("get_job", job_id=job.id)["job"]["result"]
+    going_on = f'get_job(job_id="{job.id}", limit=20, offset=20)'
+    assert (len(first["failures"]), going_on in first["note"]) == (20, True)
+    rest = agent("get_job", job_id=job.id, offset=20)["job"]["result"]
+    assert len(rest["failures"]) == 5 and "note" not in rest
+
+
+@pytest.mark.parametrize(("toolsets", "named"), [(["knowledge"], "manage_crawl_job"), (["workspace"], "")])
+def test_an_answer_with_a_job_names_only_tools_that_are_offered(wb: Workbench, toolsets: list[str], named: str) -> None:
+    offered = frozenset(tool.name for tool in chosen_tools(toolsets))
+    call = Call(Opening.of(wb), wb.articles, FileRoots(), offered)
+    sentence = followed_by(call, wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any"))
+    assert named in sentence and ("Next:" in sentence) == bool(named) and "get_job" not in sentence

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from mcp_app.arguments import Refused
+from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
+from mcp_app.tools.workspace import workspace_of
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.settings import Settings
@@ -206,7 +209,8 @@ def test_progress_of_a_large_workspace_reaches_the_client(agent: Agent) -> None:
 
 def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, tmp_path: Path) -> None:
     put(tmp_path / "other", {"plan/2025-11-11/001-empty": ""})
-    agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
+    failure = agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
+    assert "Write text into it" in str(failure)
     assert agent("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
     assert agent("manage_source", action="list")["total_count"] == 0
 
@@ -214,3 +218,12 @@ def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, 
 def test_a_read_only_server_offers_only_the_searches(agent: Agent) -> None:
     server = create_server(agent.server.opening, toolsets=["workspace"], read_only=True)
     assert list(server.tools) == ["search_semantic", "get_similar", "get_embedding_status"]
+
+
+def test_a_server_started_at_the_root_of_the_file_system_says_how_to_open_a_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir("/")
+    with pytest.raises(Refused, match="No folder is open to the tools") as refused:
+        workspace_of(FileRoots(), "")
+    assert "WORKBENCH_FILE_ROOTS" in refused.value.suggestion

@@ -9,6 +9,7 @@ from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import number
 from workbench.crawling.count_words import word
+from workbench.errors import InvalidInput
 from workbench.sizes import size_text
 from workbench.types import JsonObject, as_number, as_object, as_text, as_whole
 
@@ -61,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Start a crawl, or look; 1 when a crawl that was waited for brought nothing in."""
     options = _options(arguments)
+    storing = [f"--{name}" for name in ("wait", "source", "project", "folder", "tag") if getattr(arguments, name)]
+    if arguments.dry_run and storing:
+        raise InvalidInput(f"--dry-run stores nothing; leave out {' and '.join(storing)}, or --dry-run itself.")
     with opened() as workbench:
         if arguments.dry_run:
             report = workbench.crawls.dry_run(arguments.url, **options)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,8 +169,11 @@ class ArchiveService:
             words = read_words(request, connection, query)
             marked = _highlights(connection, documents, words)
         results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
-        guesses = tuple(dict.fromkeys((guess.typed, guess.meant) for guess in words.guesses))
+        guesses = tuple(dict.fromkeys((guess.typed, _whole_word(guess.meant, marked)) for guess in words.guesses))
         return ArchiveResult(query, results, guesses)
+
+
+_MARKED = re.compile(r"<mark>(.*?)</mark>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +220,14 @@ def _highlights(connection: Connection, documents: Sequence[_Document], words: W
             highlights.append(Highlight("content", tuple(content[:PASSAGES_SHOWN])))
         marked.append(tuple(highlights))
     return marked
+
+
+def _whole_word(stem: str, marked: Iterable[Iterable[Highlight]]) -> str:
+    """Return the word that stands in the documents for an index's stem, the commonest that was marked."""
+    snippets = (snippet for highlights in marked for highlight in highlights for snippet in highlight.snippets)
+    words = Counter(word.lower() for snippet in snippets for word in _MARKED.findall(snippet))
+    root = stem.lower()[:-1] if len(stem) > 3 else stem.lower()  # y and i take each other's place at the end
+    return next((word for word, _ in words.most_common() if word.startswith(root)), stem)
 
 
 def _hit(document: _Document, highlights: tuple[Highlight, ...]) -> ArchiveHit:

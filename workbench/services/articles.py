@@ -13,7 +13,7 @@ from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
 from workbench.services.mirror import FolderMirror
 from workbench.services.sources import SourceService
-from workbench.types import Scope
+from workbench.types import Scope, ShouldStop
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
@@ -36,10 +36,17 @@ class ArticleService(ArticleFolder):
         self._document_search = document_search
         self._mirror = FolderMirror(corpus, sources, documents, "articles")
 
-    def search_by_meaning(self, query: str, *, content: bool = False, limit: int = SEMANTIC_RESULTS) -> list[Article]:
+    def search_by_meaning(
+        self,
+        query: str,
+        *,
+        content: bool = False,
+        limit: int = SEMANTIC_RESULTS,
+        should_stop: ShouldStop | None = None,
+    ) -> list[Article]:
         """Return the articles that answer a question best, by the default strategy. Raises what a search raises."""
         folder, articles = self.place(), self.by_path()
-        source_id = self._mirror.refresh(folder, lambda: self._items(folder, articles))
+        source_id = self._mirror.refresh(folder, lambda: self._items(folder, articles), should_stop=should_stop)
         result = self._document_search.search(query, Ask(limit=limit, scope=Scope(sources=(source_id,))))
         ranked = [articles[path] for hit in result.documents if (path := hit.best.path or "") in articles]
         return ranked if content else [article.without_content() for article in ranked]

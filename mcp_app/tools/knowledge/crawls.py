@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument, Refused
 from mcp_app.forms import acted, form
 from mcp_app.job_answers import job_json as any_job_json
-from mcp_app.parts import Items
+from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import FAMILY, OFFSET, PAGE, PER_PAGE, page_of, source_named
 from workbench.errors import NotFound
@@ -77,7 +77,12 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         call.work_jobs()
     answer = job_json(job)
     if job.pages_failed:
-        answer["failures"] = crawls.failures(job_id)[:SHOWN_FAILURES]
+        _, first = page_of(page, per_page, offset)
+        failures = crawls.failures(job_id)
+        answer["failures"] = failures[first : first + SHOWN_FAILURES]
+        if (last := first + SHOWN_FAILURES) < len(failures):
+            going_on = next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
+            answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {going_on}"
     return {"success": True, "crawl_job": answer, "message": _state(answer)}
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.fitting import cut
 from mcp_app.forms import acted
-from mcp_app.job_answers import LARGE, job_json
-from mcp_app.parts import Items, next_call
+from mcp_app.job_answers import LARGE, followed_by, job_json
+from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import (
     FAMILY,
@@ -181,7 +181,7 @@ def is_large(path: Path | None, content: str) -> bool:
 def queued_json(call: Call, job: Job) -> JsonObject:
     """Return the answer for a document that a job brings in, which begins now."""
     call.work_jobs()
-    message = f"The document is large and is being ingested. Next: {next_call('get_job', {}, job_id=job.id)}"
+    message = f"The document is large and is being ingested.{followed_by(call, job)}"
     return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mcp_app.arguments import Argument, Refused
 from mcp_app.forms import acted
 from mcp_app.job_answers import job_json
-from mcp_app.parts import Items
+from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.reading.family import FAMILY, LIMIT, SKIP
 from workbench.errors import NotFound
 from workbench.types.json import JsonObject
+
+if TYPE_CHECKING:
+    from workbench.storage.job_table import Job
 
 
 def get_job(call: Call, job_id: str, limit: int, offset: int) -> JsonObject:
@@ -22,7 +27,19 @@ def get_job(call: Call, job_id: str, limit: int, offset: int) -> JsonObject:
         job = jobs.get(job_id)
     except NotFound:
         raise Refused(f"Job not found: {job_id}", "get_job() lists the jobs") from None
-    return {"success": True, "job": job_json(job) | {"result": job.result}}
+    return {"success": True, "job": job_json(job) | {"result": _result(job, limit, offset)}}
+
+
+def _result(job: Job, limit: int, offset: int) -> JsonObject:
+    """Return a job's result; of each list in it as many items as are asked for, and the call that goes on."""
+    longest = max((len(value) for value in job.result.values() if isinstance(value, list)), default=0)
+    shown: JsonObject = {
+        name: value[offset : offset + limit] if isinstance(value, list) else value for name, value in job.result.items()
+    }
+    if offset + limit < longest:
+        going_on = next_call("get_job", {}, job_id=job.id, limit=limit, offset=offset + limit)
+        shown["note"] = f"Items {offset + 1} to {offset + limit} of {longest}. Next: {going_on}"
+    return shown
 
 
 GET_JOB = Tool(

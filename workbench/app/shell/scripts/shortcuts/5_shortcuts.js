@@ -50,7 +50,8 @@ function chiefButton(place) {
   return null;
 }
 
-function pressChief(event) {
+function pressChief(event, root) {
+  if (root.querySelector("dialog[open]")) return;  // the list of keys, or the finder
   const place = chiefPlace(), chief = chiefButton(place);
   if (!chief) return;
   event.preventDefault();
@@ -67,7 +68,8 @@ function pressChief(event) {
 }
 
 function isSubmitting(event) {
-  return (event.ctrlKey || event.metaKey) && !event.altKey && !event.repeat && event.key === "Enter";
+  const isLink = event.composedPath()[0].closest?.("a[href]");  // the browser opens it in a new tab
+  return (event.ctrlKey || event.metaKey) && !event.altKey && !event.repeat && event.key === "Enter" && !isLink;
 }
 
 function isFinding(event) {
@@ -81,10 +83,7 @@ function onKey(event) {
   if (isFinding(event)) {
     event.preventDefault();
     if (!event.repeat && !root.querySelector("dialog[open]")) palette.open();
-  } else if (isSubmitting(event)) {
-    const isLink = event.composedPath()[0].closest?.("a[href]");  // the browser opens it in a new tab
-    if (!isLink && !root.querySelector("dialog[open]")) pressChief(event);
-  }
+  } else if (isSubmitting(event)) pressChief(event, root);
   else if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
   else if (event.key === "/") toQuestion(event);
   else if (event.key === "?") keys.showModal();

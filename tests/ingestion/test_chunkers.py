@@ -198,12 +198,14 @@ def test_a_blank_document_has_no_passages() -> None:
     assert all(chunk(name, ChunkInput("t", " \n"), words, {"embed": len}) == [] for name in CHUNKERS)
 
 
-@pytest.mark.parametrize("name", ["structure", "heading", "hierarchical"])
+@pytest.mark.parametrize("name", ["structure", "heading", "hierarchical", "semantic", "window"])
 def test_no_passage_is_only_a_heading_though_what_follows_fills_one(name: str) -> None:
     code = "\n".join(f"river = river + {number}  # swims" for number in range(28))
     text = f"# Otters\n\nThey swim.\n\n## In twenty lines\n\n```py\n{code}\n```\n\n## The end"
-    options = {"size": 200} if name != "heading" else {}
-    spans = chunk(name, ChunkInput("Otters", text), words, {"limit": 254, **options})
+    options = {"size": 200} if name not in ("heading", "window") else {}
+    embed = np.random.default_rng(7).standard_normal  # any vectors: headings must not stand alone whatever they say
+    vectors = {"embed": lambda texts: embed((len(texts), 8))} if name == "semantic" else {}
+    spans = chunk(name, ChunkInput("Otters", text), words, {"limit": 254, **options, **vectors})
     texts = [text[span.start : span.end] for span in spans]
     assert not [piece for piece in texts if all(line.startswith("#") for line in piece.split("\n") if line)]
     assert any("## In twenty lines\n\n```py" in piece for piece in texts) and texts[-1].endswith("## The end")

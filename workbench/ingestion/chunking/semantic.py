@@ -9,6 +9,7 @@ import numpy as np
 from workbench.errors import InvalidInput
 from workbench.ingestion.chunking.atoms import Atom, atoms_of
 from workbench.ingestion.chunking.cutting_task import CuttingTask
+from workbench.ingestion.chunking.headings import headed
 from workbench.ingestion.chunking.packing import pack
 from workbench.ingestion.chunking.span import Piece
 
@@ -20,11 +21,11 @@ def semantic(task: CuttingTask) -> list[Piece]:
     """Cut where the cosine distance between neighbours is in the top ``100 - percentile`` percent of the document.
 
     After Greg Kamradt's percentile breakpoints. Groups over ``size`` are parted evenly; groups under ``small`` tokens
-    join the next one.
+    join the next one, and headings what follows them.
     """
     atoms = atoms_of(task.blocks, task.ruler, task.size, whole=task.room)
     if len(atoms) < 3:
-        return pack(atoms, task.ruler, task.size)
+        return headed(task, pack(atoms, task.ruler, task.size))
     far = np.concatenate([distances(vectors) for vectors in _embedded(task, atoms)])
     breaks = far > np.percentile(far, float(task.options["percentile"]))
     pieces: list[Piece] = []
@@ -34,7 +35,7 @@ def semantic(task: CuttingTask) -> list[Piece]:
             pieces.extend(pack(group, task.ruler, task.size))
             group = []
         group.append(atom)
-    return pieces + pack(group, task.ruler, task.size)
+    return headed(task, pieces + pack(group, task.ruler, task.size))
 
 
 def distances(vectors: np.ndarray) -> np.ndarray:

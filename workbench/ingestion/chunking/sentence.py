@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from workbench.ingestion.chunking.atoms import Atom, atoms_of, fitting
 from workbench.ingestion.chunking.cutting_task import CuttingTask
+from workbench.ingestion.chunking.headings import headed
 from workbench.ingestion.chunking.packing import pack_full
 from workbench.ingestion.chunking.span import Piece
 from workbench.ingestion.chunking.structure import Section, sections_of
@@ -18,12 +21,18 @@ def sentence(task: CuttingTask) -> list[Piece]:
 
 
 def window(task: CuttingTask) -> list[Piece]:
-    """Make every sentence a passage; "window" in its metadata is the span with ``neighbours`` on either side.
+    """Make every sentence a passage, with the headings before it; "window" in its metadata is the span with ``neighbours`` on either side.
 
     The neighbours are of the same section. The window is for showing and answering, so the encoder's limit does not
     bind it.
     """
-    return [piece for section in sections_of(task.blocks) for piece in _windows(section, task)]
+    pieces = [piece for section in sections_of(task.blocks) for piece in _windows(section, task)]
+    return [_within_window(piece) for piece in headed(task, pieces)]
+
+
+def _within_window(piece: Piece) -> Piece:
+    first, last = piece.metadata["window"]
+    return replace(piece, metadata={**piece.metadata, "window": (min(first, piece.start), max(last, piece.end))})
 
 
 def _windows(section: Section, task: CuttingTask) -> list[Piece]:

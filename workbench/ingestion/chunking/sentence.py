@@ -21,7 +21,7 @@ def sentence(task: CuttingTask) -> list[Piece]:
 
 
 def window(task: CuttingTask) -> list[Piece]:
-    """Make every sentence a passage, with the headings before it; "window" in its metadata is the span with ``neighbours`` on either side.
+    """Make every sentence a passage, with headings before it; "window" in its metadata: ``neighbours`` on either side.
 
     The neighbours are of the same section. The window is for showing and answering, so the encoder's limit does not
     bind it.

@@ -25,6 +25,7 @@ CONFIGURATIONS = {
 }  # fmt: skip
 LANGUAGES = tuple(sorted({*CONFIGURATIONS.values(), "cjk", "simple"}))  # "simple": words as they are
 AUTO = "auto"  # of a source: each of its texts tells its own language
+STEMMED_AT_ONCE = 500  # passages of a source that gets another language; those of a larger one are work for a job
 _CJK_CODES = ("zh", "ja", "ko")
 
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"

@@ -19,6 +19,7 @@ from mcp_app.tool import Call
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
+from workbench.languages import STEMMED_AT_ONCE
 from workbench.opening import Opening
 
 LONG = "A long text of many words. " * (LARGE // 27 + 1)
@@ -164,3 +165,19 @@ def test_an_answer_with_a_job_names_only_tools_that_are_offered(wb: Workbench, t
     call = Call(Opening.of(wb), wb.articles, FileRoots(), offered)
     sentence = followed_by(call, wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any"))
     assert named in sentence and ("Next:" in sentence) == bool(named) and "get_job" not in sentence
+
+
+def test_a_large_source_that_gets_another_language_answers_with_the_job_that_stems_its_words(
+    agent: Agent, wb: Workbench
+) -> None:
+    source = wb.sources.create("Texte")
+    line = "Die Häuser stehen am Ufer. " * 40
+    text = "\n\n".join(f"## Seite {number}\n\n{line}" for number in range(STEMMED_AT_ONCE + 1))
+    wb.documents.create(text=text, source=source.id, title="Lang")
+    wb.sources.update(source.id, language="english")
+    assert not wb.search("Haus", strategy="keyword")
+    answer = agent("manage_source", action="update", source_id=source.id, language="german")
+    (job,) = wb.jobs.list(kind="index_build")
+    assert f'get_job(job_id="{job.id}")' in answer["message"]
+    assert wb.jobs.wait(job.id, timeout=120).status == "completed"
+    assert wb.search("Haus", strategy="keyword") and wb.indexes.missing("main") == 0

@@ -115,6 +115,16 @@ class JobService:
             raise Conflict(f"The index {index.name!r} is being built already, by job {going_on.id}.")
         return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
 
+    def enqueue_stemming(self) -> list[Job]:
+        """Bring the indexes that are in use up to date in the background, after a source got another language."""
+        lacking = [
+            index.name
+            for index in self._corpus.indexes.list()
+            if index.documents_count and self._corpus.documents.missing_from(index.name, index.dataset)
+        ]
+        building = self.building()
+        return [self.enqueue_index_build(name) for name in lacking if name not in building]
+
     def enqueue(
         self,
         kind: str,

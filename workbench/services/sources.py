@@ -160,11 +160,13 @@ class SourceService:
         folder: str | None = None,
         tags: Sequence[str] | None = None,
         language: str | None = None,
+        build: bool = True,
     ) -> Source:
         """Change the given fields; project "" makes the source global, folder "" takes it out of its folder.
 
         A language becomes that of all its documents, the later ones too, and their words are stemmed anew in every
-        index; "auto" lets each text tell its own again.
+        index that is in use; "auto" lets each text tell its own again. Without ``build`` that is left to
+        ``JobService.enqueue_stemming``, for a source with more than ``STEMMED_AT_ONCE`` passages.
 
         Raises:
             NotFound: no such source, project or folder. InvalidInput: no such language, or an unusable title.
@@ -181,8 +183,8 @@ class SourceService:
             changes |= self._place(source.project_id, folder or None)
         changed = self._corpus.sources.update(source.id, **changes)
         if language is not None and self._set_language(source.id, language):
-            names = self._corpus.indexes.of_dataset(source.id) or [index.name for index in self._indexes.list()]
-            for name in names:
+            used = [index.name for index in self._indexes.list() if index.documents_count]
+            for name in (self._corpus.indexes.of_dataset(source.id) or used) if build else ():
                 self._indexes.build(name)
         return changed
 

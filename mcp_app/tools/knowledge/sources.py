@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mcp_app.arguments import Argument, Refused
 from mcp_app.forms import acted
+from mcp_app.job_answers import followed_by
 from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import (
@@ -18,6 +19,7 @@ from mcp_app.tools.knowledge.family import (
     source_json,
     source_named,
 )
+from workbench.languages import STEMMED_AT_ONCE
 from workbench.types.json import JsonObject, JsonValue
 
 ACTIONS = ("create", "get", "list", "update", "delete")
@@ -96,8 +98,15 @@ def _update(
         folder=folder_name or None,
         tags=tags or None,
         language=language or None,
+        build=source.passages_count <= STEMMED_AT_ONCE,
     )
-    return {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
+    answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
+    if language and source.passages_count > STEMMED_AT_ONCE:
+        jobs = call.workbench.jobs.enqueue_stemming()
+        call.work_jobs()
+        following = "".join(followed_by(call, job) for job in jobs[:1])
+        answer["message"] = f"Source updated; its words are being stemmed anew.{following}"
+    return answer
 
 
 def _delete(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:

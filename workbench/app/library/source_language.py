@@ -8,7 +8,7 @@ import streamlit as st
 
 from workbench.app.widgets.labels import counted
 from workbench.app.widgets.notices import act
-from workbench.languages import AUTO, LANGUAGES, language_title
+from workbench.languages import AUTO, LANGUAGES, STEMMED_AT_ONCE, language_title
 from workbench.types import Source
 
 if TYPE_CHECKING:
@@ -34,8 +34,12 @@ def source_language(workbench: Workbench, source: Source) -> None:
     )
 
     def change() -> str:
-        workbench.sources.update(source.id, language=language)
+        is_quick = source.passages_count <= STEMMED_AT_ONCE
+        workbench.sources.update(source.id, language=language, build=is_quick)
         documents = counted(source.documents_count, "document")
+        if not is_quick:
+            workbench.jobs.enqueue_stemming()
+            return f"The words of {documents} are being stemmed anew; the work is shown in the tray."
         if language == AUTO:
             return f"The words of {documents} are stemmed as each text tells now."
         return f"The words of {documents} are stemmed as {_title(language or '')} now."

@@ -16,7 +16,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.job_answers import LARGE, followed_by
 from mcp_app.server import chosen_tools, create_server
 from mcp_app.tool import Call
-from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, manage_document
+from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.languages import STEMMED_AT_ONCE
@@ -39,6 +39,15 @@ def test_a_large_document_answers_with_a_job_that_ends_with_the_document(
     assert (ended["status"], ended["result"]["outcome"]) == ("completed", "created")
     document = wb.documents.get(ended["result"]["document_id"])
     assert (document.title, document.text, document.metadata["year"]) == ("Long", LONG.strip(), 2024)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "large"),
+    [("a.txt", LARGE // 2, False), ("a.docx", LARGE // 2, True), ("a.pdf", LARGE // 9, False), ("a.png", 9, True)],
+)
+def test_a_packed_file_is_large_by_what_it_may_hold(tmp_path: Path, name: str, size: int, large: bool) -> None:
+    (tmp_path / name).write_bytes(b"x" * size)
+    assert is_large(tmp_path / name, "") is large
 
 
 @pytest.mark.parametrize("form", ["content", "file_path"])

@@ -80,3 +80,6 @@ def test_an_answer_says_that_nothing_close_was_found_and_why(agent: Agent, place
             tool, query="token zyxwv qponm lkjih", **({"similarity_threshold": 0.0} if "base" in tool else {})
         )
         assert answer["results"] and answer["nothing_close"].startswith("Nothing close was found:")
+    places.documents.create(text="# Gate\n\nA token opens it.\n\n```py\nopen_gate(token)\n```", title="Gate")
+    answer = agent("rag_search_code_examples", query="token zyxwv qponm lkjih")
+    assert answer["results"] and answer["nothing_close"].startswith("Nothing close was found:")

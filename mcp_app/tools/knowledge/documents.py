@@ -30,6 +30,8 @@ if TYPE_CHECKING:  # importing it brings the database driver along
     from workbench.storage.job_table import Job
 
 ACTIONS = ("create", "get", "list", "update", "delete")
+PACKED, PACKED_TIMES = (".pdf", ".docx", ".pptx", ".xlsx", ".epub"), 5
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # of pages, which are read by OCR: seconds each
 _DONE = {
     "created": "Document ingested successfully with {chunks} chunks",
     "updated": "Document updated successfully; it has {chunks} chunks now",
@@ -174,8 +176,11 @@ def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
 
 
 def is_large(path: Path | None, content: str) -> bool:
-    """Tell whether a file or a text is work for a job."""
-    return (path.stat().st_size if path else len(content)) > LARGE
+    """Tell whether a file or a text is work for a job: packed files hold several times their size in text."""
+    if path is None:
+        return len(content) > LARGE
+    suffix = path.suffix.lower()
+    return suffix in PICTURES or path.stat().st_size * (PACKED_TIMES if suffix in PACKED else 1) > LARGE
 
 
 def queued_json(call: Call, job: Job) -> JsonObject:

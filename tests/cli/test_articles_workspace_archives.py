@@ -32,7 +32,10 @@ def test_a_workspace_is_embedded_searched_and_described(
     assert found["results"][0]["conversation"] == "plan/2025-11-01/001-zebras"
     similar = json.loads(workbench("workspace", "similar", "plan/2025-11-01/001-zebras.md", *place).out)
     assert [hit["title"] for hit in similar["results"]] == ["Gnus"]
-    assert json.loads(workbench("workspace", "status", *place).out)["num_documents"] == 2
+    status = json.loads(workbench("workspace", "status", *place).out)
+    assert (status["num_documents"], status["pending"]) == (2, {"new": 0, "changed": 0, "vanished": 0})
+    (Path(place[1]) / "plan/2025-11-02/003-lions.md").write_text("# Lions\n\nLions rest.")
+    assert "on disk        1 new, 0 changed, 0 vanished" in workbench("workspace", "status", *place[:2]).out
     assert workbench("workspace", "search", "x", "--date", "soon", *place).code == 2
 
 

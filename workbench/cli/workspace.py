@@ -80,14 +80,19 @@ def _similar(arguments: argparse.Namespace, out: Out) -> int:
 
 def _status(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        status = workbench.workspaces.status(_folder(arguments))
+        folder = _folder(arguments)
+        status, pending = workbench.workspaces.status(folder), workbench.workspaces.pending(folder)
+    changes = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
     row = {
         "conversations": status.num_documents,
         "passages": status.total_chunks,
         "database": status.db_path,
         "last": [f"{path} ({at[:16]})" for path, at in status.recent[:3]],
+        "on disk": ", ".join(f"{count} {what}" for what, count in changes.items()) if pending.any else "the same",
     }
-    out.show(status, lambda console: print_fields(console, row))
+    out.show({**status.to_dict(), "pending": changes}, lambda console: print_fields(console, row))
+    if pending.any:
+        out.message("The disk differs from what is embedded; 'workbench workspace embed' brings it up to date.")
     return 0
 
 

@@ -67,6 +67,8 @@ def search_local_archives(
     }
     if result.guesses:
         metadata["guessedWords"] = [{"typed": typed, "meant": meant} for typed, meant in result.guesses]
+    if result.nothing_close:
+        metadata["nothingClose"] = result.nothing_close
     titles = titles_of(call, result) if includeCitations else {}
     answers = [answer_json(result, titles, metadata, DETAILS[0]) | {"more": more}]
     for detail in DETAILS[1:] if includeCitations else ():

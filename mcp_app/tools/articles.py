@@ -56,15 +56,20 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
         return page_json(call.articles.search(query, content=include_content), limit, offset)
     articles = call.workbench.articles
     found = articles.search_by_meaning(query, content=include_content, should_stop=call.should_stop)
-    return page_json(found, limit, offset)
+    return page_json(found, limit, offset, {"nothing_close": found.nothing_close} if found.nothing_close else {})
 
 
-def page_json(articles: Sequence[Article], limit: int, offset: int) -> JsonObject:
-    """Return some of the articles, and how many there are."""
-    return {
-        "articles": [article_json(article) for article in articles[offset : offset + limit]],
-        "total": len(articles),
-    }
+def page_json(
+    articles: Sequence[Article], limit: int, offset: int, of_all: Mapping[str, JsonValue] | None = None
+) -> JsonObject:
+    """Return some of the articles, and how many there are.
+
+    ``of_all`` is what holds for the whole answer. It stands in the first article, because the answer is an array.
+    """
+    shown = [article_json(article) for article in articles[offset : offset + limit]]
+    if shown and of_all:
+        shown[0] |= of_all
+    return {"articles": list(shown), "total": len(articles)}
 
 
 def article_json(article: Article) -> JsonObject:

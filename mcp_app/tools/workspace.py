@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,8 @@ def search_semantic(
         conversation_type=conversation_type,
         date_range=date_range,
     )
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:])}
+    far: JsonObject = {"nothing_close": hits.nothing_close} if hits.nothing_close else {}
+    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:]), **far}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
@@ -156,7 +158,7 @@ def embedded_json(report: EmbeddingReport) -> JsonObject:
     return answer
 
 
-def results_json(hits: list[ConversationHit]) -> JsonObject:
+def results_json(hits: Sequence[ConversationHit]) -> JsonObject:
     """Return conversations, best first."""
     results = [
         {

@@ -46,6 +46,7 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
         )
         ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
         titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
+    out.remark(result.nothing_close)
     out.show(result, lambda console: _print(console, result, titles))
     return 0
 

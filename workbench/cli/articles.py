@@ -11,7 +11,10 @@ from workbench.cli.parser import Verbs, run_verb
 from workbench.types import ARTICLE_CATEGORIES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.services.article_files import Article
+    from workbench.types import Evidence
 
 run = run_verb
 
@@ -45,17 +48,21 @@ def _show(arguments: argparse.Namespace, out: Out) -> int:
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        articles = workbench.articles
-        find = articles.search_by_meaning if arguments.semantic else articles.search
-        matches = find(arguments.query, content=arguments.content)
-    return _print(out, matches)
+        if not arguments.semantic:
+            return _print(out, workbench.articles.search(arguments.query, content=arguments.content))
+        found = workbench.articles.search_by_meaning(arguments.query, content=arguments.content)
+    out.remark(found.nothing_close)
+    return _print(out, found, found.evidence)
 
 
-def _print(out: Out, articles: list[Article]) -> int:
+def _print(out: Out, articles: Sequence[Article], evidence: Evidence | None = None) -> int:
+    """Print articles; ``evidence`` is that of a search by meaning."""
     rows = [
         (article.slug, article.category, article.title, article.last_updated, article.status) for article in articles
     ]
     columns = ("Slug", "Category", "Title", "Updated", "Status")
-    value = {"articles": articles, "total": len(articles)}
+    value: dict[str, object] = {"articles": list(articles), "total": len(articles)}
+    if evidence is not None:
+        value["evidence"] = evidence
     out.show(value, lambda console: print_table(console, columns, rows, "No article matches."))
     return 0

@@ -35,6 +35,11 @@ class Out:
         """Print a message to stderr, beside the result."""
         print(printable(text), file=sys.stderr, flush=True)
 
+    def remark(self, text: str) -> None:
+        """Print a message where there is one: nothing for ""."""
+        if text:
+            self.message(text)
+
     def console(self) -> Console:
         """Return a console on stdout that takes every text literally."""
         from rich.console import Console

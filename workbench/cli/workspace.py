@@ -10,9 +10,13 @@ from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import VerbFunction, Verbs, run_verb
 from workbench.errors import InvalidInput
+from workbench.types import far_sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workbench.services.workspaces import ConversationHit
+    from workbench.types import Evidence
 
 run = run_verb
 
@@ -69,7 +73,7 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
             conversation_type=arguments.type,
             date_range=arguments.date,
         )
-    return _print(out, hits)
+    return _print(out, hits, hits.evidence)
 
 
 def _similar(arguments: argparse.Namespace, out: Out) -> int:
@@ -96,9 +100,13 @@ def _status(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _print(out: Out, hits: list[ConversationHit]) -> int:
+def _print(out: Out, hits: Sequence[ConversationHit], evidence: Evidence | None = None) -> int:
+    """Print conversations; ``evidence`` is that of a question."""
     rows = [(hit.conversation, hit.score, hit.title, hit.date or "") for hit in hits]
     empty = "Nothing was found; 'workbench workspace embed' brings conversations in."
-    value = {"results": hits, "total": len(hits)}
+    value: dict[str, object] = {"results": list(hits), "total": len(hits)}
+    if evidence is not None:
+        value["evidence"] = evidence
+        out.remark(far_sentence(hits, evidence))
     out.show(value, lambda console: print_table(console, ("Conversation", "Score", "Title", "Date"), rows, empty))
     return 0

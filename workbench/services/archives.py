@@ -21,7 +21,7 @@ from workbench.services.mirror import FolderMirror
 from workbench.services.question import check_query
 from workbench.services.requests import Requests
 from workbench.services.sources import SourceService
-from workbench.types import OnProgress, ResolvedScope, ShouldStop, Value
+from workbench.types import CLOSE, Evidence, OnProgress, ResolvedScope, ShouldStop, Value, far_sentence
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
@@ -60,11 +60,20 @@ class ArchiveHit(Value):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult(Value):
-    """Documents for a question, best first; ``guesses`` are (typed word, the word it was taken for)."""
+    """Documents for a question, best first; ``guesses`` are (typed word, the word it was taken for).
+
+    ``evidence`` says whether any of them is close to the question at all.
+    """
 
     query: str
     results: tuple[ArchiveHit, ...]
     guesses: tuple[tuple[str, str], ...] = ()
+    evidence: Evidence = CLOSE
+
+    @property
+    def nothing_close(self) -> str:
+        """The sentence that says why nothing of what was found is close; "" where something is, or nothing is there."""
+        return far_sentence(self.results, self.evidence)
 
     def edges(self) -> list[DocumentCitation]:
         """Return every citation of the results once, nearest first."""
@@ -160,17 +169,19 @@ class ArchiveService:
 
     def _documents(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
         import_framework()
+        from workbench.retrieval.evidence import evidence_of
         from workbench.retrieval.run import ranked
         from workbench.retrieval.words.query_words import read_words
 
         request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
-        documents = _by_document(ranked(query, request), limit)
+        nodes = ranked(query, request)
+        documents = _by_document(nodes, limit)
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
             marked = _highlights(connection, documents, words)
         results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
         guesses = tuple(dict.fromkeys((guess.typed, _whole_word(guess.meant, marked)) for guess in words.guesses))
-        return ArchiveResult(query, results, guesses)
+        return ArchiveResult(query, results, guesses, evidence_of(request, query, nodes))
 
 
 _MARKED = re.compile(r"<mark>(.*?)</mark>")

@@ -13,7 +13,7 @@ from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
 from workbench.services.mirror import FolderMirror
 from workbench.services.sources import SourceService
-from workbench.types import Scope, ShouldStop
+from workbench.types import Findings, Scope, ShouldStop
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
@@ -43,13 +43,17 @@ class ArticleService(ArticleFolder):
         content: bool = False,
         limit: int = SEMANTIC_RESULTS,
         should_stop: ShouldStop | None = None,
-    ) -> list[Article]:
-        """Return the articles that answer a question best, by the default strategy. Raises what a search raises."""
+    ) -> Findings[Article]:
+        """Return the articles that answer a question best, by the default strategy, and whether any is close.
+
+        Raises what a search raises.
+        """
         folder, articles = self.place(), self.by_path()
         source_id = self._mirror.refresh(folder, lambda: self._items(folder, articles), should_stop=should_stop)
         result = self._document_search.search(query, Ask(limit=limit, scope=Scope(sources=(source_id,))))
         ranked = [articles[path] for hit in result.documents if (path := hit.best.path or "") in articles]
-        return ranked if content else [article.without_content() for article in ranked]
+        shown = ranked if content else [article.without_content() for article in ranked]
+        return Findings(tuple(shown), result.searched.evidence)
 
     def _items(self, folder: Path, articles: Mapping[str, Article]) -> list[Incoming]:
         from workbench.ingestion.incoming import files_under

@@ -18,7 +18,17 @@ from workbench.services.mirror import FolderMirror
 from workbench.services.question import MOST_CONVERSATIONS, check_query
 from workbench.services.sources import SourceService
 from workbench.storage.workspaces import Workspaces
-from workbench.types import Document, IngestFailure, JsonValue, OnProgress, Scope, ShouldStop, Value, as_text_or_none
+from workbench.types import (
+    Document,
+    Findings,
+    IngestFailure,
+    JsonValue,
+    OnProgress,
+    Scope,
+    ShouldStop,
+    Value,
+    as_text_or_none,
+)
 
 RECENT = 10
 _MONTH, _DAY = re.compile(r"(\d{4})-(\d{2})\Z"), re.compile(r"\d{4}-\d{2}-\d{2}\Z")
@@ -144,8 +154,8 @@ class WorkspaceService:
         conversation_type: str = "",
         date_range: str = "",
         strategy: str | None = None,
-    ) -> list[ConversationHit]:
-        """Return the best conversations, one entry each; nothing where nothing was embedded.
+    ) -> Findings[ConversationHit]:
+        """Return the best conversations, one entry each, and whether any is close; nothing where nothing was embedded.
 
         Raises:
             InvalidInput: an empty query, a limit outside 1..50, a date range that is neither YYYY-MM nor YYYY-MM-DD.
@@ -156,18 +166,19 @@ class WorkspaceService:
         since, until = read_date_range(date_range)
         source_id = self._mirror.known_source(workspace)
         if source_id is None:
-            return []
+            return Findings()
         documents = None
         if conversation_type:
             documents = tuple(self._workspaces.conversations(source_id, conversation_type).values())
         scope = Scope(sources=(source_id,), documents=documents, since=since, until=until)
         result = self._document_search.search(query, Ask(strategy, limit, scope))
         described = [(hit, self._document(hit.document_id)) for hit in result.documents]
-        return [
+        hits = (
             _hit(hit.score, hit.best.text, document.path or "", hit.title, document.metadata)
             for hit, document in described
             if document is not None
-        ]
+        )
+        return Findings(tuple(hits), result.searched.evidence)
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation that a workspace holds."""

@@ -28,17 +28,19 @@ from workbench.types.records import (
     Promotion,
     Source,
 )
-from workbench.types.result import Comparison, Evidence, Leg, Passage, SearchResult
+from workbench.types.result import CLOSE, Comparison, Evidence, Findings, Leg, Passage, SearchResult, far_sentence
 from workbench.types.scope import NamesUse, ResolvedScope, Scope, ScopeKind
 from workbench.types.value import Value, plain
 
 __all__ = [
     "ARTICLE_CATEGORIES",
+    "CLOSE",
     "Comparison",
     "DATASET",
     "FAMILY_TYPES",
     "Document",
     "Evidence",
+    "Findings",
     "Folder",
     "Index",
     "IngestFailure",
@@ -71,6 +73,7 @@ __all__ = [
     "as_text_or_none",
     "as_texts",
     "as_whole",
+    "far_sentence",
     "plain",
     "preference",
     "read_parameters",

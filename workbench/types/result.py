@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from workbench.errors import InvalidInput
 from workbench.types.json import JsonValue, as_items
@@ -97,6 +97,41 @@ class Evidence(Value):
 
 
 CLOSE = Evidence()
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Findings(Value, Sequence[_T]):
+    """The things of one kind that were found for a question, best first; behaves as a sequence of them.
+
+    ``evidence`` says whether anything of them is close to the question at all.
+    """
+
+    results: tuple[_T, ...] = ()
+    evidence: Evidence = CLOSE
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @overload
+    def __getitem__(self, item: int) -> _T: ...
+    @overload
+    def __getitem__(self, item: slice) -> tuple[_T, ...]: ...
+    def __getitem__(self, item: int | slice) -> _T | tuple[_T, ...]:
+        return self.results[item]
+
+    def __iter__(self) -> Iterator[_T]:
+        return iter(self.results)
+
+    @property
+    def nothing_close(self) -> str:
+        """The sentence that says why nothing of what was found is close; "" where something is, or nothing is there."""
+        return far_sentence(self.results, self.evidence)
+
+
+def far_sentence(results: Sequence[object], evidence: Evidence) -> str:
+    """Return why nothing of the results is close to the question; "" where something is, or there are none."""
+    return "" if evidence.close or not results else evidence.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +176,12 @@ class SearchResult(Value, Sequence["Passage"]):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The notes but for what is preferred."""
-        far = () if self.evidence.close or not self.results else (self.evidence.reason,)
-        return (*far, *self.scope.notes, *self.degraded)
+        return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded)
+
+    @property
+    def nothing_close(self) -> str:
+        """The sentence that says why nothing of what was found is close; "" where something is, or nothing is there."""
+        return far_sentence(self.results, self.evidence)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row a passage: rank, score, title, heading, text and each leg's score."""

@@ -69,6 +69,8 @@ def _results(workbench: Workbench, result: ArchiveResult) -> None:
     if not result.results:
         message("Nothing in the archives matches", "Try other words, or turn off “Exact words only”.")
         return
+    if result.nothing_close:
+        st.caption(escaped(result.nothing_close))
     for typed, meant in result.guesses:
         st.caption(f"No document has “{escaped(typed)}”; searched for words like “{escaped(meant)}”.")
     ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]

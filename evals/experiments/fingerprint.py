@@ -29,6 +29,7 @@ RANKS = (
             "rows",
             "said_names",
             "scores",
+            "side_read",
             "surroundings",
             "vector_store",
         )

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.names.names_said import QuestionNames
+    from workbench.retrieval.names.names_said import QuestionNames, SaidName
     from workbench.retrieval.names.names_table import KeptNames
     from workbench.retrieval.question_words import Words
-    from workbench.storage.said_names import SaidName
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeAlias, TypeVar, cast
 
 import psycopg
@@ -52,6 +52,7 @@ SESSION_OPTIONS = {
 _HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: the rest of a text that was cut within an emoji
 RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
 PATIENCE = 2.0  # seconds without a free connection after which it is asked whether the database is there at all
+NO_TIME = 0.001  # seconds for a connection that nobody needs
 LONGEST_WAIT = 30.0  # seconds for a connection of a database that is there and busy
 _returned: dict[int, float] = {}
 
@@ -123,16 +124,30 @@ class Database:
             yield connection
 
     @contextmanager
+    def spare(self) -> Generator[Connection | None]:
+        """Yield a connection that is free now, or None: then the pool grows, as far as it may, for the next time.
+
+        Raises StorageError where a statement is refused.
+        """
+        pool = self._pool or self._open_pool()
+        with translated(self.url), ExitStack() as stack:
+            connection = _free_one(pool)
+            yield None if connection is None else stack.enter_context(self._given_back(pool, connection))
+
+    @contextmanager
     def _lent(self) -> Generator[Connection]:
         pool = self._pool or self._open_pool()
-        with translated(self.url):
-            connection = self._borrowed(pool)
-            try:
-                with connection:
-                    yield connection
-            finally:  # not by the pool's reset hook, which hands every return to a thread
-                _returned[id(connection)] = time.monotonic()
-                pool.putconn(connection)
+        with translated(self.url), self._given_back(pool, self._borrowed(pool)) as connection:
+            yield connection
+
+    @contextmanager
+    def _given_back(self, pool: ConnectionPool[Connection], connection: Connection) -> Generator[Connection]:
+        try:
+            with connection:
+                yield connection
+        finally:  # not by the pool's reset hook, which hands every return to a thread
+            _returned[id(connection)] = time.monotonic()
+            pool.putconn(connection)
 
     def _borrowed(self, pool: ConnectionPool[Connection]) -> Connection:
         """Return a connection of the pool. Raises StorageError as soon as it is clear that the database is gone."""
@@ -173,6 +188,16 @@ class Database:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+
+
+def _free_one(pool: ConnectionPool[Connection]) -> Connection | None:
+    stats = pool.get_stats()
+    if not stats["pool_available"] and stats["pool_size"] >= stats["pool_max"]:
+        return None
+    try:
+        return pool.getconn(timeout=NO_TIME)
+    except PoolTimeout:
+        return None
 
 
 def _check_connection(connection: psycopg.Connection[Any]) -> None:

@@ -71,6 +71,12 @@ class Replica(Database):
         return ReplicaState(self.place, True, behind, round(float(at["seconds"] or 0), 1) if behind else 0.0)
 
     @contextmanager
+    def spare(self) -> Generator[Connection | None]:
+        """Yield a connection that is free now, of the primary while the replica is away; None where there is none."""
+        with self._primary.spare() if self.is_away else super().spare() as connection:
+            yield connection
+
+    @contextmanager
     def _lent(self) -> Generator[Connection]:
         with ExitStack() as stack:
             yield self._entered(stack)

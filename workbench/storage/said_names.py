@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.storage.database import Connection
 from workbench.storage.rows import read
 from workbench.types import JsonValue
-
-TOLD = 0.5  # the share of a name above which its text is fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +23,12 @@ class DocumentNames:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidName:
-    """A passage's document, and the share (0..1, by idf) of its title or file name that a question says.
+class NamedDocument:
+    """A passage's document: its title and its file's name, each by the terms it has, and the terms of the question."""
 
-    ``name`` is the one of the two of which more is said, "" where no more than half is.
-    """
-
-    document_id: str
-    name: str = ""
-    share: float = 0.0
+    id: str
+    names: tuple[tuple[str, frozenset[str]], ...]
+    asked: frozenset[str]
 
 
 def names_of_documents(connection: Connection, index: str) -> list[DocumentNames]:
@@ -42,11 +37,28 @@ def names_of_documents(connection: Connection, index: str) -> list[DocumentNames
     return [DocumentNames(**row) for row in rows]
 
 
-def said_names(connection: Connection, index: str, query: str, ids: Sequence[int]) -> dict[int, SaidName]:
-    """Return how much of its document's name a question says, by passage id, for each of the given passages."""
-    rows = (
-        read(connection, index, "said_names", {"index": index, "query": query, "ids": list(ids), "told": TOLD})
-        if ids
-        else []
-    )
-    return {row["id"]: SaidName(row["document_id"], row["name"] or "", float(row["share"] or 0.0)) for row in rows}
+def named_documents(
+    connection: Connection, index: str, query: str, languages: Sequence[str], ids: Sequence[int], *, every: bool
+) -> dict[int, NamedDocument]:
+    """Return the documents of given passages that have a term of a question in a name, by passage id; or ``every`` one.
+
+    ``languages`` are those in which the question is read, as Postgres names them.
+    """
+    parameters = {"query": query, "languages": list(languages), "ids": list(ids), "every": every}
+    rows = read(connection, index, "named_documents", parameters) if ids else []
+    documents: dict[str, NamedDocument] = {}
+    for row in rows:
+        if row["document_id"] not in documents:
+            names = ((row["title"], row["title_terms"]), (row["file"], row["file_terms"]))
+            documents[row["document_id"]] = NamedDocument(
+                row["document_id"],
+                tuple((text, frozenset(terms)) for text, terms in names if terms),
+                frozenset(row["asked"] or ()),
+            )
+    return {row["id"]: documents[row["document_id"]] for row in rows}
+
+
+def document_frequencies(connection: Connection, index: str, terms: Collection[str]) -> dict[str, int]:
+    """Return how many passages of an index have each of given terms, those that it knows."""
+    rows = read(connection, index, "document_frequencies", {"terms": list(terms)}) if terms else []
+    return {row["term"]: row["df"] for row in rows}

@@ -6,7 +6,7 @@ by statements of their own: ``ranking``, ``scores``, ``passages`` and ``lexicon`
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from workbench.storage.driver_errors import translated
 from workbench.storage.filters import bound_clause
 from workbench.storage.replica import Replica
 from workbench.storage.rows import NewPassage, vector_from, vector_value
+from workbench.storage.side_read import Result, side_read
 from workbench.storage.sqlalchemy_engines import engines
 from workbench.storage.statements import statement
 from workbench.types import Index
@@ -165,6 +166,10 @@ class PassageStore(PGVectorStore):
         """Yield one connection for the statements of one search."""
         with self._reader.reading() as connection:
             yield connection
+
+    def beside(self, connection: Connection, read: Callable[[Connection], Result]) -> Callable[[], Result]:
+        """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""
+        return side_read(self._reader, connection, read)
 
 
 def _passage_of(node: BaseNode, ordinal: int) -> NewPassage:

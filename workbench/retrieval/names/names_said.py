@@ -9,6 +9,15 @@ from workbench.retrieval.names.names_table import Mention
 
 
 @dataclass(frozen=True, slots=True)
+class SaidName:
+    """Of a document that name, its title or its file's, of which a question says most: the ``share`` 0..1, by idf."""
+
+    document_id: str
+    name: str = ""
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionNames:
     """The names that a question says and that are not ignored; ``asked`` is the question without the ignored ones.
 

@@ -15,6 +15,7 @@ from workbench.retrieval.hit import Hit
 from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, FUSION, RANKS, VECTOR_WEIGHT
+from workbench.retrieval.question_words import Words
 from workbench.retrieval.request import Request
 from workbench.retrieval.retrievers.keyword import keyword_ranking
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -25,6 +26,7 @@ from workbench.retrieval.words.query_words import read_words
 from workbench.retrieval.words.question_names import named_shares
 from workbench.storage.database import Connection
 from workbench.storage.passages import likeness_to_all
+from workbench.storage.rows import LegRanking
 from workbench.types import Leg, ParameterValue
 from workbench.types.leg_names import DOCUMENT, KEYWORD, VECTOR
 from workbench.types.timed_steps import TimedStep
@@ -62,8 +64,7 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
             "keyword: the question seems to be in a language that the index does not hold, so its words count less; "
             "passages are found by its meaning"
         )
-    nearest = vector_ranking(request, connection, query, pool, words.weights)
-    worded = keyword_ranking(request, connection, words, pool, request.encoded(query).vector)
+    nearest, worded = _both_legs(request, connection, query, words, pool)
     with request.trace.stage(TimedStep.FUSE):
         cosines = {**worded.others, **nearest.scores}
         bm25 = {**nearest.others, **worded.scores}
@@ -93,6 +94,16 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
             legs[DOCUMENT] = Leg(name_shares[key], None, parts[DOCUMENT])
         hits.append(Hit(key, scores[key], legs))
     return hits
+
+
+def _both_legs(
+    request: Request, connection: Connection, query: str, words: Words, pool: int
+) -> tuple[LegRanking, LegRanking]:
+    """Return the rankings by meaning and by words, read side by side where a core is free."""
+    vector = request.encoded(query).vector
+    request.scope_size(connection)  # which both legs ask for
+    by_words = request.store.beside(connection, lambda other: keyword_ranking(request, other, words, pool, vector))
+    return vector_ranking(request, connection, query, pool, words.weights), by_words()
 
 
 def _telling(

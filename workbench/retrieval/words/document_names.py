@@ -7,7 +7,12 @@ read as one, and a fiscal year as its year.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from itertools import pairwise
+
+from workbench.retrieval.names.names_said import SaidName
+from workbench.retrieval.words.bm25 import idf
+from workbench.storage.said_names import NamedDocument
 
 NAMED = (
     0.5  # a share from which on a question names a document; less is what any two texts on one subject have in common
@@ -16,6 +21,26 @@ LONGEST = 60  # words of a question whose neighbours are joined; a longer one is
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
+
+
+def most_said(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> SaidName:
+    """Return the name of a document of which a question says most, the title of equals.
+
+    ``frequencies`` are of the terms of its names, in an index of so many ``passages``.
+    """
+    best = SaidName(document.id)
+    for text, terms in document.names:
+        share = said_share(terms, document.asked, frequencies, passages)
+        if share > best.share:
+            best = SaidName(document.id, text, share)
+    return best
+
+
+def said_share(terms: Collection[str], asked: Collection[str], frequencies: Mapping[str, int], passages: int) -> float:
+    """Return the share 0..1 of the idf of a name's terms that is said."""
+    weights = {term: idf(frequencies.get(term, 0), passages) for term in terms}
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in asked) / total if total else 0.0
 
 
 def strength(share: float) -> float:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 
 from workbench.languages import spaced_words
-from workbench.retrieval.names.names_said import QuestionNames
+from workbench.retrieval.names.names_said import QuestionNames, SaidName
 from workbench.retrieval.names.names_table import Mention, NamesTable
 from workbench.retrieval.question_words import Words
 from workbench.retrieval.request import Request
-from workbench.retrieval.words.document_names import NAMED, spelt_as_names, strength
+from workbench.retrieval.words.document_names import NAMED, most_said, spelt_as_names, strength
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
-from workbench.storage.said_names import SaidName, names_of_documents, said_names
+from workbench.storage.said_names import document_frequencies, named_documents, names_of_documents
 from workbench.types import Name
 
 SURELY = 0.75  # the share of a title that is said from which on people are told that it is preferred
@@ -38,9 +38,9 @@ def named_shares(request: Request, connection: Connection, query: str, ids: Sequ
     if request.scope.names == "ignore":
         return {}
     names = read_names(request, connection, query)
-    said = said_names(connection, request.index.name, spelt_as_names(names.asked), ids)
-    ignored = _folded(request.scope.ignored_names)
     strengths = names.strengths or {}
+    said = _said_names(request, connection, query, ids, every=bool(strengths))
+    ignored = _folded(request.scope.ignored_names)
     shares: dict[int, float] = {}
     titles: dict[str, SaidName] = {}
     for key, name in said.items():
@@ -50,6 +50,20 @@ def named_shares(request: Request, connection: Connection, query: str, ids: Sequ
         shares[key] = max(share, NAMED + (1 - NAMED) * strengths.get(name.document_id, 0.0))
     request.titles[query] = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
     return {key: share for key, share in shares.items() if share > NAMED}
+
+
+def _said_names(
+    request: Request, connection: Connection, query: str, ids: Sequence[int], *, every: bool
+) -> dict[int, SaidName]:
+    """Return how much of its document's name a question says, by passage id; of ``every`` passage, or where any is."""
+    index, totals = request.index.name, read_words(request, connection, query).totals
+    spelt = spelt_as_names(read_names(request, connection, query).asked)
+    documents = named_documents(connection, index, spelt, totals.languages, ids, every=every)
+    distinct = {document.id: document for document in documents.values()}
+    terms = {term for document in distinct.values() for _, name in document.names for term in name}
+    frequencies = document_frequencies(connection, index, terms)
+    said = {key: most_said(document, frequencies, totals.passages) for key, document in distinct.items()}
+    return {key: said[document.id] for key, document in documents.items()}
 
 
 def told_names(request: Request, query: str) -> tuple[Name, ...]:

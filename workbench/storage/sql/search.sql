@@ -110,30 +110,19 @@ FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
     JOIN {postings} o ON o.term_id = t.id AND o.passage_id = ANY(%(ids)s::integer[])
 GROUP BY o.passage_id
 
--- said_names: the documents of given passages, and the share of the title or file name that a question says, by idf, 0 to 1
-WITH spoken AS MATERIALIZED (
-    SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0),
-total AS (SELECT sum(passages)::float8 AS passages FROM spoken),
-asked AS MATERIALIZED (
-    SELECT array_agg(DISTINCT u.lexeme) AS terms FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u),
-listed AS MATERIALIZED (
-    SELECT p.id, p.document_id FROM {data} p WHERE p.id = ANY(%(ids)s)),
-called AS MATERIALIZED (
-    SELECT d.id, n.name, tsvector_to_array(n.terms) AS terms
-    FROM (SELECT DISTINCT document_id FROM listed) AS l JOIN documents d ON d.id = l.document_id,
-        LATERAL (VALUES ('title', d.title_terms), ('file', d.name_terms)) AS n (name, terms), asked
-    WHERE asked.terms && tsvector_to_array(n.terms)),
-shares AS (
-    SELECT c.id, c.name, sum(i.idf) FILTER (WHERE i.term = ANY(asked.terms)) / nullif(sum(i.idf), 0) AS share
-    FROM called c, asked, LATERAL (
-        SELECT u.term, ln(1 + greatest(0, total.passages - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf
-        FROM total, unnest(c.terms) AS u (term) LEFT JOIN {lexicon} l ON l.term = u.term) AS i
-    GROUP BY c.id, c.name),
-best AS (SELECT id, max(share) AS share, max(share) FILTER (WHERE name = 'title') AS title FROM shares GROUP BY id)
-SELECT l.id, l.document_id, b.share, CASE WHEN b.share > %(told)s THEN (
-    SELECT CASE WHEN b.title = b.share THEN d.title ELSE workbench_file_words(d.path) END
-    FROM documents d WHERE d.id = l.document_id) END AS name
-FROM listed l LEFT JOIN best b ON b.id = l.document_id
+-- named_documents: those of given passages whose document has a term of a question in its title or file name (or every
+-- one), with both names' texts and terms, and the question's terms (OFFSET 0: only one way of joining to plan)
+WITH asked AS MATERIALIZED (
+    SELECT array_agg(DISTINCT u.lexeme) AS terms
+    FROM unnest(%(languages)s::text[]) AS g (language), unnest(workbench_terms(g.language, %(query)s)) u)
+SELECT p.id, p.document_id, d.title, workbench_file_words(d.path) AS file, d.title_terms, d.file_terms, asked.terms AS asked
+FROM asked, {data} p, LATERAL (
+    SELECT title, path, tsvector_to_array(title_terms) AS title_terms, tsvector_to_array(name_terms) AS file_terms
+    FROM documents WHERE id = p.document_id OFFSET 0) AS d
+WHERE p.id = ANY(%(ids)s) AND (%(every)s OR d.title_terms && asked.terms OR d.file_terms && asked.terms)
+
+-- document_frequencies: how many passages have each of given terms, those that the lexicon knows
+SELECT term, df FROM {lexicon} WHERE term = ANY(%(terms)s)
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
 SELECT d.id, d.title, workbench_file_words(d.path) AS file, s.title AS source, d.document_type,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +15,11 @@ from workbench.ingestion.page_notes import page_notes
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.pdf import _chart_words
 from workbench.ingestion.readers.pdf_pages import read_pages
+from workbench.ingestion.readers.separate_reading import ParserProcess
+from workbench.sizes import MB
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
+MOST = 280 * MB  # bytes that reading a report may hold
 CAPTION = "Figure 3: Landings by coast, in thousand crans."
 
 
@@ -42,3 +48,41 @@ def test_a_search_for_words_in_a_chart_finds_its_caption(wb: Workbench, tmp_path
     (tmp_path / "year.pdf").write_bytes(files.pdf_with_chart(CAPTION))
     wb.ingest([tmp_path])
     assert CAPTION in wb.search("herring landed in Lerwick", "keyword")[0].text
+
+
+def report_with_charts(pages: int, charts: int) -> bytes:
+    """Return a PDF of pages full of figures, each piece placed by itself, the first of them with a large chart."""
+    from PIL import Image, ImageDraw, ImageFont
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(612, 792))
+    for page in range(pages):
+        has_chart = page < charts
+        if has_chart:
+            picture = Image.new("RGB", (4000, 2000), "white")
+            draw = ImageDraw.Draw(picture)
+            for line in range(6):
+                said = f"Landings of coast {line} in year {page}"
+                draw.text((300, 100 + 320 * line), said, fill="black", font=ImageFont.load_default(120))
+            canvas.drawImage(ImageReader(picture), 50, 500, 500, 250)
+        canvas.setFont("Times-Roman", 7)
+        for row in range(15 if has_chart else 35):
+            height = (480 if has_chart else 750) - 20 * row
+            canvas.drawString(50, height, f"Dues of harbour {row} on quay {page}")
+            for column in range(6):
+                canvas.drawRightString(260 + 60 * column, height, f"{(row + 1) * (page + 7) * (column + 3) * 37:,}")
+        canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_report_of_200_pages_with_charts_is_read_in_less_than_280_megabytes() -> None:
+    with ParserProcess(lambda: None) as process:
+        document = read_bytes(report_with_charts(200, 3), "harbours.pdf", parser=process)
+        status = Path(f"/proc/{process.process_id}/status").read_text()
+    highest = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert highest is not None and "Landings of coast 5 in year 2" in document.text
+    assert int(highest[1]) * 1024 < MOST

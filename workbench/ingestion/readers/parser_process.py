@@ -25,6 +25,7 @@ from workbench.ingestion.readers.pdf_pages import try_pages
 from workbench.sizes import MB
 
 LARGE_PIECES = -3  # M_MMAP_THRESHOLD of glibc's mallopt
+KEEP_NOTHING = ("MIMALLOC_PURGE_DELAY", "0")  # the PDF parser's own allocator reads it when the parser is imported
 
 
 def main() -> None:
@@ -62,7 +63,9 @@ def _thrift() -> Callable[[], object]:
     """Let memory that is freed go back to the system, large pieces at once; returns what gives the small ones back.
 
     OCR asks for pieces of many sizes: kept for the next time, as glibc does, they take twice as much as is ever used.
+    The PDF parser's allocator keeps the pixels of a picture that was drawn.
     """
+    os.putenv(*KEEP_NOTHING)
     try:
         library = ctypes.CDLL(None)
         library.mallopt(LARGE_PIECES, MB // 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     Raises:
         UnreadableDocument: it is encrypted or damaged.
     """
-    windows: list[list[PdfPage]] = []
+    packed: list[list[bytes]] = []
     sizes: list[HeadingSizes] = []
     failed = set(left_out)
     turned: dict[int, int] = {}
@@ -73,10 +74,11 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
             turned |= on_side
         pages, odd = _pages(result)
         failed.update(odd)
-        windows.append(pages)
+        packed.append(pages)
         if total > window:
             sizes.append(heading_sizes(result.pages))
         del result  # before the next window is parsed
+    windows: list[list[PdfPage]] = [[pickle.loads(page) for page in window_pages] for window_pages in packed]
     if len(windows) > 1:
         levelled = with_levels_of_all([[page.texts for page in pages] for pages in windows], sizes)
         windows = [
@@ -166,13 +168,17 @@ def _parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -
     )
 
 
-def _pages(result: ParseResult) -> tuple[list[PdfPage], list[int]]:
-    """Return the pages of a window, and the numbers of those that are of too odd a form to be read."""
-    pages: list[PdfPage] = []
+def _pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
+    """Return the pages of a window, packed, and the numbers of those that are of too odd a form to be read.
+
+    What is made small among the parser's own objects keeps the memory around it from going back when they are freed:
+    36 MB of a filing of 179 pages. Packed, a page is one piece, and its parts are made anew when they are gone.
+    """
+    pages: list[bytes] = []
     odd: list[int] = []
     for page in result.pages:
         try:
-            pages.append(_page(page))
+            pages.append(pickle.dumps(_page(page), pickle.HIGHEST_PROTOCOL))
         except Exception:  # noqa: BLE001 - whatever a page holds, it costs that page
             odd.append(page.page_num)
     return pages, odd

@@ -23,6 +23,7 @@ from workbench.services.crawls import CrawlService
 from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
 from workbench.services.explain import ExplainService
+from workbench.services.folder_work import FolderWork
 from workbench.services.health import HealthService, Status
 from workbench.services.index_builds import IndexService
 from workbench.services.intake import Intake
@@ -70,8 +71,7 @@ class Workbench:
         self.documents = DocumentService(corpus, self.sources, Intake(corpus, self.indexes))
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
         self.tool_calls = ToolCallService(corpus)
-        self.projects = ProjectService(corpus)
-        self.citations = CitationService(corpus)
+        self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()
         )
@@ -84,6 +84,7 @@ class Workbench:
         self.answers = AnswerService(corpus, self.requests)
         self.explaining = ExplainService(corpus, self.requests, self.search_service)
         self.jobs = JobService(corpus)
+        self.folder_work = FolderWork(self.jobs)
         self.crawls = CrawlService(
             corpus,
             self.sources,
@@ -92,8 +93,7 @@ class Workbench:
             allow_hosts=settings.crawl_allow_hosts.split(","),
             browser_url=settings.crawl_browser_url,
         )
-        self.backups = BackupService(corpus)
-        self.health = HealthService(corpus, settings.home, embedded)
+        self.backups, self.health = BackupService(corpus), HealthService(corpus, settings.home, embedded)
 
     @classmethod
     def open(
@@ -146,7 +146,10 @@ class Workbench:
         """Return the runners of the workbench's own kinds of jobs: ingest, index_build, crawl."""
         from workbench.jobs.runners import own_runners
 
-        return own_runners(self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls)
+        folders = {"archive": self.archives.mirrored, "articles": self.articles.mirrored}
+        return own_runners(
+            self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls, folders
+        )
 
     def close(self) -> None:
         """Give running jobs back to the queue, and every connection."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument
 from mcp_app.fitting import LONGEST_TITLE, cut, fits
 from mcp_app.forms import form
+from mcp_app.job_answers import left_to_job
 from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool, ToolFamily, compact
 from workbench.types.json import JsonObject
@@ -47,6 +48,7 @@ def search_local_archives(
     call: Call, query: str, fuzzy: bool, includeCitations: bool, citationDepth: int, limit: int, offset: int
 ) -> JsonObject:
     """Search the archives; of too many citations the nearest are shown, and it is said how many were left out."""
+    left = left_to_job(call, call.workbench.archives)
     result = call.workbench.archives.search(
         query,
         fuzzy=fuzzy,
@@ -54,6 +56,7 @@ def search_local_archives(
         depth=citationDepth,
         limit=min(DEEPEST, offset + limit),
         should_stop=call.should_stop,
+        bring_in=not left,
     )
     more = len(result.results) == offset + limit < DEEPEST
     result = replace(result, results=result.results[offset:])
@@ -70,11 +73,12 @@ def search_local_archives(
     if result.nothing_close:
         metadata["nothingClose"] = result.nothing_close
     titles = titles_of(call, result) if includeCitations else {}
-    answers = [answer_json(result, titles, metadata, DETAILS[0]) | {"more": more}]
+    beside: JsonObject = {"more": more} | left
+    answers = [answer_json(result, titles, metadata, DETAILS[0]) | beside]
     for detail in DETAILS[1:] if includeCitations else ():
         if fits(compact(answers[-1])):
             break
-        answers.append(answer_json(result, titles, metadata, detail) | {"more": more})
+        answers.append(answer_json(result, titles, metadata, detail) | beside)
     return answers[-1]
 
 

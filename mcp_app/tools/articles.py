@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
 from mcp_app.forms import form
+from mcp_app.job_answers import left_to_job
 from mcp_app.parts import Items, TextPart, next_call, text_part
 from mcp_app.tool import Call, Tool, ToolFamily
 from workbench.errors import NotFound
@@ -55,8 +56,12 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
     articles = call.workbench.articles
-    found = articles.search_by_meaning(query, content=include_content, should_stop=call.should_stop)
-    return page_json(found, limit, offset, {"nothing_close": found.nothing_close} if found.nothing_close else {})
+    left = left_to_job(call, articles)
+    found = articles.search_by_meaning(query, content=include_content, should_stop=call.should_stop, bring_in=not left)
+    if left and not found:
+        raise Refused(str(left["message"]), "Until then mode='text' finds articles by their words")
+    far: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
+    return page_json(found, limit, offset, left | far)
 
 
 def page_json(

@@ -10,15 +10,17 @@ from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.file_roots import FileRoots
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.forms import form
-from mcp_app.job_answers import LARGE, followed_by, job_json
+from mcp_app.job_answers import followed_by, job_json
 from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.question import MOST_CONVERSATIONS
+from workbench.services.work_size import LARGE
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
-    from workbench.services.workspaces import ConversationHit, EmbeddingReport, Pending
+    from workbench.services.mirror import Pending
+    from workbench.services.workspaces import ConversationHit, EmbeddingReport
     from workbench.storage.job_table import Job
 
 SHOWN_FAILURES = 20

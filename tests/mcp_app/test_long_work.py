@@ -13,7 +13,7 @@ import pytest
 from mcp import Client
 
 from mcp_app.file_roots import FileRoots
-from mcp_app.job_answers import LARGE, followed_by
+from mcp_app.job_answers import followed_by
 from mcp_app.server import chosen_tools, create_server
 from mcp_app.tool import Call
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
@@ -21,6 +21,7 @@ from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.languages import STEMMED_AT_ONCE
 from workbench.opening import Opening
+from workbench.services.work_size import LARGE
 
 LONG = "A long text of many words. " * (LARGE // 27 + 1)
 

@@ -7,14 +7,16 @@ the kinds of jobs that it has a runner for; the others wait for a worker that ha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.ingest import run_ingest
 from workbench.jobs.sharing import embedding_shared, progress_beside, progress_of, shared
-from workbench.jobs.single import run_document, run_workspace
+from workbench.jobs.single import run_document, run_mirrored, run_workspace
 from workbench.services.crawls import CrawlService
 from workbench.services.documents import DocumentService
 from workbench.services.index_builds import IndexService
+from workbench.services.mirror import MirroredFolder
 from workbench.services.sources import SourceService
 from workbench.services.workspaces import WorkspaceService
 from workbench.storage.job_table import Jobs
@@ -31,14 +33,17 @@ def own_runners(
     jobs: Jobs,
     indexes: IndexService,
     crawls: CrawlService,
+    folders: Mapping[str, Callable[[Path], MirroredFolder]],
 ) -> dict[str, Runner]:
-    """Return the runners of the workbench's own kinds of jobs."""
+    """Return the runners of the workbench's own kinds of jobs; ``folders`` as for ``run_mirrored``."""
 
     def ingest(assignment: Assignment) -> Outcome:
         if "document" in assignment.job.parameters:
             return run_document(documents, jobs.files, assignment)
         if "workspace" in assignment.job.parameters:
             return run_workspace(workspaces, assignment)
+        if "mirrored" in assignment.job.parameters:
+            return run_mirrored(folders, assignment)
         return run_ingest(sources, documents, indexes, jobs, assignment)
 
     return {

@@ -1,11 +1,13 @@
-"""A large document, or a workspace of conversations, as a job: no tool waits so long for it."""
+"""A large document, a workspace of conversations, or a folder that is searched, as a job: nobody waits for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.services.documents import DocumentService
+from workbench.services.mirror import MirroredFolder
 from workbench.services.workspaces import WorkspaceService
 from workbench.storage.job_files import JobFiles
 from workbench.types import JsonObject, as_object, as_text, as_text_or_none, as_texts
@@ -46,3 +48,16 @@ def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outco
     report = workspaces.embed(folder, path, assignment.progress, assignment.should_stop)
     message = f"{report.embedded} embedded, {report.skipped} skipped, {report.removed} removed."
     return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
+
+
+def run_mirrored(folders: Mapping[str, Callable[[Path], MirroredFolder]], assignment: Assignment) -> Outcome:
+    """Bring a folder of archives or of articles into the source that holds it; ``folders`` are found by their kind."""
+    parameters = assignment.job.parameters
+    folder = folders[as_text(parameters["mirrored"])](Path(as_text(parameters["folder"])))
+    synced = folder.bring_in(assignment.progress, assignment.should_stop)
+    report = synced.report
+    counts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
+    failures = [failure.to_dict() for failure in report.failures]
+    message = f"{report.added} added, {report.updated} updated, {synced.removed} removed, {len(failures)} failed."
+    result: JsonObject = {"documents": {**counts, "removed": synced.removed}, "failures": list(failures)}
+    return Outcome(result, message, with_errors=bool(failures))

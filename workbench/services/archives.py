@@ -17,7 +17,7 @@ from workbench.retrieval.strategies import FORGIVING
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
-from workbench.services.mirror import FolderMirror
+from workbench.services.mirror import FolderMirror, MirroredFolder
 from workbench.services.question import check_query
 from workbench.services.requests import Requests
 from workbench.services.sources import SourceService
@@ -112,10 +112,14 @@ class ArchiveService:
         Raises:
             ConfigurationError: no folder is set, or it is none.
         """
+        return self.mirrored().refresh(on_progress, should_stop)
+
+    def mirrored(self, folder: Path | None = None) -> MirroredFolder:
+        """Return the folder beside its source, or another one. Raises ConfigurationError as ``checked_folder`` does."""
         from workbench.ingestion.archive_files import archive_items
 
-        folder = self.checked_folder()
-        return self._mirror.refresh(folder, lambda: archive_items(folder), on_progress, should_stop)
+        place = folder or self.checked_folder()
+        return self._mirror.of(place, lambda: archive_items(place))
 
     def checked_folder(self) -> Path:
         """Return the folder of archives, absolute. Raises ConfigurationError: none is set, or it is none."""
@@ -135,10 +139,12 @@ class ArchiveService:
         depth: int = 1,
         limit: int = 10,
         should_stop: ShouldStop | None = None,
+        bring_in: bool = True,
     ) -> ArchiveResult:
         """Return the best documents, one result each, scores in 0..1.
 
         ``fuzzy`` also finds documents by misspelt words and by meaning; without it one of the words must stand there.
+        Without ``bring_in`` what is new or changed on disk is left to a job.
 
         Raises:
             InvalidInput: an empty query, a limit outside 1..50, a depth outside 1..3. ConfigurationError: no folder.
@@ -147,7 +153,7 @@ class ArchiveService:
         check_depth(depth)
         if not 1 <= limit <= MOST_RESULTS:
             raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
-        source_id = self._fresh_source(should_stop)
+        source_id = self._fresh_source(should_stop) if bring_in else self.mirrored().source()
         result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
             return result

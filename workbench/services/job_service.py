@@ -101,9 +101,9 @@ class JobService:
         The same work is queued once at a time.
         """
         wanted = {"workspace": str(folder), "conversation": str(path) if path else None}
-        for job in self.table.unfinished("ingest"):
-            if all(job.parameters.get(name) == value for name, value in wanted.items()):
-                return job
+        job = self.with_parameters("ingest", wanted, unfinished=True)
+        if job is not None:
+            return job
         title = f"Embed workspace {folder.name}" if path is None else f"Embed {path.name}"
         return self.enqueue("ingest", title, {"paths": [], **wanted})
 
@@ -182,6 +182,15 @@ class JobService:
     def tally(self, job_id: str) -> FileTally:
         """Return how many files of an ingest are in each state, and what share of the whole that is."""
         return self.table.files.tally(job_id)
+
+    def with_parameters(
+        self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False
+    ) -> Job | None:
+        """Return the newest job of a kind whose parameters hold the given ones, or None.
+
+        ``unfinished`` leaves out jobs that are over.
+        """
+        return self.table.with_parameters(kind, parameters, unfinished=unfinished)
 
     def get(self, job_id: str) -> Job:
         """Return a job. Raises NotFound."""

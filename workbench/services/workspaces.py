@@ -14,7 +14,7 @@ from workbench.retrieval.ask import Ask
 from workbench.services.corpus import Corpus
 from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
-from workbench.services.mirror import FolderMirror
+from workbench.services.mirror import FolderMirror, Pending
 from workbench.services.question import MOST_CONVERSATIONS, check_query
 from workbench.services.sources import SourceService
 from workbench.storage.workspaces import Workspaces
@@ -67,22 +67,6 @@ class WorkspaceStatus(Value):
     num_documents: int
     db_path: str
     recent: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Pending(Value):
-    """The conversations on disk that are not embedded as they are now; ``bytes`` of the new and changed ones."""
-
-    new: int = 0
-    changed: int = 0
-    vanished: int = 0
-    unchanged: int = 0
-    bytes: int = 0
-
-    @property
-    def any(self) -> bool:
-        """True when embedding the workspace would change something."""
-        return bool(self.new or self.changed or self.vanished)
 
 
 class WorkspaceService:
@@ -214,28 +198,14 @@ class WorkspaceService:
     def pending(self, workspace: Path, path: Path | None = None) -> Pending:
         """Compare the conversations on disk with the embedded ones, by content: all, or those a path in it means."""
         from workbench.ingestion.conversations import conversations_at, conversations_in, incoming
-        from workbench.ingestion.incoming import content_hash
 
-        source_id = self._mirror.known_source(workspace)
-        indexed = self._corpus.documents.by_key(source_id, self._corpus.index().name) if source_id else {}
         conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
-        new = changed = unchanged = size = 0
-        present: set[str] = set()
-        for item in (incoming(conversation, workspace) for conversation in conversations):
-            present.add(item.key)
-            try:
-                data = item.load()
-            except (UnreadableDocument, OSError):
-                continue  # empty or unreadable: embedding says so
-            document = indexed.get(item.key)
-            if document is not None and content_hash(data) == document.content_hash:
-                unchanged += 1
-                continue
-            size += len(data)
-            new, changed = (new + 1, changed) if document is None else (new, changed + 1)
-        gone = () if path is not None else indexed
-        vanished = sum(1 for key in gone if key not in present and not (workspace / key).exists())
-        return Pending(new, changed, vanished, unchanged, size)
+        items = [incoming(conversation, workspace) for conversation in conversations]
+        return self._mirror.pending(
+            self._mirror.known_source(workspace),
+            items,
+            still_there=lambda key: path is not None or (workspace / key).exists(),
+        )
 
     def _document(self, document_id: str) -> Document | None:
         """Return a document that was found; None where another process has removed it since."""

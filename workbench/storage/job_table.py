@@ -138,6 +138,12 @@ class Jobs:
         """Return the jobs of a kind that wait or run, oldest first."""
         return [Job(**row) for row in self._database.rows(statement("job_unfinished"), {"kind": kind})]
 
+    def with_parameters(self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool) -> Job | None:
+        """Return the newest job of a kind whose parameters hold the given ones, on request of those not over yet."""
+        given = {"kind": kind, "parameters": Jsonb(dict(parameters)), "unfinished": unfinished}
+        row = self._database.row(statement("job_with_parameters"), given)
+        return None if row is None else Job(**row)
+
     def any_queued(self, kinds: Sequence[str]) -> bool:
         """Tell whether a job of these kinds waits for a worker."""
         row = self._database.row(statement("job_any_queued"), {"kinds": list(kinds)})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.fitting import cut
 from mcp_app.forms import acted
-from mcp_app.job_answers import LARGE, followed_by, job_json
+from mcp_app.job_answers import followed_by, job_json
 from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool, needed
 from mcp_app.tools.knowledge.family import (
@@ -24,14 +24,13 @@ from mcp_app.tools.knowledge.family import (
     page_of,
     source_named,
 )
+from workbench.services.work_size import LARGE, work_bytes
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # importing it brings the database driver along
     from workbench.storage.job_table import Job
 
 ACTIONS = ("create", "get", "list", "update", "delete")
-PACKED, PACKED_TIMES = (".pdf", ".docx", ".pptx", ".xlsx", ".epub"), 5
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # of pages, which are read by OCR: seconds each
 _DONE = {
     "created": "Document ingested successfully with {chunks} chunks",
     "updated": "Document updated successfully; it has {chunks} chunks now",
@@ -177,10 +176,7 @@ def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
 
 def is_large(path: Path | None, content: str) -> bool:
     """Tell whether a file or a text is work for a job: packed files hold several times their size in text."""
-    if path is None:
-        return len(content) > LARGE
-    suffix = path.suffix.lower()
-    return suffix in PICTURES or path.stat().st_size * (PACKED_TIMES if suffix in PACKED else 1) > LARGE
+    return (len(content) if path is None else work_bytes(path.name, path.stat().st_size)) > LARGE
 
 
 def queued_json(call: Call, job: Job) -> JsonObject:

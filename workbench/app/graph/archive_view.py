@@ -53,7 +53,12 @@ def archive_view(workbench: Workbench) -> None:
         message("Research notes and saved pages", "Type a question or a few words; misspelt words are understood.")
         return
     steps = int(depth or "1")
-    result = workbench.archives.search(question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20)
+    left = workbench.folder_work.left_to_job(workbench.archives)
+    if left is not None:
+        st.caption(escaped(left.sentence))
+    result = workbench.archives.search(
+        question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20, bring_in=left is None
+    )
     _results(workbench, result)
 
 

@@ -17,6 +17,11 @@ SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
 -- job_unfinished: jobs of a kind that wait or run, oldest first
 SELECT * FROM jobs WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
+-- job_with_parameters: the newest job of a kind whose parameters hold the given ones; on request one that waits or runs
+SELECT * FROM jobs WHERE kind = %(kind)s AND parameters @> %(parameters)s
+  AND (NOT %(unfinished)s OR status IN ('queued', 'running'))
+ORDER BY created_at DESC, id LIMIT 1
+
 -- job_in_view: the work that people want to see: unfinished jobs, and those that brought something in until they are put away
 SELECT * FROM jobs WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')

@@ -33,6 +33,11 @@ def test_the_class_itself_loads_no_engine() -> None:
     assert loaded_by("from workbench import Workbench", OPENED) == set()
 
 
+def test_looking_whether_the_queue_is_up_to_date_does_not_load_the_queue() -> None:
+    statement = "from workbench.storage.queue_schema import _steps; assert len(_steps()) > 10"
+    assert loaded_by(statement, ("procrastinate",)) == set()
+
+
 @pytest.mark.parametrize(
     "module", ["workbench.retrieval.strategies", "workbench.display", "workbench.marking", "workbench.cli.commands"]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -84,6 +85,28 @@ def test_lists_are_served_before_the_model_is_loaded(wb: Workbench) -> None:
     go.set()
     assert loaded.wait(60)
     assert opening.close() is True
+
+
+def test_the_model_waits_for_the_first_page(wb: Workbench) -> None:
+    warmed: list[Workbench] = []
+    opening = Opening(lambda: wb, warmed.append, patience=600)
+    assert opening.wait(60) is wb
+    assert not opening.is_warm
+    assert not warmed
+    opening.warm_now()
+    until = time.monotonic() + 60
+    while not opening.is_warm and time.monotonic() < until:
+        time.sleep(0.01)
+    assert warmed == [wb]
+    assert opening.close() is True
+
+
+def test_a_workbench_that_is_closed_loads_no_model_that_waited(make_settings: Callable[..., Settings]) -> None:
+    warmed: list[Workbench] = []
+    opening = Opening(lambda: Workbench.open(settings=make_settings()), warmed.append, patience=600)
+    assert opening.wait(60) is not None
+    assert opening.close() is True
+    assert not warmed
 
 
 def test_a_model_that_cannot_be_loaded_leaves_the_rest_served(wb: Workbench) -> None:

@@ -36,11 +36,13 @@ class Opening:
     Nothing happens before the first call of ``start``, ``wait`` or ``ready``.
     """
 
-    def __init__(self, opener: Opener | None = None, warmer: Warmer | None = None) -> None:
+    def __init__(self, opener: Opener | None = None, warmer: Warmer | None = None, *, patience: float = 0.0) -> None:
         """Take the two steps: ``opener`` returns an open workbench, ``warmer`` loads what its searches need.
 
-        By default they open what the environment describes and load its model.
+        By default they open what the environment describes and load its model. Between them lie ``patience`` seconds,
+        or fewer where ``warm_now`` says so.
         """
+        self._patience, self._may_warm = patience, threading.Event()
         self._opener, self._warmer = opener or open_configured, warmer or warm_model
         self._lock = threading.Lock()
         self._future: Future[Workbench] | None = None
@@ -64,6 +66,7 @@ class Opening:
             self._future = Future()
             self._future.set_result(workbench)
             self._warm.set()
+            self._may_warm.clear()
 
     def start(self) -> Future[Workbench]:
         """Begin to open, unless that has begun; an error stays until ``again``."""
@@ -122,6 +125,15 @@ class Opening:
         """True when the model is loaded too."""
         return self._warm.is_set()
 
+    @property
+    def may_warm(self) -> bool:
+        """True once ``warm_now`` said so of this workbench."""
+        return self._may_warm.is_set()
+
+    def warm_now(self) -> None:
+        """Let the second step begin as soon as the first is done: what it would have kept waiting is served."""
+        self._may_warm.set()
+
     def work_jobs(self) -> None:
         """Keep a process beside this one that runs jobs as soon as there are some, where the settings allow it."""
         workbench = self.workbench
@@ -138,6 +150,7 @@ class Opening:
             future, self._future = self._future, None
             thread, self._thread = self._thread, None
             self._warm.clear()
+            self._may_warm.set()  # nobody waits for it any more
         if future is not None:
             settled_futures([future], LONGEST_CLOSE)
         if thread is not None:
@@ -150,6 +163,7 @@ class Opening:
         """Start the thread; the lock is the caller's."""
         future: Future[Workbench] = Future()
         self._future = future
+        self._may_warm.clear()
         self._thread = threading.Thread(target=self._open, args=(future,), name="open-workbench", daemon=True)
         self._thread.start()
         return future
@@ -161,6 +175,9 @@ class Opening:
             future.set_exception(error)
             return
         future.set_result(workbench)
+        self._may_warm.wait(self._patience)
+        if self._future is not future:  # closed meanwhile
+            return
         try:
             self._warmer(workbench)
         except WorkbenchError as error:  # the calls that need the model say so; the others can be served
@@ -178,12 +195,24 @@ def open_configured(
     Raises:
         ConfigurationError: a setting is wrong. StorageError: the database cannot be reached.
     """
+    from workbench.settings import load_settings
+
+    chosen = settings or load_settings(home=home, database_url=database_url)
+    start_database(chosen)
     from workbench.workbench import Workbench
 
-    workbench = Workbench.open(home, database_url, settings=settings)
+    workbench = Workbench.open(settings=chosen)
     if workbench.settings.run_worker:
         workbench.work_beside()
     return workbench
+
+
+def start_database(settings: Settings) -> None:
+    """Begin to start the embedded database, where it is used: it comes up while the workbench is being imported."""
+    if settings.database_url is None:
+        from workbench.storage.postgres import start_ahead
+
+        start_ahead(settings.postgres_dir)
 
 
 def warm_model(workbench: Workbench) -> None:

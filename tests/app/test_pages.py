@@ -224,6 +224,12 @@ def test_the_system_page_says_that_everything_is_well(visit, tides):
     assert "pgvector" in texts(app)
 
 
+def test_a_page_that_is_drawn_lets_the_model_load(visit):
+    assert not OPENING.may_warm
+    assert not visit().exception
+    assert OPENING.may_warm
+
+
 def test_a_database_that_is_down_gives_one_sentence_and_can_be_tried_again():
     opening = Opening()
     opening.configure(lambda: open_configured(database_url="postgresql://nobody@127.0.0.1:1/nothing"))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from urllib3 import PoolManager, Retry
 
 from workbench import Workbench
+from workbench.app.shell.serve import look_for_no_components
 
 pytestmark = pytest.mark.slow
 PATIENT = Retry(total=None, connect=60, read=60, backoff_factor=0.2, backoff_max=1)
 
 
 @contextmanager
-def started(home: Path, database_url: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(home: Path, database_url: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Start the app as the command does; yields the process and its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -58,3 +61,13 @@ def test_a_first_run_loads_the_sample_while_the_server_answers(wb: Workbench, te
         assert next(line for line in lines if line.startswith("Loaded ")).startswith("Loaded 52 articles")
     (sample,) = wb.sources.list()
     assert (sample.title, sample.documents_count) == ("Sample: retrieval and RAG", 52)
+
+
+def test_the_start_does_not_read_what_every_installed_package_says_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looked() -> None:
+        raise AssertionError("Streamlit looks for components of other packages")
+
+    monkeypatch.setattr(importlib.metadata, "distributions", looked)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", manifest_scanner.scan_component_manifests)
+    look_for_no_components()
+    assert manifest_scanner.scan_component_manifests() == []

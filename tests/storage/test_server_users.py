@@ -12,6 +12,8 @@ import psutil
 import pytest
 
 from tests.shared_home import postmaster
+from workbench.errors import ConfigurationError
+from workbench.storage.postgres import embedded_url, start_ahead
 from workbench.storage.server_users import LIST, forget_dead_users
 
 pytestmark = pytest.mark.slow
@@ -22,6 +24,14 @@ from workbench.storage.postgres import embedded_url
 embedded_url(__import__("pathlib").Path(sys.argv[1]))
 print("joined", flush=True)
 sys.stdin.read()
+"""
+AHEAD = """
+import sys
+from workbench.ending import end_now
+from workbench.storage.postgres import start_ahead
+start_ahead(__import__("pathlib").Path(sys.argv[1]))
+if sys.argv[2] == "now":
+    end_now()
 """
 LONG = 60  # seconds: no test waits for it, it only bounds a failure
 
@@ -43,6 +53,22 @@ def test_the_first_user_to_end_leaves_the_server_and_the_last_ends_it(shared_hom
     assert postmaster(shared_home) == server
     second.communicate(timeout=LONG)
     assert postmaster(shared_home) is None
+
+
+@pytest.mark.parametrize("end", ["now", "later"])
+def test_a_process_that_ends_while_its_server_starts_leaves_none_behind(shared_home: Path, end: str) -> None:
+    joined(shared_home).communicate(timeout=LONG)  # its files are there, as at a second start
+    subprocess.run([sys.executable, "-c", AHEAD, str(shared_home / "postgres"), end], timeout=LONG, check=True)
+    assert postmaster(shared_home) is None
+    assert json.loads((shared_home / "postgres" / LIST).read_text() or "[]") == []
+    assert "starting PostgreSQL" in (shared_home / "postgres" / "log").read_text()
+
+
+def test_what_goes_wrong_ahead_is_told_when_the_server_is_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 120) / "postgres"
+    start_ahead(folder)
+    with pytest.raises(ConfigurationError, match=r"is too long for a database socket|is closed to other users"):
+        embedded_url(folder)
 
 
 def test_users_that_were_killed_keep_the_server_no_longer(shared_home: Path) -> None:

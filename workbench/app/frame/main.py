@@ -41,6 +41,7 @@ def main() -> None:
         failed(error)
     address.remember()
     component("shell/shortcuts")(key="shortcuts", on_theme_change=_drawn_anew)
+    OPENING.warm_now()
 
 
 def _drawn_anew() -> None:

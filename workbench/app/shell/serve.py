@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from workbench.app.state.shared import OPENING
 from workbench.ending import end_now
 from workbench.errors import ConfigurationError
-from workbench.opening import open_configured
+from workbench.opening import open_configured, start_database
 from workbench.settings import load_settings
 from workbench.types import ShouldStop
 
@@ -40,6 +40,7 @@ class PublicPlace:
     read_only: bool = False
 
 
+TURN = 0.0005  # seconds that one thread may keep the interpreter: a page asks for its files while the rest is imported
 OPEN_AFTER = 0.1  # seconds after the server has started; the first page begins to open, too, if it comes earlier
 LOOPBACK = ("127.0.0.1", "localhost")
 MAIN = Path(__file__).parent.parent / "frame" / "main.py"
@@ -64,6 +65,9 @@ def serve(
         ConfigurationError: the port is taken, or ``public`` would be open to other machines without a token.
     """
     _check_free(host, port)
+    sys.setswitchinterval(TURN)
+    with suppress(ConfigurationError):  # which the first page tells
+        start_database(settings or load_settings(home=home, database_url=database_url))
     public_settings = (settings or load_settings()) if public is not None else None
     agents = _agent_side(public, host, port, public_settings) if public and public_settings else None
     ending = threading.Event()
@@ -76,6 +80,7 @@ def serve(
     name = "localhost" if host in ("127.0.0.1", "::1") else host
     also = f", MCP at {base_path}/mcp" if agents else ""
     print(f"RAG Workbench: http://{name}:{port}{base_path}{also}  (Ctrl+C stops it)", file=sys.stderr, flush=True)
+    look_for_no_components()
     sys.argv = [str(MAIN)]  # Streamlit takes the script it anchors its settings to from here
     os.environ.setdefault("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "false")
     try:
@@ -124,6 +129,20 @@ def _application(
     routes = [Route(f"{base_path}{route.path}", route.endpoint) for route in own]
     nested = Middleware(NestedPaths, base_path=base_path, own=[route.path.split("/")[1] for route in own])
     return st.App(MAIN, routes=routes, middleware=[*middleware, nested], lifespan=life)
+
+
+def look_for_no_components() -> None:
+    """Spare the start a look for components: Streamlit reads what every installed package says of itself, four times.
+
+    The app's own are registered by name, and it uses none of other packages.
+    """
+    from streamlit.components.v2 import manifest_scanner
+
+    def none(max_workers: int | None = None) -> list[tuple[manifest_scanner.ComponentManifest, Path]]:
+        del max_workers
+        return []
+
+    manifest_scanner.scan_component_manifests = none
 
 
 def _agent_side(public: PublicPlace, host: str, port: int, settings: Settings) -> AgentSide:

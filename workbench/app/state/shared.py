@@ -24,7 +24,8 @@ def _warm(workbench: Workbench) -> None:
         _ = workbench.corpus.llm.framework  # the first answer would wait for its import
 
 
-OPENING = Opening(warmer=_warm)
+LONGEST_UNDRAWN = 2.0  # seconds in which the first page is drawn; the model is loaded then, or where no browser comes
+OPENING = Opening(warmer=_warm, patience=LONGEST_UNDRAWN)  # what is imported beside the first page keeps it waiting
 _changes = [0]
 
 

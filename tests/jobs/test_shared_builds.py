@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.shared_work import MANY, no_writing, passages, taken_again
+from tests.jobs.shared_work import MANY, no_writing, one_killed, passages, taken_again
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.jobs.assignment import Outcome
@@ -31,11 +30,9 @@ def test_two_workers_build_an_index_and_a_killed_one_costs_the_parts_it_had_in_h
             assert all(process.poll() is None for process in processes)
         while not (leader := wb.jobs.get(job.id).worker):
             pass
-        [dies] = [process for process in processes if not leader.endswith(f"/{process.pid}")]
-        dies.send_signal(signal.SIGKILL)
-        dies.wait()
+        processes.sort(key=lambda process: not leader.endswith(f"/{process.pid}"))
+        survivor = one_killed("helper", *processes)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
-    [survivor] = [process for process in processes if process is not dies]
     survivor.terminate()
     survivor.wait()
     assert (done.status, done.done, done.total, done.result["documents"]) == ("completed", 80, 80, 80)
@@ -56,7 +53,7 @@ def test_helpers_go_on_while_the_worker_that_ran_the_job_is_dead(
         helper = wb.start_worker(heartbeat=0.2, stalled=1.0)
         while wb.jobs.table.parts.tally(job.id).holders < 2:
             assert leader.poll() is None
-        leader.send_signal(signal.SIGKILL)
+        leader.kill()
         leader.wait()
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     helper.stop()

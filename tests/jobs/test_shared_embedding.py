@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts, no_writing, passages
+from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts, no_writing, one_killed, passages
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.ingestion.shared_embedding import PART
@@ -40,9 +39,7 @@ def test_a_worker_that_is_killed_costs_the_part_in_its_hands_and_the_document_co
             assert first.poll() is None and second.poll() is None
         assert embedding_parts(database_url) == PARTS
         assert (wb.documents.count(), passages(database_url, "main")) == (0, set())
-        killed, survivor = (first, second) if dies == "leader" else (second, first)
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
+        survivor = one_killed(dies, first, second)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     survivor.terminate()
     survivor.wait()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.jobs.shared_work import MANY, no_writing, passages, taken_again, waiting_for_their_turn
+from tests.jobs.shared_work import MANY, no_writing, one_killed, passages, taken_again, waiting_for_their_turn
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.errors import NotFound
@@ -36,9 +35,7 @@ def test_a_worker_that_is_killed_costs_its_parts_again_and_nothing_else(
         second = worker_process(database_url, test_home)
         while not held_by(wb, job.id, 2):
             assert first.poll() is None and second.poll() is None
-        killed, survivor = (first, second) if dies == "leader" else (second, first)
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
+        survivor = one_killed(dies, first, second)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     survivor.terminate()
     survivor.wait()

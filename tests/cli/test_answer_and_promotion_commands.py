@@ -52,8 +52,8 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
 
 def test_a_misspelt_word_is_said_to_be_searched_as_another(animals: Callable[..., Ran]) -> None:
     ran = animals("search", "stranegrs")
-    assert "No document has the word 'stranegrs'; searched for stranger too." in ran.err
-    assert json.loads(animals("search", "stranegrs", "--json").out)["corrections"] == {"stranegrs": ["stranger"]}
+    assert "No document has the word 'stranegrs'; searched for 'strangers' too." in ran.err
+    assert json.loads(animals("search", "stranegrs", "--json").out)["corrections"] == {"stranegrs": ["strangers"]}
 
 
 def test_indexes_are_compared_like_strategies(animals: Callable[..., Ran]) -> None:

@@ -15,6 +15,8 @@ from workbench.cli.why import print_why
 from workbench.retrieval.ask import Ask
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
 
@@ -33,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_parameters(parser)
     add_scope(parser)
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return " and ".join(f"'{word}'" for word in words)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
@@ -58,7 +64,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     for note in result.notes:
         out.message(note)
     for typed, meant in result.corrections.items():
-        out.message(f"No document has the word '{typed}'; searched for {' and '.join(meant)} too.")
+        out.message(f"No document has the word '{typed}'; searched for {_quoted(meant)} too.")
     value = result.to_dict() | ({"explanations": explained} if arguments.explain else {})
     value |= {"expected": expected} if expected else {}
 

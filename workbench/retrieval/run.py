@@ -53,7 +53,7 @@ def _served(query: str, request: Request) -> SearchResult:
         timings_ms=timings,
         results=passages,
         index=request.index.name,
-        corrections=corrections(request, query),
+        corrections=corrections(request, query, passages),
         evidence=evidence,
         preferring=told_names(request, query),
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
     from workbench.retrieval.question_words import Words
+    from workbench.retrieval.words.highlight import MarkableText
     from workbench.storage.database import Connection
     from workbench.storage.rows import StoredPassage
 
@@ -177,6 +176,7 @@ class ArchiveService:
         import_framework()
         from workbench.retrieval.evidence import evidence_of
         from workbench.retrieval.run import ranked
+        from workbench.retrieval.words.corrections import whole_words
         from workbench.retrieval.words.query_words import read_words
 
         request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
@@ -184,13 +184,13 @@ class ArchiveService:
         documents = _by_document(nodes, limit)
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
+            texts = [_markable(passage.title, passage) for document in documents for passage in document.passages[:1]]
+            texts += [_markable(passage.text, passage) for document in documents for passage in document.passages]
+            whole = whole_words(connection, {guess.meant for guess in words.guesses}, texts) if words.guesses else {}
             marked = _highlights(connection, documents, words)
         results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
-        guesses = tuple(dict.fromkeys((guess.typed, _whole_word(guess.meant, marked)) for guess in words.guesses))
+        guesses = tuple(dict.fromkeys((guess.typed, whole.get(guess.meant, guess.meant)) for guess in words.guesses))
         return ArchiveResult(query, results, guesses, evidence_of(request, query, nodes))
-
-
-_MARKED = re.compile(r"<mark>(.*?)</mark>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,15 +216,13 @@ def _by_document(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
 
 
 def _highlights(connection: Connection, documents: Sequence[_Document], words: Words) -> list[tuple[Highlight, ...]]:
-    from workbench.retrieval.words.highlight import MarkableText, mark, matched_spans, snippets
+    from workbench.retrieval.words.highlight import mark, matched_spans, snippets
 
     terms = {term.term for term in words.terms if term.id is not None}
     texts: list[MarkableText] = []
     for document in documents:
-        language = str(document.passages[0].metadata.get("language", "english"))
-        texts.append(MarkableText(document.passages[0].title[:LONGEST_TITLE], language))
-        first = document.passages[:PASSAGES_SHOWN]
-        texts += [MarkableText(passage.text, str(passage.metadata.get("language", "english"))) for passage in first]
+        texts.append(_markable(document.passages[0].title[:LONGEST_TITLE], document.passages[0]))
+        texts += [_markable(passage.text, passage) for passage in document.passages[:PASSAGES_SHOWN]]
     spans = iter(zip(texts, matched_spans(connection, texts, terms), strict=True))
     marked: list[tuple[Highlight, ...]] = []
     for document in documents:
@@ -239,12 +237,10 @@ def _highlights(connection: Connection, documents: Sequence[_Document], words: W
     return marked
 
 
-def _whole_word(stem: str, marked: Iterable[Iterable[Highlight]]) -> str:
-    """Return the word that stands in the documents for an index's stem, the commonest that was marked."""
-    snippets = (snippet for highlights in marked for highlight in highlights for snippet in highlight.snippets)
-    words = Counter(word.lower() for snippet in snippets for word in _MARKED.findall(snippet))
-    root = stem.lower()[:-1] if len(stem) > 3 else stem.lower()  # y and i take each other's place at the end
-    return next((word for word, _ in words.most_common() if word.startswith(root)), stem)
+def _markable(text: str, passage: StoredPassage) -> MarkableText:
+    from workbench.retrieval.words.highlight import MarkableText
+
+    return MarkableText(text, str(passage.metadata.get("language", "english")))
 
 
 def _hit(document: _Document, highlights: tuple[Highlight, ...]) -> ArchiveHit:

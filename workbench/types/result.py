@@ -138,7 +138,8 @@ def far_sentence(results: Sequence[object], evidence: Evidence) -> str:
 class SearchResult(Value, Sequence["Passage"]):
     """The passages that one strategy found for one query, best first; behaves as a sequence of them.
 
-    ``corrections`` are words of the query that the index does not know, with the known words tried for each.
+    ``corrections`` are words of the query that the index does not know, with the known words tried for each, as the
+    passages write them.
     ``evidence`` says whether anything that was found is close to the question at all. ``preferring`` are the names in
     the query whose documents were preferred.
     """

@@ -13,18 +13,14 @@ stay float.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from workbench.models.bert.onnx_file import Attribute, Constant, OnnxFile
 from workbench.models.bert.weights import BLOCK, BertWeights, Dense, Layer, Norm, PackedTable
 
-if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TensorProto
-
 Precision = Literal["float", "int8"]
-Attribute = int | float | str | list[int]
 
 FUSED = "com.microsoft"  # the domain of ONNX Runtime's own operators
 LARGEST = 127  # of a weight in 8 bits
@@ -32,29 +28,21 @@ TINY = np.float32(1e-12)  # no scale is smaller
 SIGNS = np.uint8(0x88)  # turns two numbers 0..15 around 8 into signed ones around 0
 
 
-def build_graph(weights: BertWeights, precision: Precision = "float") -> ModelProto:
-    """Return the model: int32 ``input_ids`` of shape (texts, tokens), without padding.
+def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
+    """Return the model's file: int32 ``input_ids`` of shape (texts, tokens), without padding.
 
     Outputs, float32: ``sentence_embedding`` (texts, dimensions), each of length 1; ``token_embeddings`` (texts, tokens,
     dimensions).
     """
-    from onnx import TensorProto, helper
-
     graph = _Graph(weights, precision)
     hidden = graph.embeddings()
     for layer in weights.layers:
         hidden = graph.layer(layer, hidden)
     graph.pooling(hidden)
-    tensor = helper.make_tensor_value_info
-    size = weights.dimensions
-    inputs = [tensor("input_ids", TensorProto.INT32, ["texts", "tokens"])]
-    outputs = [
-        tensor("sentence_embedding", TensorProto.FLOAT, ["texts", size]),
-        tensor("token_embeddings", TensorProto.FLOAT, ["texts", "tokens", size]),
-    ]
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(FUSED, 1)]
-    body = helper.make_graph(graph.nodes, f"bert-{precision}", inputs, outputs, graph.constants)
-    return helper.make_model(body, opset_imports=opsets, ir_version=10, producer_name="rag-workbench")
+    graph.file.add_input("input_ids", "int32", ["texts", "tokens"])
+    graph.file.add_output("sentence_embedding", "float32", ["texts", weights.dimensions])
+    graph.file.add_output("token_embeddings", "float32", ["texts", "tokens", weights.dimensions])
+    return graph.file.to_bytes({FUSED: 1})
 
 
 class _Scaled(NamedTuple):
@@ -72,8 +60,9 @@ class _Graph:
     def __init__(self, weights: BertWeights, precision: Precision) -> None:
         self.weights = weights
         self.precision = precision
-        self.nodes: list[NodeProto] = []
-        self.constants: list[TensorProto] = []
+        self.file = OnnxFile(f"bert-{precision}")
+        self.nodes = 0
+        self.constants = 0
 
     def embeddings(self) -> str:
         """Add words plus positions, normalised."""
@@ -84,15 +73,12 @@ class _Graph:
 
     def words(self) -> str:
         """Look the words' vectors up; those of a packed table stay packed until then."""
-        from onnx import TensorProto, helper
-
         words = self.weights.words
         if not isinstance(words, PackedTable):
             return self.node("Gather", [self.constant(words), "input_ids"])
         shape = (len(words.scales), words.scales.shape[1] * BLOCK)
-        self.constants.append(
-            helper.make_tensor("words", TensorProto.INT4, shape, (words.numbers ^ SIGNS).tobytes(), raw=True)
-        )
+        self.file.add_packed("words", shape, (words.numbers ^ SIGNS).tobytes())
+        self.constants += 1
         inputs = ["words", "input_ids", self.constant(words.scales)]
         return self.node("GatherBlockQuantized", inputs, FUSED, block_size=BLOCK, gather_axis=0, quantize_axis=1)
 
@@ -136,29 +122,23 @@ class _Graph:
 
     def pooling(self, hidden: str) -> None:
         """Add the mean of the tokens, scaled to length 1."""
-        from onnx import helper
-
         mean = self.node("ReduceMean", [hidden, self.constant(np.array([1]))], keepdims=0)
-        self.nodes.append(helper.make_node("Identity", [hidden], ["token_embeddings"]))
-        self.nodes.append(helper.make_node("LpNormalization", [mean], ["sentence_embedding"], axis=-1, p=2))
+        self.file.add_node("Identity", [hidden], ["token_embeddings"])
+        self.file.add_node("LpNormalization", [mean], ["sentence_embedding"], attributes={"axis": -1, "p": 2})
 
-    def constant(self, value: NDArray[np.float32] | NDArray[np.int8] | NDArray[np.int64]) -> str:
+    def constant(self, value: Constant) -> str:
         """Add an array and return its name."""
-        from onnx import numpy_helper
-
-        name = f"constant{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        name = f"constant{self.constants}"
+        self.file.add_constant(name, value)
+        self.constants += 1
         return name
 
     def node(
         self, operator: str, inputs: list[str], domain: str = "", outputs: int = 1, **attributes: Attribute
     ) -> str:
         """Add an operator and return its first output; the others are called the same with ``.1``, ``.2``."""
-        from onnx import helper
-
-        name = f"{operator}{len(self.nodes)}"
+        name = f"{operator}{self.nodes}"
         names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
-        node = helper.make_node(operator, inputs, names, domain=domain)
-        node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
-        self.nodes.append(node)
+        self.file.add_node(operator, inputs, names, domain, attributes)
+        self.nodes += 1
         return name

@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 
+from workbench.models.bert.onnx_file import OnnxFile
 from workbench.models.encoder import FloatArray
 from workbench.models.token_axes import TokenAxes, load_token_axes
 
@@ -17,28 +18,17 @@ class BitProjection:
 
     def __init__(self, axes: TokenAxes) -> None:
         import onnxruntime
-        from onnx import TensorProto, helper, numpy_helper
 
-        size = axes.axes.shape[1]
-        constants = [
-            numpy_helper.from_array(np.ascontiguousarray(axes.axes.T), "axes"),
-            numpy_helper.from_array(axes.axes @ axes.mean, "middle"),
-        ]
-        nodes = [
-            helper.make_node("MatMul", ["tokens", "axes"], ["product"]),
-            helper.make_node("Sub", ["product", "middle"], ["coordinates"]),
-        ]
-        ends = [
-            [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["tokens", columns])]
-            for name, columns in (("tokens", size), ("coordinates", len(axes.axes)))
-        ]
-        body = helper.make_graph(nodes, "token-axes", *ends, initializer=constants)
-        model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+        graph = OnnxFile("token-axes")
+        graph.add_constant("axes", axes.axes.T)
+        graph.add_constant("middle", axes.axes @ axes.mean)
+        graph.add_node("MatMul", ["tokens", "axes"], ["product"])
+        graph.add_node("Sub", ["product", "middle"], ["coordinates"])
+        graph.add_input("tokens", "float32", ["tokens", axes.axes.shape[1]])
+        graph.add_output("coordinates", "float32", ["tokens", len(axes.axes)])
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = onnxruntime.InferenceSession(graph.to_bytes(), options, providers=["CPUExecutionProvider"])
 
     def bits(self, tokens: FloatArray) -> bytes:
         """Return 16 bytes for each row of ``tokens`` (tokens, dimensions), as ``TokenAxes.bits`` does."""

@@ -38,7 +38,7 @@ class PublishedWeights:
         """
         path = self.graph_path(models_dir, precision)
         if not path.is_file():
-            write_whole(path, build_graph(self.read(), precision).SerializeToString())
+            write_whole(path, build_graph(self.read(), precision))
         return path
 
     def opened(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:

@@ -10,7 +10,7 @@ from mcp_app.arguments import Argument
 from mcp_app.fitting import LONGEST_TITLE, cut, fits
 from mcp_app.forms import form
 from mcp_app.job_answers import left_to_job
-from mcp_app.parts import Items
+from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact
 from workbench.types.json import JsonObject
 
@@ -40,14 +40,29 @@ class Detail:
     edges: int
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A search as it was asked, for the call that goes on, and how many citations of each document it skips."""
+
+    given: JsonObject
+    skipped: int
+
+
 # From everything to the least that still answers; the first that fits the budget is taken.
 DETAILS = (Detail(20, 300, 200), Detail(10, 200, 120), Detail(6, 120, 80), Detail(3, 80, 40), Detail(1, 40, 20))
 
 
 def search_local_archives(
-    call: Call, query: str, fuzzy: bool, includeCitations: bool, citationDepth: int, limit: int, offset: int
+    call: Call,
+    query: str,
+    fuzzy: bool,
+    includeCitations: bool,
+    citationDepth: int,
+    limit: int,
+    offset: int,
+    citationOffset: int,
 ) -> JsonObject:
-    """Search the archives; of too many citations the nearest are shown, and it is said how many were left out."""
+    """Search the archives; of too many citations the nearest are shown, and the call that goes on with the others."""
     left = left_to_job(call, call.workbench.archives)
     result = call.workbench.archives.search(
         query,
@@ -72,13 +87,16 @@ def search_local_archives(
         metadata["guessedWords"] = [{"typed": typed, "meant": meant} for typed, meant in result.guesses]
     if result.nothing_close:
         metadata["nothingClose"] = result.nothing_close
+    given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}
+    given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
+    asked = Asked(given, citationOffset)
     titles = titles_of(call, result) if includeCitations else {}
     beside: JsonObject = {"more": more} | left
-    answers = [answer_json(result, titles, metadata, DETAILS[0]) | beside]
+    answers = [answer_json(result, titles, metadata, DETAILS[0], asked) | beside]
     for detail in DETAILS[1:] if includeCitations else ():
         if fits(compact(answers[-1])):
             break
-        answers.append(answer_json(result, titles, metadata, detail) | beside)
+        answers.append(answer_json(result, titles, metadata, detail, asked) | beside)
     return answers[-1]
 
 
@@ -88,25 +106,42 @@ def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:
     return {key: document.title for key, document in call.workbench.citations.documents(ids).items()}
 
 
-def answer_json(result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail) -> JsonObject:
-    """Return the answer with as much of the citations as ``detail`` says."""
-    answer: JsonObject = {"results": [hit_json(hit, detail) for hit in result.results]}
+def answer_json(
+    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail, asked: Asked
+) -> JsonObject:
+    """Return the answer with as much of the citations as ``detail`` says; the graph is of those that are shown."""
+    first, last = asked.skipped, asked.skipped + detail.each
+    shown = replace(result, results=tuple(_with_citations(hit, first, last) for hit in result.results))
+    answer: JsonObject = {
+        "results": [hit_json(part, whole, detail) for part, whole in zip(shown.results, result.results, strict=True)]
+    }
     if not metadata["includeCitations"] or not result.results:
         return answer | {"metadata": dict(metadata)}
-    edges = result.edges()
+    edges = shown.edges()
     answer["citationGraph"] = graph_json(result.results, edges[: detail.edges], titles)
     sides = [side for hit in result.results if hit.citations for side in (hit.citations.citing, hit.citations.cited)]
-    left_out = sum(max(0, len(side) - detail.each) for side in sides)
+    left_out = sum(max(0, len(side) - last) for side in sides)
     more: JsonObject = {}
     if left_out or len(edges) > detail.edges:
         more["citationsLeftOut"] = left_out
         more["graphEdgesLeftOut"] = max(0, len(edges) - detail.edges)
-        more["note"] = "The nearest citations are shown. Ask with a smaller citationDepth or limit for all of them."
+    if left_out:
+        going_on = next_call("searchLocalArchives", asked.given, citationOffset=last)
+        most = max(len(side) for side in sides)
+        more["note"] = f"Citations {first + 1} to {last} of {most} at most of one document. Next: {going_on}"
     return answer | {"metadata": dict(metadata) | more}
 
 
-def hit_json(hit: ArchiveHit, detail: Detail) -> JsonObject:
-    """Return one result as the specification shows it."""
+def _with_citations(hit: ArchiveHit, first: int, last: int) -> ArchiveHit:
+    """Return a result with a part of its citations in each direction."""
+    if hit.citations is None:
+        return hit
+    part = replace(hit.citations, citing=hit.citations.citing[first:last], cited=hit.citations.cited[first:last])
+    return replace(hit, citations=part)
+
+
+def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: Detail) -> JsonObject:
+    """Return one result as the specification shows it; ``whole`` is the same with all its citations."""
     answer: JsonObject = {
         "document": {
             "id": hit.id,
@@ -120,10 +155,12 @@ def hit_json(hit: ArchiveHit, detail: Detail) -> JsonObject:
             {"field": highlight.field, "snippets": list(highlight.snippets)} for highlight in hit.highlights
         ],
     }
-    if hit.citations is not None:
+    if hit.citations is not None and whole.citations is not None:
         answer["citations"] = {
-            "citing": [citation_json(citation, detail) for citation in hit.citations.citing[: detail.each]],
-            "cited": [citation_json(citation, detail) for citation in hit.citations.cited[: detail.each]],
+            "citing": [citation_json(citation, detail) for citation in hit.citations.citing],
+            "cited": [citation_json(citation, detail) for citation in hit.citations.cited],
+            "totalCiting": len(whole.citations.citing),
+            "totalCited": len(whole.citations.cited),
         }
     return answer
 
@@ -156,18 +193,19 @@ SEARCH_LOCAL_ARCHIVES = Tool(
     name="searchLocalArchives",
     title="Search the local archives",
     description=(
-        "Searches the local research and URL content archives by word, misspelt word and meaning; citations link the "
-        "documents (confidence 1.0 a link, 0.9 a path, 0.6 a title).\n"
-        "Use it for archived research and who cites what; for the rest of the corpus use search_knowledge_base.\n"
+        "Search research notes and saved pages by word, misspelt word and meaning; citations link them "
+        "(confidence 1.0 a link, 0.9 a path, 0.6 a title).\n"
+        "Use it for archived research and who cites what; for the rest use search_knowledge_base.\n"
         'Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)'
     ),
     arguments=(
         Argument("query", "string", "The search query.", required=True),
-        Argument("fuzzy", "boolean", "Also match misspelt words and meaning; false: the words must stand there.", True),
-        Argument("includeCitations", "boolean", "Whether to include citation information.", False),
-        Argument("citationDepth", "integer", "How many levels of citations to include.", 1, low=1, high=3),
-        Argument("limit", "integer", "Maximum number of results to return.", 10, low=1, high=50),
+        Argument("fuzzy", "boolean", "Also match misspelt words and meaning; false: the words as they are.", True),
+        Argument("includeCitations", "boolean", "Include citations.", False),
+        Argument("citationDepth", "integer", "Levels of citations.", 1, low=1, high=3),
+        Argument("limit", "integer", "How many at most.", 10, low=1, high=50),
         Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
+        Argument("citationOffset", "integer", "Citations of each to skip.", 0, low=0),
     ),
     run=search_local_archives,
     family=FAMILY,

@@ -16,6 +16,7 @@ from workbench.services.article_files import Article
 from workbench.types import ARTICLE_CATEGORIES
 from workbench.types.json import JsonObject, JsonValue
 
+MOST_BY_MEANING = 100  # articles that one search ranks
 MOST_ARTICLES = 100_000  # of a folder that a person writes
 LONGEST_PART = 24_000  # characters of an article at once; the budget may grant fewer
 LONGEST_WITH_CONTENT = 6_000  # characters of an article among others
@@ -57,11 +58,19 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
         return page_json(call.articles.search(query, content=include_content), limit, offset)
     articles = call.workbench.articles
     left = left_to_job(call, articles)
-    found = articles.search_by_meaning(query, content=include_content, should_stop=call.should_stop, bring_in=not left)
+    found = articles.search_by_meaning(
+        query,
+        content=include_content,
+        limit=min(MOST_BY_MEANING, offset + limit + 1),  # one more tells whether there are more
+        should_stop=call.should_stop,
+        bring_in=not left,
+    )
     if left and not found:
         raise Refused(str(left["message"]), "Until then mode='text' finds articles by their words")
     far: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
-    return page_json(found, limit, offset, left | far)
+    answer = page_json(found, limit, offset, left | far)
+    del answer["total"]  # a search does not know it
+    return answer | {"more": len(found) > offset + limit}
 
 
 def page_json(

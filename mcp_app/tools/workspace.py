@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN_FAILURES = 20
 FAMILY = ToolFamily(render=compact, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace; by default the working directory.", "")
-N_RESULTS = Argument("n_results", "number", "How many at most.", 10, low=1, high=MOST_CONVERSATIONS)
+N_RESULTS = Argument("n_results", "number", "How many at most.", 10, low=1, high=50)
 OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0, high=MOST_CONVERSATIONS - 1)
 
 
@@ -71,12 +71,12 @@ def search_semantic(
     hits = call.workbench.workspaces.search(
         workspace_of(call.files, workspace_path),
         query,
-        limit=min(MOST_CONVERSATIONS, offset + int(n_results)),
+        limit=min(MOST_CONVERSATIONS, offset + int(n_results) + 1),  # one more tells whether there are more
         conversation_type=conversation_type,
         date_range=date_range,
     )
     far: JsonObject = {"nothing_close": hits.nothing_close} if hits.nothing_close else {}
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:]), **far}
+    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], int(n_results)), **far}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
@@ -85,13 +85,13 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
         raise missing("source_path", "a conversation's path, as search_semantic returns it")
     workspace = workspace_of(call.files, workspace_path)
     try:
-        limit = min(MOST_CONVERSATIONS, offset + int(n_results))
+        limit = min(MOST_CONVERSATIONS, offset + int(n_results) + 1)
         hits = call.workbench.workspaces.similar(workspace, source_path, limit)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
         remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are compared"
         raise Refused(f"Document not found: {source_path}", remedy) from None
-    return {"success": True, "source_path": source_path, **results_json(hits[offset:])}
+    return {"success": True, "source_path": source_path, **results_json(hits[offset:], int(n_results))}
 
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
@@ -160,8 +160,8 @@ def embedded_json(report: EmbeddingReport) -> JsonObject:
     return answer
 
 
-def results_json(hits: Sequence[ConversationHit]) -> JsonObject:
-    """Return conversations, best first."""
+def results_json(hits: Sequence[ConversationHit], wanted: int) -> JsonObject:
+    """Return conversations, best first, as many as wanted, and whether there are more."""
     results = [
         {
             "conversation": hit.conversation,
@@ -172,9 +172,9 @@ def results_json(hits: Sequence[ConversationHit]) -> JsonObject:
             "type": hit.type,
             "date": hit.date,
         }
-        for hit in hits
+        for hit in hits[:wanted]
     ]
-    return {"num_results": len(results), "results": results}
+    return {"num_results": len(results), "results": results, "more": len(hits) > wanted}
 
 
 EMBED_DOCUMENT = Tool(

@@ -66,6 +66,7 @@ def test_the_input_schema_is_the_specifications() -> None:
         "citationDepth": {"type": "integer", "default": 1, "minimum": 1, "maximum": 3, "description": ""},
         "limit": {"type": "integer", "default": 10, "minimum": 1, "maximum": 50, "description": ""},
         "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 49, "description": ""},  # beyond it
+        "citationOffset": {"type": "integer", "default": 0, "minimum": 0, "description": ""},  # and this
     }
 
 
@@ -256,7 +257,28 @@ def test_a_hub_of_citations_stays_within_the_budget_and_says_what_was_left_out(a
     assert tokens(text) <= 8000
     assert len(answer["results"]) == 10
     assert answer["metadata"]["citationsLeftOut"] > 0
-    assert "smaller citationDepth" in answer["metadata"]["note"]
+    assert "Next: searchLocalArchives(" in answer["metadata"]["note"]
+
+
+def test_every_citation_of_a_hub_is_reached_by_the_calls_that_are_named(agent: Agent, tmp_path: Path) -> None:
+    root = tmp_path / "archives/research-archive/2025-07-01"
+    root.mkdir(parents=True)
+    (root / "hub.md").write_text("# Okapi hub\n\nThe okapi.")
+    for n in range(53):
+        (root / f"p{n}.md").write_text(f"# Paper {n}\n\nPaper number {n} rests on [the hub](hub.md).")
+    call: dict[str, Any] = {"query": "okapi", "includeCitations": True, "limit": 1}
+    seen: list[str] = []
+    edges: list[str] = []
+    while call:
+        answer = agent("searchLocalArchives", **call)
+        (hub,) = answer["results"]
+        assert (hub["citations"]["totalCiting"], hub["citations"]["totalCited"]) == (0, 53)
+        seen += [citation["sourceId"] for citation in hub["citations"]["cited"]]
+        edges += [edge["from"] for edge in answer["citationGraph"]["edges"]]
+        following = re.search(r"Next: searchLocalArchives\((.*)\)", answer["metadata"].get("note", ""))
+        named = re.sub(r"(\w+)=", r'"\1": ', following.group(1)) if following else ""
+        call = json.loads(f"{{{named}}}")
+    assert (len(seen), len(set(seen)), set(edges)) == (53, 53, set(seen))
 
 
 def test_quotes_wildcards_and_emoji_in_a_query_are_words_like_any_other(agent: Agent) -> None:

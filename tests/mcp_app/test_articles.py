@@ -235,6 +235,18 @@ def test_articles_are_listed_read_and_searched_without_a_database(
     assert "cannot be reached" in by_meaning.content[0].text
 
 
+def test_more_articles_than_a_search_once_ranked_are_reached_by_meaning_too(wb: Workbench) -> None:
+    for number in range(25):
+        text = article(f"Lighthouse {number}", "sea", "On lighthouses.", "2025-01-01", "Live", f"Lighthouse {number}.")
+        (wb.articles.place() / f"concepts/lighthouse-{number}.md").write_text(text)
+    agent = Agent(create_server(wb))
+    first = json.loads(agent.text("search_articles", query="lighthouse", mode="semantic", limit=22))
+    assert "and more match" in first[-1]["note"] and "offset=22" in first[-1]["note"]
+    rest = json.loads(agent.text("search_articles", query="lighthouse", mode="semantic", limit=22, offset=22))
+    slugs = [entry["slug"] for entry in first + rest]
+    assert len(set(slugs)) == len(slugs) and sum(slug.startswith("lighthouse-") for slug in slugs) == 25
+
+
 def test_the_next_call_repeats_an_empty_query_and_says_nothing_of_other_empty_arguments(wb: Workbench) -> None:
     agent = Agent(create_server(wb))
     seen: list[str] = []

@@ -152,6 +152,23 @@ def test_agent_uses_default_workspace(agent: Agent, workspace: Path) -> None:
     )
 
 
+def test_an_answer_with_fewer_than_all_names_the_call_that_goes_on(agent: Agent, tmp_path: Path) -> None:
+    agent("embed_workspace")
+    for tool, given in (
+        ("search_semantic", {"query": "authentication patterns"}),
+        ("get_similar", {"source_path": "plan/2025-10-01/004-api-design"}),
+    ):
+        whole = agent(tool, **given)
+        first = agent(tool, n_results=2, **given)
+        assert (whole["more"], "note" in whole, first["more"], len(first["results"])) == (False, False, True, 2)
+        assert "offset=2" in first["note"]
+        rest = agent(tool, n_results=50, offset=2, **given)
+        assert paths(whole) == paths(first) + paths(rest)
+    root = put(tmp_path / "many", {f"plan/2025-11-11/{n:03}-talk": f"# Talk {n}\n\nZebras." for n in range(1, 61)})
+    agent("embed_workspace", workspace_path=str(root))
+    assert len(agent("search_semantic", query="zebras", workspace_path=str(root), offset=50)["results"]) == 10
+
+
 def test_consistent_error_response(agent: Agent) -> None:
     assert agent.failure("search_semantic")["error"] == "Missing required parameter: query"
     assert agent.failure("embed_document")["error"] == "Missing required parameter: path"

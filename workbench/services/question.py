@@ -7,7 +7,7 @@ from numbers import Integral
 from workbench.errors import InvalidInput
 
 LONGEST_QUERY = 10_000  # characters
-MOST_CONVERSATIONS = 50  # that one question to a workspace gives
+MOST_CONVERSATIONS = 100  # that one question to a workspace ranks
 MOST_RESULTS = 200
 
 

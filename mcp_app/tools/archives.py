@@ -201,11 +201,11 @@ SEARCH_LOCAL_ARCHIVES = Tool(
     arguments=(
         Argument("query", "string", "The search query.", required=True),
         Argument("fuzzy", "boolean", "Also match misspelt words and meaning; false: the words as they are.", True),
-        Argument("includeCitations", "boolean", "Include citations.", False),
+        Argument("includeCitations", "boolean", "With citations.", False),
         Argument("citationDepth", "integer", "Levels of citations.", 1, low=1, high=3),
         Argument("limit", "integer", "How many at most.", 10, low=1, high=50),
         Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
-        Argument("citationOffset", "integer", "Citations of each to skip.", 0, low=0),
+        Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
     ),
     run=search_local_archives,
     family=FAMILY,

@@ -216,7 +216,7 @@ SEARCH_SEMANTIC = Tool(
     name="search_semantic",
     title="Search conversations",
     description=(
-        "Semantic search across a workspace's embedded conversations, one entry each, best first.\n"
+        "Search a workspace's embedded conversations by meaning, one entry each, best first.\n"
         "Use it for what was talked about; for conversations like a known one use get_similar, for documents "
         "search_knowledge_base.\n"
         'Example: search_semantic(query="authentication patterns", conversation_type="plan", date_range="2025-11")'
@@ -241,7 +241,7 @@ GET_SIMILAR = Tool(
     name="get_similar",
     title="Find similar conversations",
     description=(
-        "Find the conversations of a workspace that are most like a given one as a whole.\n"
+        "Find the conversations of a workspace that are most like one as a whole.\n"
         "Use it when you have a conversation; when you have a question use search_semantic.\n"
         'Example: get_similar(source_path="plan/2025-11-17/001-jwt-authentication")'
     ),

@@ -19,7 +19,12 @@ FUSION = Parameter(
     choices=(STRENGTHS, RANKS),
 )
 CANDIDATES = Parameter(
-    "candidates", "int", 100, "Passages the reranker looks at: all that the two legs bring; fewer saves time.", 10, 400
+    "candidates",
+    "int",
+    100,
+    "Passages the reranker looks at; each leg brings half as many, but at least 50. Fewer saves time.",
+    10,
+    400,
 )
 LATE_WEIGHT = Parameter(
     "late_weight", "float", 0.3333, "Share of the word-by-word evidence; a third: all three kinds alike.", 0.0, 1.0

@@ -25,7 +25,7 @@ class Strategy(Value):
 
     ``legs`` are the keys that an attribution of its passages can have (workbench.retrieval.legs).
     ``has_keyword_leg`` is true where that leg can serve alone when the embedding model fails. ``pools`` is true where
-    the candidates are the fused first ones of both legs, each leg's first POOL; ``is_one_leg`` where they are the first
+    the candidates are the fused first ones of both legs (``hybrid.depth``); ``is_one_leg`` where they are the first
     ones of a single leg, and nothing comes after it. ``doubts_slips`` lets meaning count
     less for a question whose words are misspelt.
     """

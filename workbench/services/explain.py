@@ -117,7 +117,7 @@ class ExplainService:
             return word_by_word(request, connection, query, read_words(request, connection, query), passage)
 
     def _watched(self, query: str, ask: Ask) -> _WatchedSearch:
-        from workbench.retrieval.retrievers.hybrid import POOL, hybrid_hits
+        from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
         from workbench.retrieval.run import run
         from workbench.retrieval.why.fate import Way
         from workbench.retrieval.words.question_names import within_named
@@ -127,7 +127,7 @@ class ExplainService:
         request = within_named(self._requests.of(ask), query)
         request.trace.passed = {}
         result = run(query, request)
-        pool = max(POOL, request.limit)
+        pool = depth(request)
         fused: tuple[int, ...] = ()
         if request.strategy.pools:
             with request.store.reading() as connection:

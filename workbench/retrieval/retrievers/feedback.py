@@ -18,7 +18,7 @@ from workbench.models.encoder import FloatArray, unit_rows
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, TERM_WEIGHT, TERMS
 from workbench.retrieval.question_words import Words
-from workbench.retrieval.retrievers.hybrid import POOL, hybrid_hits
+from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
 from workbench.retrieval.retrievers.moved_query import moved_hits
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.words.bm25 import idf
@@ -36,7 +36,7 @@ class FeedbackRetriever(Retriever):
     def find(self, query: str) -> list[NodeWithScore]:
         """Return the candidates of the second search."""
         request = self._request
-        pool = max(POOL, request.limit)
+        pool = depth(request)
         with request.store.reading() as connection:
             first = [hit.id for hit in hybrid_hits(request, connection, query, pool)]
             first = first[: int(request.number(FEEDBACK_PASSAGES))]

@@ -14,7 +14,7 @@ from workbench.retrieval.fusion import Contributions, convex, min_max, reciproca
 from workbench.retrieval.hit import Hit
 from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.parameters import DOCUMENT_WEIGHT, FUSION, RANKS, VECTOR_WEIGHT
+from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RANKS, VECTOR_WEIGHT
 from workbench.retrieval.question_words import Words
 from workbench.retrieval.request import Request
 from workbench.retrieval.retrievers.keyword import keyword_ranking
@@ -50,8 +50,14 @@ class HybridRetriever(Retriever):
         """Return the fused candidates of both legs."""
         request = self._request
         with request.store.reading() as connection:
-            hits = hybrid_hits(request, connection, query, max(POOL, request.limit), self._keep)
+            hits = hybrid_hits(request, connection, query, depth(request), self._keep)
             return to_nodes(request, connection, hits)
+
+
+def depth(request: Request) -> int:
+    """Return how many passages each leg brings: the most of POOL, what is asked for, and half of the candidates."""
+    candidates = int(request.number(CANDIDATES, otherwise=0))
+    return max(POOL, request.limit, (candidates + 1) // 2)
 
 
 def hybrid_hits(request: Request, connection: Connection, query: str, pool: int, keep: int | None = None) -> list[Hit]:

@@ -11,7 +11,7 @@ from workbench.retrieval.hit import Hit, joined, lessened
 from workbench.retrieval.llm_prompts import MULTI_QUERY, RETRIEVAL_SYSTEM, questions_schema
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import QUERIES
-from workbench.retrieval.retrievers.hybrid import POOL, hybrid_hits
+from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
 from workbench.storage.scores import cosines
@@ -30,8 +30,7 @@ class MultiQueryRetriever(Retriever):
         request = self._request
         others = self._rephrased(query)
         with request.store.reading() as connection:
-            pool = max(POOL, request.limit)
-            rankings = [hybrid_hits(request, connection, text, pool) for text in (query, *others)]
+            rankings = [hybrid_hits(request, connection, text, depth(request)) for text in (query, *others)]
             hits = [self._with_cosine(connection, query, hit) for hit in mean_hits(rankings)[: self._keep]]
             return to_nodes(request, connection, [hit for hit in hits if hit is not None])
 

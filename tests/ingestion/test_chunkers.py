@@ -198,7 +198,7 @@ def test_a_blank_document_has_no_passages() -> None:
     assert all(chunk(name, ChunkInput("t", " \n"), words, {"embed": len}) == [] for name in CHUNKERS)
 
 
-@pytest.mark.parametrize("name", ["structure", "heading", "hierarchical", "semantic", "window"])
+@pytest.mark.parametrize("name", [name for name in CHUNKERS if name != "code"])
 def test_no_passage_is_only_a_heading_though_what_follows_fills_one(name: str) -> None:
     code = "\n".join(f"river = river + {number}  # swims" for number in range(28))
     text = f"# Otters\n\nThey swim.\n\n## In twenty lines\n\n```py\n{code}\n```\n\n## The end"
@@ -209,3 +209,16 @@ def test_no_passage_is_only_a_heading_though_what_follows_fills_one(name: str) -
     texts = [text[span.start : span.end] for span in spans]
     assert not [piece for piece in texts if all(line.startswith("#") for line in piece.split("\n") if line)]
     assert any("## In twenty lines\n\n```py" in piece for piece in texts) and texts[-1].endswith("## The end")
+
+
+@pytest.mark.parametrize("overlap", [0, 8])
+@pytest.mark.parametrize("name", ["recursive", "token"])
+def test_a_heading_at_a_cut_goes_with_what_follows_it_and_nothing_is_lost(name: str, overlap: int) -> None:
+    parts = [f"# Part {n}\n\n" + f"river{n} swims on. " * 9 + "\n\n" + f"otter{n} rests. " * 12 for n in range(12)]
+    text = "\n\n".join(parts) + "\n\n## The end"
+    for size in (24, 32, 40, 48):
+        spans = chunk(name, ChunkInput("Otters", text), words, {"limit": 254, "size": size, "overlap": overlap})
+        texts = [text[span.start : span.end] for span in spans]
+        assert not [piece for piece in texts if all(line.startswith("#") for line in piece.split("\n") if line)]
+        covered = {place for span in spans for place in range(span.start, span.end)}
+        assert all(place in covered for place, char in enumerate(text) if not char.isspace())

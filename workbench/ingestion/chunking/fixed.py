@@ -5,12 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from workbench.ingestion.chunking.cutting_task import CuttingTask
+from workbench.ingestion.chunking.headings import headed
 from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import Piece
 
 
 def fixed(task: CuttingTask) -> list[Piece]:
-    """Slide a window over the tokens; each begins ``overlap`` tokens before the end of the one before."""
+    """Slide a window over the tokens; each begins ``overlap`` tokens before the end of the one before.
+
+    A window that is only headings, such as the last one, joins its neighbour; where both are more than a window they
+    are parted evenly.
+    """
     overlap = min(int(task.options["overlap"]), task.size - 1)
     end = len(task.text)
     pieces: list[Piece] = []
@@ -23,7 +28,7 @@ def fixed(task: CuttingTask) -> list[Piece]:
         start = _back(task.ruler, start, stop, overlap)
         if task.ruler.reach(start, task.size, end) <= stop:
             start = stop  # the repeated tokens leave no room for the long word after them
-    return pieces
+    return headed(task, pieces, task.size, parts=not overlap)
 
 
 def _back(ruler: Ruler, start: int, stop: int, overlap: int) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 from workbench.ingestion.chunking.cutting_task import CuttingTask
+from workbench.ingestion.chunking.headings import headed
 from workbench.ingestion.chunking.ruler import Ruler
 from workbench.ingestion.chunking.span import Piece
 
@@ -18,10 +19,12 @@ def recursive(task: CuttingTask) -> list[Piece]:
     """Split at the coarsest separator that occurs, again at finer ones what is too long, and merge up to the size.
 
     Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator begins the piece after
-    it. At the last separator, "", it parts tokens where the original parts characters.
+    it. At the last separator, "", it parts tokens where the original parts characters. A piece that is only headings
+    joins the next one, or takes half of it where both are over the size; the original leaves it alone.
     """
     overlap = min(int(task.options["overlap"]), task.size - 1)
-    return [Piece(*bounds) for bounds in _cut(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)]
+    bounds = _cut(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)
+    return headed(task, [Piece(*piece) for piece in bounds], task.size, parts=not overlap)
 
 
 def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, overlap: int) -> Iterator[Bounds]:

@@ -14,10 +14,10 @@ from workbench.sentences import sentence_spans
 
 
 def sentence(task: CuttingTask) -> list[Piece]:
-    """Fill passages with sentences one after the other, whatever headings lie between them."""
+    """Fill passages with sentences one after the other, whatever headings lie between them; none is only headings."""
     spans = sentence_spans(task.text)
     atoms = [Atom(*part) for start, end in spans for part in fitting(task.ruler, start, end, task.size)]
-    return pack_full(atoms, task.ruler, task.size)
+    return headed(task, pack_full(atoms, task.ruler, task.size))
 
 
 def window(task: CuttingTask) -> list[Piece]:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-FIGURE = re.compile(r"[$€£¥]?\(?[$€£¥]?\d[\d,.]*\)?%?\)?(?:\([a-z]{1,2}\))?|[$€£¥]?[-–—]")
+# A figure with its signs and the mark of a footnote, a dash, or what stands for a figure that is not available, not
+# applicable or not meaningful
+FIGURE = re.compile(r"[$€£¥]?\(?[$€£¥]?\d[\d,.]*\)?%?\)?(?:\([a-z]{1,2}\))?|[$€£¥]?[-–—]|N/?[AM]|n/?[am]")
 YEAR = re.compile(r"(?:19|20)\d\d")
+NOTE = re.compile(r"\(\w{1,2}\)")
 SIGN = re.compile(r"[$€£¥(]+")  # stands before the figure it belongs to
 AFTER = re.compile(r"[)%]+|\([a-z]{1,2}\)")  # stands after it: a bracket, a sign, the mark of a footnote
 CLOSE = 0.6  # of a line's height between two words of one text
@@ -39,8 +42,9 @@ class FigureRow:
 
     @property
     def is_header(self) -> bool:
-        """True where its figures are years alone, as those over columns are."""
-        return bool(self.figures) and all(YEAR.fullmatch(figure.text) for figure in self.figures)
+        """True where its figures are years alone, but for the marks of notes, as those over columns are."""
+        others = [figure.text for figure in self.figures if not YEAR.match(figure.text) or YEAR.sub("", figure.text)]
+        return len(others) < len(self.figures) and all(NOTE.fullmatch(YEAR.sub("", other)) for other in others)
 
     def fitted(self, edges: Sequence[float], within: float) -> FigureRow:
         """Return the row without figures that end its label: those left of the first that ends at an edge."""

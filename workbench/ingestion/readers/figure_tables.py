@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.readers.figure_rows import YEAR, FigureRow, rows_of
+from workbench.ingestion.readers.header_rows import is_data_row
 from workbench.ingestion.readers.page_blocks import page_blocks
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 EDGE = 9.0  # points within which figures end in one column
 LEAST_ROWS, LEAST_COLUMNS = 4, 2
+LEAST_DATED = 2  # rows of a table whose columns all have a year above them
 APART = 2.6  # line heights between two lines of one table
 LONGEST_NAME = 60  # characters of a text over all columns
 WORD = re.compile(r"[^\W_]+")
@@ -101,12 +104,16 @@ def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
         edges = _edges([rows[place] for place in run])
         if len(edges) < LEAST_COLUMNS:
             continue
-        fitted = {place: rows[place].fitted(edges, EDGE) for place in run}
+        fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fitted(edges, EDGE) for place in run}
         for kept in _within(fitted, edges):
-            if sum(len(fitted[place].figures) > 1 for place in kept) >= LEAST_ROWS:
-                header, top = _header(rows, kept[0], edges)
-                lines = _lines([fitted[place] for place in kept], edges)
-                tables.append(FigureTable(_markdown(header, lines), top, rows[kept[-1]].bottom))
+            table_rows = [fitted[place] for place in kept]
+            filled = _filled(edges, table_rows)
+            if len(filled) < LEAST_COLUMNS:
+                continue
+            header, top = _header(rows, kept[0], filled)
+            least = LEAST_DATED if all(YEAR.search(name) for name in header[1:]) else LEAST_ROWS
+            if sum(len(row.figures) > 1 for row in table_rows) >= least:
+                tables.append(FigureTable(_markdown(header, _lines(table_rows, filled)), top, rows[kept[-1]].bottom))
     return tables
 
 
@@ -123,22 +130,43 @@ def _runs(rows: Sequence[FigureRow]) -> list[list[int]]:
 
 
 def _edges(rows: Sequence[FigureRow]) -> list[float]:
-    """Return the right edges at which figures end in at least three lines, from left to right."""
-    ends = sorted(figure.right for row in rows if len(row.figures) > 1 for figure in row.figures)
-    groups: list[list[float]] = []
+    """Return the right edges at which figures end in at least three lines, from left to right.
+
+    Two lines are enough for a column that few rows fill, where both end at two other edges as well.
+    """
+    ends = sorted(
+        (figure.right, place) for place, row in enumerate(rows) for figure in row.figures if len(row.figures) > 1
+    )
+    groups: list[list[tuple[float, int]]] = []
     for end in ends:
-        if groups and end - groups[-1][-1] <= EDGE:
+        if groups and end[0] - groups[-1][-1][0] <= EDGE:
             groups[-1].append(end)
         else:
             groups.append([end])
-    return [sum(group) / len(group) for group in groups if len(group) >= 3]
+    usual = [group for group in groups if len(group) >= 3]
+    times = Counter(place for group in usual for place in {place for _, place in group})
+    kept = [
+        group
+        for group in groups
+        if len(group) >= 3 or (len(group) == 2 and all(times[place] >= 2 for _, place in group))
+    ]
+    return [sum(end for end, _ in group) / len(group) for group in kept]
+
+
+def _filled(edges: Sequence[float], rows: Sequence[FigureRow]) -> list[float]:
+    """Return the edges at which a figure of some rows ends; others are of a table above or below."""
+    ends = [figure.right for row in rows for figure in row.figures]
+    nearest = {min(edges, key=lambda edge: abs(end - edge)) for end in ends}
+    return [edge for edge in edges if edge in nearest]
 
 
 def _within(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[int]]:
     """Return the stretches of lines that fit the columns, each without the words after its last row of figures."""
     stretches: list[list[int]] = [[]]
     for place, row in rows.items():
-        if _fits(row, edges):
+        if _names_years(row):
+            stretches.append([])
+        elif _fits(row, edges):
             stretches[-1].append(place)
         else:
             stretches.append([])
@@ -149,15 +177,22 @@ def _within(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[
             figured.pop(0)
         if figured:
             first = figured[0]
-            while first - 1 in stretch and _is_part(rows[first - 1]) and figured[0] - first < LEADING:
+            while first - 1 in stretch and _is_part(rows[first - 1], edges) and figured[0] - first < LEADING:
                 first -= 1
             kept.append(list(range(first, figured[-1] + 1)))
     return kept
 
 
-def _is_part(row: FigureRow) -> bool:
-    """Tell whether a line is the name of a part of a table; one that ends with a year names its columns."""
-    return not row.figures and not YEAR.fullmatch(row.pieces[-1].text)
+def _names_years(row: FigureRow) -> bool:
+    """Tell whether a line is nothing but years, with which the columns of a table begin."""
+    return row.is_header and not row.label
+
+
+def _is_part(row: FigureRow, edges: Sequence[float]) -> bool:
+    """Tell whether a line is the name of a part; one that ends with a year, or stands over columns, names these."""
+    if row.figures or YEAR.fullmatch(row.pieces[-1].text):
+        return False
+    return row.right <= edges[0] or len(row.stretches()) == 1
 
 
 def _fits(row: FigureRow, edges: Sequence[float]) -> bool:
@@ -202,7 +237,7 @@ def _header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) -> tu
     for place in range(first - 1, max(-1, first - 1 - HEADER_LINES), -1):
         row = rows[place]
         cells = _names(row, edges)
-        if cells is None or top - row.bottom > APART * (row.bottom - row.top):
+        if cells is None or is_data_row(cells) or top - row.bottom > APART * (row.bottom - row.top):
             break
         names = [" ".join(filter(None, (above, below))) for above, below in zip(cells, names, strict=True)]
         top = row.top

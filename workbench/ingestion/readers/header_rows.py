@@ -10,6 +10,16 @@ YEAR = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
 AMOUNT = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
     r"(?:[A-Z]{3} )?[$€£¥(+-]*(?:(?<=[$€£¥]) )?\.?\d[\d.,' ]*[)%]*(?: ?[$€£¥x]| [^\W\d_]{1,3})?\)?"
 )
+# What marks a figure as an amount, which a name of a column has not: a currency, a part after the point, groups of
+# three, a share, a bracket for what is negative
+MARKED = re.compile(r"[$€£¥]\s*(?:\(?\.?\d|$)|\d\.\d|\d,\d{3}(?!\d)|\d\s?%|(?<!\w)\(\d[\d,.]*\)")
+SHARE = re.compile(r"[^%]*\d\s?%")
+FIGURES = re.compile(  # nothing but figures, signs, marks of footnotes, and units of up to three letters
+    r"(?:[$€£¥%()+–—.,-]|(?<![^\W\d_])[\d.,]+|\([a-z]{1,2}\)|(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])|\s)*"
+)
+ANY_YEAR = re.compile(r"(?<![\d,.$€£¥])(?:19|20)\d\d(?![\d,.%])")
+RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+CELLS = re.compile(r"(?<!\\)\|")
 MOST_ROWS = 4  # of names above one table
 
 
@@ -38,6 +48,28 @@ def header_rows(rows: Sequence[Sequence[str]]) -> int:
     return 2 if not second[0] or (not first[0] and has_figures_below) else 1
 
 
+def is_data_row(cells: Sequence[str]) -> bool:
+    """Tell whether a row is one of figures, and so names no columns: a label, and cells that hold figures alone.
+
+    One of these is marked as an amount; years beside amounts in one cell are what is left of a row of names. A row
+    without a label needs more than shares: "5 %", "10 %" may name scenarios.
+    """
+    figures = [cell for cell in cells[1:] if cell.strip()]
+    if not is_label(cells[0]) and cells[0].strip():
+        figures.append(cells[0])
+    marked = [cell for cell in figures if MARKED.search(cell)]
+    if not marked or not all(FIGURES.fullmatch(cell) for cell in figures):
+        return False
+    if any(ANY_YEAR.search(cell) for cell in marked) or ANY_YEAR.fullmatch(cells[0].strip()):
+        return False
+    return is_label(cells[0]) or not all(SHARE.fullmatch(cell) for cell in marked)
+
+
+def is_label(cell: str) -> bool:
+    """Tell whether a cell has a word of three letters or more."""
+    return re.search(r"[^\W\d_]{3}", cell) is not None
+
+
 def is_amount(cell: str) -> bool:
     """Tell whether a cell holds a figure; a year may be a name."""
     return AMOUNT.fullmatch(cell) is not None and YEAR.fullmatch(cell) is None
@@ -49,3 +81,19 @@ def _spread(row: Sequence[str]) -> list[str]:
     for name in row[1:]:
         spread.append(name or (spread[-1] if len(spread) > 1 else ""))
     return spread
+
+
+def with_nameless_columns(markdown: str) -> str:
+    """Return Markdown in which a table whose header is a row of figures has a blank one, and that row as its first."""
+    return "\n\n".join(map(_nameless, markdown.split("\n\n")))
+
+
+def _nameless(markdown: str) -> str:
+    header, _, below = markdown.partition("\n")
+    rule, _, rest = below.partition("\n")
+    if not header.startswith("|") or not RULE.fullmatch(rule):
+        return markdown
+    cells = [cell.strip() for cell in CELLS.split(header.strip().strip("|"))]
+    if not is_data_row(cells):
+        return markdown
+    return "\n".join(filter(None, ["|" + "  |" * len(cells), rule, header, rest]))

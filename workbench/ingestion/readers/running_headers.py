@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from workbench.ingestion.readers.cut_lines import with_whole_lines
 from workbench.ingestion.readers.figure_tables import with_figure_tables
+from workbench.ingestion.readers.header_rows import with_nameless_columns
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, ParsedPage
@@ -53,11 +54,12 @@ class PageTexts:
 def page_texts(page: ParsedPage) -> PageTexts:
     """Return the texts of a page of liteparse's, parsed with its blocks.
 
-    Lines that were cut as if they were rows are whole again, and tables of figures are rebuilt.
+    Lines that were cut as if they were rows are whole again, tables of figures are rebuilt, and a row of figures that
+    the parser took for the names of the columns is the first of the rows.
     """
     texts = page.markdown.split("\n\n")
     rebuilt = with_figure_tables(page, with_whole_lines(page, texts))
-    return PageTexts(page.page_num, tuple(rebuilt), tuple(_margin_lines(page, texts)))
+    return PageTexts(page.page_num, tuple(map(with_nameless_columns, rebuilt)), tuple(_margin_lines(page, texts)))
 
 
 def without_running(pages: Sequence[PageTexts]) -> list[str]:

@@ -90,3 +90,23 @@ def test_documents_are_searched_by_words_of_title_path_and_address(animals: Work
     answer = json.loads(_documents_answer("2018  cats").body)
     assert [(row["title"], row["where"].endswith("2018_cats.md")) for row in answer] == [("Old tales", True)]
     assert json.loads(_documents_answer(" ").body) == []
+
+
+def test_rows_of_a_table_that_begins_before_stand_below_the_names_of_its_columns(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    rows = "\n".join(f"| station {number} | {number * 7} m | gauge-{number} | read daily |" for number in range(120))
+    table = f"| Station | Height | Gauge | Habit |\n|---|---|---|---|\n{rows}\n"
+    wb.ingest(folder({"gauges.md": f"# Gauges\n\n{table}"}), source="Gauges")
+    result = wb.search("gauge-117", "keyword")
+    hit = result[0]
+    assert hit.text.startswith("| station") and "Height" not in hit.text
+    why = wb.explain("gauge-117", hit.passage_id, strategy="keyword")
+    compared = wb.explaining.word_by_word("gauge-117", hit.passage_id)
+    header = wb.answers.table_headers([hit], result.index)[hit.passage_id]
+    named = json.dumps(panel_data(why, compared, "keyword", result, "markdown", header)["blocks"])
+    assert '"table"' in named and "Height" in named
+    assert "117" in named
+    assert "|" not in named
+    unnamed = json.dumps(panel_data(why, compared, "keyword", result, "markdown")["blocks"])
+    assert '"table"' in unnamed and "Height" not in unnamed and "| " not in unnamed

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from workbench.app.compare.likeness import FROM
+from workbench.app.widgets.rendered.continued_tables import moved_back, with_table_header
 from workbench.app.widgets.rendered.elements import TextRun, drawn
 from workbench.app.widgets.rendered.markdown_tree import markdown_tree
 from workbench.marking import FUNCTION_WORDS, matched_spans
@@ -50,10 +51,15 @@ def text_pieces(compared: WordByWord) -> tuple[list[TextPiece], list[TextPiece]]
     )
 
 
-def rendered_text(text: str, compared: WordByWord | None) -> list[JsonValue]:
-    """Return a passage of Markdown as elements, its texts in the pieces that ``text_pieces`` cuts."""
+def rendered_text(text: str, compared: WordByWord | None, table_header: str = "") -> list[JsonValue]:
+    """Return a passage of Markdown as elements, its texts in the pieces that ``text_pieces`` cuts.
+
+    ``table_header`` is the Markdown of the header of a table that begins before it.
+    """
+    whole, lead = with_table_header(text, table_header)
+    blocks = moved_back(markdown_tree(whole).blocks, lead) if lead else markdown_tree(text).blocks
     if compared is None:
-        return drawn(markdown_tree(text).blocks, lambda run: [run.text])
+        return drawn(blocks, lambda run: [run.text])
     matched = matched_spans(compared.question, compared.text, compared.language)
     likes, context = _likes(compared), len(compared.context)
 
@@ -66,7 +72,7 @@ def rendered_text(text: str, compared: WordByWord | None) -> list[JsonValue]:
         words = {word: value for piece in cut for word, value in piece[3].items()}
         return [(run.text, any(piece[1] for piece in cut), max(piece[2] for piece in cut), words)]
 
-    return drawn(markdown_tree(text).blocks, pieces)
+    return drawn(blocks, pieces)
 
 
 def strength(similarity: float) -> float:

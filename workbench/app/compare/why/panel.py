@@ -23,7 +23,7 @@ from workbench.retrieval.strategy_names import named
 
 if TYPE_CHECKING:
     from workbench.retrieval.why.explanation import Explanation
-    from workbench.types import Comparison
+    from workbench.types import Comparison, Passage
     from workbench.types.json import JsonObject
     from workbench.workbench import Workbench
 
@@ -98,7 +98,7 @@ def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
         if data["passage"]:
             data |= _once(key, lambda: _passage(workbench, explaining, column, passage))
     except NotFound as error:
-        if not _is_hit(explaining, passage):
+        if _hit(explaining, passage) is None:
             return data | {"error": str(error)}
         note_change()  # the board is asked anew when it is drawn next
         return data | {"error": GONE}
@@ -109,10 +109,9 @@ def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
     return data
 
 
-def _is_hit(explaining: Explaining, passage_id: str) -> bool:
-    """Tell whether the board shows a passage."""
+def _hit(explaining: Explaining, passage_id: str) -> Passage | None:
     results = explaining.comparison.strategies.values()
-    return any(hit.passage_id == passage_id for result in results for hit in result)
+    return next((hit for result in results for hit in result if hit.passage_id == passage_id), None)
 
 
 def _passage(workbench: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
@@ -122,7 +121,17 @@ def _passage(workbench: Workbench, explaining: Explaining, column: str, passage_
     except ModelError:  # the explanation's notes say so; the texts are shown without likes
         compared = None
     neighbours = explaining.comparison.strategies.get(column)
-    return panel_data(why, compared, column, neighbours, workbench.documents.get(why.document_id).document_type)
+    document_type = workbench.documents.get(why.document_id).document_type
+    header = _table_header(workbench, explaining, passage_id, why.index)
+    return panel_data(why, compared, column, neighbours, document_type, header)
+
+
+def _table_header(workbench: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
+    """Return the names of the columns of a table that goes on in a passage of the board, "" where there are none."""
+    hit = _hit(explaining, passage_id)
+    if hit is None or not hit.metadata.get("table_header"):
+        return ""
+    return workbench.answers.table_headers([hit], index).get(passage_id, "")
 
 
 def _expected(workbench: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:

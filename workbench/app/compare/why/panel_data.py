@@ -48,10 +48,12 @@ def panel_data(
     column: str,
     neighbours: SearchResult | None,
     document_type: str = "text",
+    table_header: str = "",
 ) -> JsonObject:
     """Return what the panel draws of a passage; ``neighbours`` are the hits that its score is shown beside.
 
-    ``blocks`` is the passage rendered, where its document's type is one of Markdown.
+    ``blocks`` is the passage rendered, where its document's type is one of Markdown; ``table_header`` names the columns
+    of a table that begins before it.
     """
     language = compared.language if compared else "english"
     context, text = text_pieces(compared) if compared else ([], [])
@@ -70,7 +72,7 @@ def panel_data(
         "question": _question(why, compared),
         "context": context,
         "text": text or [(why.text, False, 0, {})],
-        "blocks": rendered_text(why.text, compared) if form_of(document_type, "") == RENDERED else None,
+        "blocks": rendered_text(why.text, compared, table_header) if form_of(document_type, "") == RENDERED else None,
         "likes": _likes(compared),
         "terms": [
             {

@@ -134,6 +134,7 @@ def _suit() -> bool:
 @contextmanager
 def _claimed(descriptor: int, instead: str | None) -> Generator[int]:
     """Yield a private duplicate; meanwhile a stray read or print meets ``instead``, or stderr where that is None."""
+    assert sys.platform != "win32"  # whose pipes do not suit
     private = os.dup(descriptor)
     other = os.open(instead, os.O_RDONLY) if instead else os.dup(2)
     os.dup2(other, descriptor)

@@ -1,4 +1,4 @@
-"""The Pythons and platforms that pyproject.toml promises have a wheel of every package."""
+"""The Pythons and platforms that pyproject.toml promises have a wheel of every package, and what our code calls."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from written_tables import ROOT
 pytestmark = pytest.mark.slow
 
 UV = Path(sys.executable).with_name("uv")
+PYRIGHT = Path(sys.executable).with_name("pyright")
 COMPILED = {
     "aarch64-manylinux_2_28": ("pytrec-eval-terrier",)
 }  # of the extra eval: its installation needs a C compiler
@@ -34,3 +35,10 @@ def test_every_package_of_every_extra_has_a_wheel(python: str, platform: str) ->
     done = subprocess.run([*command, *where, *compiled], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("==") > 200 and "\ntorch==" not in done.stdout
+
+
+@pytest.mark.parametrize("platform", ["Windows", "Darwin"])
+def test_nothing_is_called_that_a_platform_does_not_have(platform: str) -> None:
+    command = [PYRIGHT, "--pythonpath", sys.executable, "--pythonplatform", platform, "workbench", "mcp_app", "evals"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

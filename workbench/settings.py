@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import platformdirs
@@ -14,7 +15,7 @@ from workbench.errors import ConfigurationError
 
 def default_home() -> Path:
     """Return the platform's user data folder; for root ``/var/lib``, as the embedded server opens its parents."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if sys.platform != "win32" and os.geteuid() == 0:
         return Path("/var/lib/rag-workbench")
     return Path(platformdirs.user_data_dir("rag-workbench", appauthor=False))
 

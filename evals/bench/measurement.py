@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
+
+import psutil
 
 from evals.bench.deletion_speed import deletion_speed
 from evals.bench.figures import Figures, LatencyRow
@@ -57,8 +59,7 @@ def run_bench(
         result["ingestion"] = ingestion(workbench, synthetic)
         if with_trade:
             result["trade"] = trade(workbench, say)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # Linux counts in units of 1,024 bytes
-        result["memory_mb"] = round(peak / MB)
+        result["memory_mb"] = round(_most_memory() / MB)
         return result
 
 
@@ -68,8 +69,18 @@ def machine() -> str:
         (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor() or platform.machine(),
     )
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GB
+    memory = psutil.virtual_memory().total / GB
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
+
+
+def _most_memory() -> int:
+    """Return the bytes that this process held at most."""
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes, as Linux counts
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _load(corpus: BenchCorpus, size: int) -> dict[str, float]:

@@ -46,7 +46,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     if arguments.until_input_ends:
-        os.nice(BESIDE_PEOPLE)
+        if sys.platform != "win32":
+            os.nice(BESIDE_PEOPLE)
         threading.Thread(target=lambda: (sys.stdin.buffer.read(), stopping.set()), daemon=True).start()
     with opened() as workbench:
         worker = workbench.start_worker(runners(workbench), concurrency=arguments.concurrency)

@@ -29,10 +29,13 @@ profile, *command = sys.argv[1:]
 browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                            start_new_session=True)
 sys.stdin.buffer.read()
-try:
-    os.killpg(browser.pid, signal.SIGKILL)
-except ProcessLookupError:
-    pass
+if os.name == "nt":
+    browser.kill()
+else:
+    try:
+        os.killpg(browser.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 browser.wait()
 shutil.rmtree(profile, ignore_errors=True)
 """
@@ -62,7 +65,7 @@ class Chromium:
         if path is None:
             raise CrawlRefused("There is no Chromium on this machine; install it, or crawl with browser 'never'.")
         profile = tempfile.mkdtemp(prefix="workbench-chromium-")
-        root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # its sandbox refuses root
+        root = ["--no-sandbox"] if sys.platform != "win32" and os.geteuid() == 0 else []  # its sandbox refuses root
         command = [
             path,
             *FLAGS,

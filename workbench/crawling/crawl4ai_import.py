@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
 os.environ.setdefault("CRAWL4AI_NO_CLOUD_NOTICE", "1")
 os.environ.setdefault(
-    "CRAWL4_AI_BASE_DIRECTORY", str(Path(tempfile.gettempdir()) / f"rag-workbench-crawl4ai-{os.getuid()}")
+    "CRAWL4_AI_BASE_DIRECTORY",  # of each person's own; Windows' folder for such files is
+    str(Path(tempfile.gettempdir()) / f"rag-workbench-crawl4ai-{'' if sys.platform == 'win32' else os.getuid()}"),
 )
 
 from crawl4ai import BrowserConfig, CrawlerRunConfig, ProxyConfig

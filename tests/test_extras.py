@@ -54,6 +54,24 @@ def test_a_command_without_its_extra_names_it_in_one_sentence(command: str, extr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_language_model_without_its_extra_names_it_and_blames_no_endpoint() -> None:
+    asked = """
+from workbench.errors import ModelError
+from workbench.models.llm import Llm
+llm = Llm("http://127.0.0.1:9/v1", "x")
+for ask in (lambda: llm.complete("a", "b"), lambda: list(llm.stream("a", "b"))):
+    try:
+        ask()
+    except ModelError as error:
+        print(error)
+"""
+    done = without("llm", asked)
+    assert (
+        done.stdout.splitlines()
+        == ["A language model needs the extra 'llm'; run: pip install 'rag-workbench[llm]'."] * 2
+    ), done.stderr
+
+
 def test_a_module_that_is_missing_deep_inside_names_its_extra_too() -> None:
     error = missing_extra(ModuleNotFoundError("No module named 'crawl4ai.models'", name="crawl4ai.models"))
     assert error is not None and "rag-workbench[crawl]" in str(error)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from workbench.errors import ConfigurationError, ModelError
+from workbench.errors import ConfigurationError, ModelError, WorkbenchError
 from workbench.extras import check_extra
 from workbench.types import JsonObject
 
@@ -145,6 +145,8 @@ class Llm:
         raise AssertionError("unreachable")
 
     def _failure(self, error: Exception) -> ModelError:
+        if isinstance(error, WorkbenchError):  # the extra is missing
+            return ModelError(str(error))
         kind, status = type(error).__name__, getattr(error, "status_code", None)
         if "Timeout" in kind:
             what = f"did not answer within {self._timeout:g} s; raise WORKBENCH_LLM_TIMEOUT or try later"

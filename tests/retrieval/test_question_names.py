@@ -15,6 +15,8 @@ from workbench.storage.said_names import DocumentNames
 from workbench.types import Scope, SearchResult
 
 SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."
+COMPANIES = ("ALPINE", "BOREAL", "CASCADE", "DELTA")
+PERIODS = ("2021_10K", "2021Q2_10Q", "2022_10K", "2022Q2_10Q")
 PAPERS = {
     "one.md": f"---\ntitle: Ledger of a spring\nauthor: Ada Brandt\ndate: 2022-05-03\n---\n{SAYS}",
     "two.md": f"---\ntitle: Ledger of an autumn\nauthor: Ben Okafor\ndate: 2023-05-03\n---\n{SAYS}",
@@ -172,3 +174,44 @@ def test_years_and_quarters_are_read_as_people_write_them(text: str, periods: li
 def test_a_tag_is_a_subject_and_no_name() -> None:
     table = NamesTable([DocumentNames("a", "x", metadata={"tags": ["similarity"]}), DocumentNames("b", "y")])
     assert table.mentions("similarity of words", {"similarity", "words"}) == []
+
+
+@pytest.fixture
+def alpine(minilm_wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Reports of companies' years and quarters, which say the same."""
+    names = [f"{company}_{period}.md" for company in COMPANIES for period in PERIODS]
+    minilm_wb.ingest(folder(dict.fromkeys(names, f"# Lifts and chairs\n\n{SAYS}")), source="Reports")
+    return minilm_wb
+
+
+@pytest.mark.parametrize("strategy", ["hybrid", "rerank"])
+@pytest.mark.parametrize(
+    ("question", "file"),
+    [
+        ("what were the receipts of Alpine in FY2022?", "ALPINE_2022_10K.md"),
+        ("what were the receipts of Boreal in 2021?", "BOREAL_2021_10K.md"),
+        ("what were the receipts of Alpine in Q2 of FY2022?", "ALPINE_2022Q2_10Q.md"),
+        ("what were the receipts of Boreal in Q2 of FY2021?", "BOREAL_2021Q2_10Q.md"),
+    ],
+)
+def test_a_year_means_the_report_of_the_year_and_a_quarter_that_of_the_quarter(
+    alpine: Workbench, strategy: str, question: str, file: str
+) -> None:
+    result = alpine.search(question, strategy, limit=len(COMPANIES) * len(PERIODS))
+    assert first(result) == file
+    assert len(result) == len(COMPANIES) * len(PERIODS), "a preference leaves nothing out"
+
+
+def test_documents_of_another_period_are_those_whose_labels_tell_one() -> None:
+    table = NamesTable(
+        DocumentNames(name, "Lifts", file, "text", "Reports", metadata)
+        for name, file, metadata in (
+            ("year", "ALPINE_2022_10K", {}),
+            ("quarter", "ALPINE_2022Q2_10Q", {}),
+            ("dated", "letter", {"date": "2022-05-03"}),
+        )
+    )
+    assert table.of_other_periods("Alpine in FY2022") == {"quarter"}
+    assert table.of_other_periods("Alpine in Q2 of 2022") == {"year"}
+    assert table.of_other_periods("Alpine in 2Q22") == {"year"}
+    assert table.of_other_periods("Alpine's lifts") == frozenset()

@@ -46,6 +46,12 @@ def squeezed(text: str) -> str:
     return "".join(match[0] for match in words_in(text)).casefold()
 
 
+def told_periods(document: DocumentNames) -> frozenset[str]:
+    """Return the years and quarters in a document's labels; a date alone makes no report of a quarter."""
+    labels = (document.title, document.file)
+    return frozenset(period.text for label in labels if _is_label(label) for period in periods_in(label))
+
+
 def values_of(document: DocumentNames) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) of every value that can name the document."""
     labels = [label for label in (document.title, document.file) if _is_label(label)]

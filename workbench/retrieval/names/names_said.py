@@ -21,12 +21,14 @@ class SaidName:
 class QuestionNames:
     """The names that a question says and that are not ignored; ``asked`` is the question without the ignored ones.
 
-    ``strengths`` say how far the names together pick each document out of all, 0..1, by document id.
+    ``strengths`` say how far the names together pick each document out of all, 0..1, by document id; ``others`` are
+    documents whose labels tell another period than the question.
     """
 
     asked: str
     mentions: tuple[Mention, ...] = ()
     strengths: Mapping[str, float] | None = None
+    others: frozenset[str] = frozenset()
 
     def documents_of_all(self) -> frozenset[str] | None:
         """Return the documents that have a name of each kind that the question says; None where it says none."""

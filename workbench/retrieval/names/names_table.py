@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, values_of, words_in
+from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, told_periods, values_of, words_in
 from workbench.retrieval.names.periods import periods_in
 from workbench.storage.said_names import DocumentNames
 from workbench.types import Name
@@ -44,9 +44,12 @@ class NamesTable:
     def __init__(self, documents: Iterable[DocumentNames]) -> None:
         """Read the documents' values."""
         self._entries: dict[str, _Entry] = {}
+        self._periods_told: dict[str, frozenset[str]] = {}
         self.documents = 0
         for document in documents:
             self.documents += 1
+            if told := told_periods(document):
+                self._periods_told[document.id] = told
             for kind, text in values_of(document):
                 self._add(kind, text, document.id)
 
@@ -77,6 +80,23 @@ class NamesTable:
             ):
                 apart.append(mention)
         return sorted(apart, key=lambda mention: (mention.start, mention.name.kind))
+
+    def of_other_periods(self, question: str) -> frozenset[str]:
+        """Return the documents whose labels tell another period than the question does.
+
+        That is a quarter where it says a year alone, none of the quarters that it says, or none of its years.
+        """
+        said = periods_in(question)
+        if not said or not self._periods_told:
+            return frozenset()
+        quarters = {period.text for period in said if period.kind == "quarter"}
+        years = {period.text for period in said if period.kind == "year"}
+
+        def is_other(told: frozenset[str]) -> bool:
+            own = {text for text in told if text.startswith("Q")}
+            return (not quarters & own if quarters else bool(own)) or bool(years and told - own and not years & told)
+
+        return frozenset(document for document, told in self._periods_told.items() if is_other(told))
 
     def _add(self, kind: str, text: str, document: str) -> None:
         key = f"={text}" if kind in ("year", "quarter") else squeezed(text)

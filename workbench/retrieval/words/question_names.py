@@ -20,6 +20,7 @@ from workbench.types import Name
 
 SURELY = 0.75  # the share of a title that is said from which on people are told that it is preferred
 TITLES_TOLD = 3
+OTHER_PERIOD = 0.5  # of how surely a document is meant whose label tells another period than the question
 
 
 def read_names(request: Request, connection: Connection, query: str) -> QuestionNames:
@@ -48,6 +49,8 @@ def named_shares(request: Request, connection: Connection, query: str, ids: Sequ
         if share >= SURELY and name.document_id not in strengths:
             titles[name.document_id] = name
         shares[key] = max(share, NAMED + (1 - NAMED) * strengths.get(name.document_id, 0.0))
+        if name.document_id in names.others:
+            shares[key] = min(shares[key], NAMED + OTHER_PERIOD * (shares[key] - NAMED))
     request.titles[query] = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
     return {key: share for key, share in shares.items() if share > NAMED}
 
@@ -100,7 +103,8 @@ def _read_names(request: Request, connection: Connection, query: str) -> Questio
     ignored = _folded(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)
     unsaid = [mention for mention in mentions if mention not in kept]
-    return QuestionNames(_without(query, unsaid), kept, _strengths(table, kept))
+    asked = _without(query, unsaid)
+    return QuestionNames(asked, kept, _strengths(table, kept), table.of_other_periods(asked))
 
 
 def _strengths(table: NamesTable, mentions: Sequence[Mention]) -> dict[str, float]:

@@ -34,6 +34,8 @@ from workbench.opened_corpus import BUILT_IN_RERANKER
 from workbench.retrieval.strategy_names import across
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from workbench.workbench import Workbench
 
 
@@ -82,6 +84,7 @@ def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], j
     limit, columns = chosen_limit(), tuple(across(strategies, chosen_indexes()))
     asking = Asking(current_scope(), current_index(), chosen_parameters(strategies))
     key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), changes())
+    in_the_meantime = st.empty()  # a place of its own, which the board to come clears at once and does not take over
     try:
         pending = ask(key, lambda: compare(workbench, question, columns, limit, asking))
     except WorkbenchError as error:
@@ -91,7 +94,7 @@ def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], j
         _board(workbench, pending.answer, asking, judging)
         why_panel(workbench, Explaining(question, limit, asking, pending.answer.comparison))
     else:
-        _slow(pending, len(columns))
+        _slow(pending, len(columns), in_the_meantime)
 
 
 def _remedies(error: WorkbenchError) -> dict[str, Callable[[], None]]:
@@ -137,12 +140,13 @@ def _board(workbench: Workbench, compared: ComparedHits, asking: Asking, judging
             answer_panel(workbench, comparison, asking, serving)
 
 
-def _slow(pending: PendingAnswer[ComparedHits], columns: int) -> None:
-    with st.container(key="slow", horizontal=True, vertical_alignment="center"):
-        why = "The model is still loading." if not OPENING.is_warm else "A large corpus or a busy machine takes longer."
-        st.html(f'<p class="wb-lead" role="status">Still searching. {why}</p>', width="content")
-        st.button("Cancel", on_click=_stop)
-    board_skeleton(columns)
+def _slow(pending: PendingAnswer[ComparedHits], columns: int, place: DeltaGenerator) -> None:
+    with place.container():
+        with st.container(key="slow", horizontal=True, vertical_alignment="center"):
+            why = "A large corpus or a busy machine takes longer." if OPENING.is_warm else "The model is still loading."
+            st.html(f'<p class="wb-lead" role="status">Still searching. {why}</p>', width="content")
+            st.button("Cancel", on_click=_stop)
+        board_skeleton(columns)
     st.fragment(_return_when_settled, run_every=0.3)(pending)
 
 

@@ -29,10 +29,11 @@ def main() -> None:
     entry, page = navigation(PAGES)
     address.arrive(entry.name)
     begin_run()
+    in_the_meantime = st.empty()  # a place of its own, which the page to come clears at once and does not take over
     try:
         workbench = OPENING.wait(PATIENCE)
         if workbench is None:
-            opening()
+            opening(in_the_meantime)
             return
         scope_bar(workbench)
         work_bar(entry)

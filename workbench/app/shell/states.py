@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from workbench.app.shell.scope_bar import clear_scope
 from workbench.app.state.shared import OPENING
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, NotFound, ScopeError, StorageError
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
 
 _HEADINGS: dict[type[Exception], str] = {
     StorageError: "The database does not answer",
@@ -44,9 +48,9 @@ def _open_again() -> None:
     OPENING.again()
 
 
-def opening() -> None:
-    """Show the shape of a page while the workbench opens, and come back by itself."""
-    with st.container(key="opening"):
+def opening(place: DeltaGenerator) -> None:
+    """Show the shape of a page in ``place`` while the workbench opens, and come back by itself."""
+    with place.container(key="opening"):
         st.html(
             '<p class="wb-lead" role="status">Opening the workbench: the database starts, '
             "on a first run the sample is read, then the model loads.</p>"

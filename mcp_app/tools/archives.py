@@ -41,7 +41,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedArchives:
     """A search as it was asked, for the call that goes on, and how many citations of each document it skips."""
 
     given: JsonObject
@@ -89,7 +89,7 @@ def search_local_archives(
         metadata["nothingClose"] = result.nothing_close
     given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
-    asked = Asked(given, citationOffset)
+    asked = AskedArchives(given, citationOffset)
     titles = titles_of(call, result) if includeCitations else {}
     beside: JsonObject = {"more": more} | left
     answers = [answer_json(result, titles, metadata, DETAILS[0], asked) | beside]
@@ -107,7 +107,7 @@ def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:
 
 
 def answer_json(
-    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail, asked: Asked
+    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail, asked: AskedArchives
 ) -> JsonObject:
     """Return the answer with as much of the citations as ``detail`` says; the graph is of those that are shown."""
     first, last = asked.skipped, asked.skipped + detail.each

@@ -78,7 +78,7 @@ def embedded_url(folder: Path) -> str:
 def start_ahead(folder: Path) -> None:
     """Start (or join) the embedded server in a thread, for a caller with imports to do before it asks for the URL.
 
-    What goes wrong is told when the URL is asked for. A process that ends before the thread does waits for it.
+    A failure is told when the URL is asked for. A process that ends before the thread does waits for it.
     """
 
     def start() -> None:

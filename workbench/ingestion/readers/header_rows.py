@@ -10,7 +10,7 @@ YEAR = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
 AMOUNT = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
     r"(?:[A-Z]{3} )?[$€£¥(+-]*(?:(?<=[$€£¥]) )?\.?\d[\d.,' ]*[)%]*(?: ?[$€£¥x]| [^\W\d_]{1,3})?\)?"
 )
-# What marks a figure as an amount, which a name of a column has not: a currency, a part after the point, groups of
+# Marks of an amount, which the name of a column has not: a currency, a part after the point, groups of
 # three, a share, a bracket for what is negative
 MARKED = re.compile(r"[$€£¥]\s*(?:\(?\.?\d|$)|\d\.\d|\d,\d{3}(?!\d)|\d\s?%|(?<!\w)\(\d[\d,.]*\)")
 SHARE = re.compile(r"[^%]*\d\s?%")

@@ -171,8 +171,8 @@ def _parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -
 def _pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
     """Return the pages of a window, packed, and the numbers of those that are of too odd a form to be read.
 
-    What is made small among the parser's own objects keeps the memory around it from going back when they are freed:
-    36 MB of a filing of 179 pages. Packed, a page is one piece, and its parts are made anew when they are gone.
+    Small objects among the parser's own keep the memory around them from going back when those are freed: 36 MB of a
+    filing of 179 pages. Packed, a page is one piece, and its parts are made anew when they are gone.
     """
     pages: list[bytes] = []
     odd: list[int] = []

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from workbench.storage.database import Connection, Database
 
-Read = TypeVar("Read")
+Fetched = TypeVar("Fetched")
 
 # One for each core but the caller's. With every core at work a second thread only takes another caller's turn.
 _MOST = max(0, (os.cpu_count() or 1) - 1)
@@ -22,7 +22,9 @@ _free = threading.Semaphore(_MOST)
 _threads = ThreadPoolExecutor(max(1, _MOST), thread_name_prefix="side-read")
 
 
-def side_read(database: Database, connection: Connection, read: Callable[[Connection], Read]) -> Callable[[], Read]:
+def side_read(
+    database: Database, connection: Connection, read: Callable[[Connection], Fetched]
+) -> Callable[[], Fetched]:
     """Begin a read and return the call that waits for it, and raises what it raises.
 
     Where nothing is free for it, that call reads over the given ``connection``.
@@ -31,14 +33,14 @@ def side_read(database: Database, connection: Connection, read: Callable[[Connec
         return lambda: read(connection)
     begun = _threads.submit(copy_context().run, _apart, database, read)
 
-    def result() -> Read:
+    def result() -> Fetched:
         done = begun.result()
         return read(connection) if done is None else done[0]
 
     return result
 
 
-def _apart(database: Database, read: Callable[[Connection], Read]) -> tuple[Read] | None:
+def _apart(database: Database, read: Callable[[Connection], Fetched]) -> tuple[Fetched] | None:
     """Read over a spare connection; None where there is none."""
     try:
         with database.spare() as connection:

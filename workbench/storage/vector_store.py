@@ -24,7 +24,7 @@ from workbench.storage.driver_errors import translated
 from workbench.storage.filters import bound_clause
 from workbench.storage.replica import Replica
 from workbench.storage.rows import NewPassage, vector_from, vector_value
-from workbench.storage.side_read import Read, side_read
+from workbench.storage.side_read import Fetched, side_read
 from workbench.storage.sqlalchemy_engines import engines
 from workbench.storage.statements import statement
 from workbench.types import Index
@@ -167,7 +167,7 @@ class PassageStore(PGVectorStore):
         with self._reader.reading() as connection:
             yield connection
 
-    def beside(self, connection: Connection, read: Callable[[Connection], Read]) -> Callable[[], Read]:
+    def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""
         return side_read(self._reader, connection, read)
 

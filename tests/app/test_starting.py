@@ -71,3 +71,14 @@ def test_the_start_does_not_read_what_every_installed_package_says_of_itself(mon
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", manifest_scanner.scan_component_manifests)
     look_for_no_components()
     assert manifest_scanner.scan_component_manifests() == []
+
+
+def test_a_streamlit_that_looks_for_components_elsewhere_starts_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.components import v2
+    from streamlit.components.v2 import manifest_scanner
+
+    monkeypatch.delattr(v2, "manifest_scanner")
+    monkeypatch.setitem(sys.modules, manifest_scanner.__name__, None)  # which makes its import fail
+    before = manifest_scanner.scan_component_manifests
+    look_for_no_components()
+    assert manifest_scanner.scan_component_manifests is before

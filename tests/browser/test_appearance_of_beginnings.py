@@ -1,18 +1,31 @@
 """The looks of the first minute: nothing there yet, what is offered, a database that is slow or does not answer."""
 
 import socket
+from pathlib import Path
 
 import pytest
 from browser_server import wait_until_up
 from conftest import FIRST
 from pictures import pictures, write_sheets
 from playwright.sync_api import expect
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from states import DOWN, EMPTY, OFFERS, OPENING
 
+from tests.storage.relay import Relay
 from workbench.services.sample_corpus import SAMPLE_TITLE
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 GERMAN = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch. Für zwei Euro sieht man den Fluss."
+
+
+# Counts the columns of the skeleton wherever they stand within what comes after it and has none.
+COUNT_MIXTURES = """
+window.mixed = 0;
+new MutationObserver(() => {
+    const inside = ":is(.st-key-scopebar, .st-key-above_board) [data-testid=stColumn]";
+    window.mixed += document.querySelectorAll(inside).length;
+}).observe(document, { childList: true, subtree: true });
+"""
 
 
 @pytest.fixture
@@ -51,3 +64,15 @@ def test_a_database_that_is_slow_or_down_is_shown_without_serious_findings_at_ev
         silent.listen()
         rows = seen(serve(f"postgresql://nobody@127.0.0.1:{silent.getsockname()[1]}/nothing"), OPENING)
     write_sheets(rows | seen(serve("postgresql://nobody@127.0.0.1:1/nothing"), DOWN), "broken")
+
+
+def test_what_is_shown_in_the_meantime_is_gone_before_the_page_is_drawn(page, serve, filled, browser_database):
+    relay = Relay(Path(conninfo_to_dict(browser_database)["host"]) / ".s.PGSQL.5432", held=True)
+    address = serve(make_conninfo(browser_database, host="127.0.0.1", port=relay.port), WORKBENCH_RUN_WORKER="false")
+    wait_until_up(address)
+    page.add_init_script(COUNT_MIXTURES)
+    page.goto(f"{address}/?q=tide+gauge")
+    expect(page.get_by_text("Opening the workbench")).to_be_visible(timeout=FIRST)
+    relay.let_in()
+    expect(page.locator(".card").first).to_be_visible(timeout=FIRST)
+    assert page.evaluate("window.mixed") == 0

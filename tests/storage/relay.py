@@ -9,19 +9,31 @@ from pathlib import Path
 
 
 class Relay:
-    """A relay that listens on a port of its own from ``open`` to ``cut``; the port stays the same."""
+    """A relay that listens on a port of its own from ``open`` to ``cut``; the port stays the same.
 
-    def __init__(self, target: Path) -> None:
+    One that is ``held`` keeps those who connect waiting until ``let_in``.
+    """
+
+    def __init__(self, target: Path, *, held: bool = False) -> None:
         self._target, self._sockets = str(target), list[socket.socket]()
         self.port = 0
-        self.open()
+        self._listen()
+        if not held:
+            self.let_in()
 
     def open(self) -> None:
-        """Let connections through."""
+        """Let connections through again."""
+        self._listen()
+        self.let_in()
+
+    def let_in(self) -> None:
+        """Hand on what those who connected have to say."""
+        threading.Thread(target=self._accept, args=(self._sockets[0],), daemon=True).start()
+
+    def _listen(self) -> None:
         listening = socket.create_server(("127.0.0.1", self.port))
         self.port = listening.getsockname()[1]
         self._sockets = [listening]
-        threading.Thread(target=self._accept, args=(listening,), daemon=True).start()
 
     def cut(self) -> None:
         """End every connection and let none in."""

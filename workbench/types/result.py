@@ -100,15 +100,15 @@ CLOSE = Evidence()
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Findings(Value, Sequence[_T]):
-    """The things of one kind that were found for a question, best first; behaves as a sequence of them.
+class Found(Sequence[_T]):
+    """A sequence of what was found for a question, best first.
 
-    ``evidence`` says whether anything of them is close to the question at all.
+    ``evidence`` says whether anything of it is close to the question at all.
     """
 
-    results: tuple[_T, ...] = ()
-    evidence: Evidence = CLOSE
+    __slots__ = ()
+    results: tuple[_T, ...]
+    evidence: Evidence
 
     def __len__(self) -> int:
         return len(self.results)
@@ -129,13 +129,21 @@ class Findings(Value, Sequence[_T]):
         return far_sentence(self.results, self.evidence)
 
 
+@dataclass(frozen=True, slots=True)
+class Findings(Found[_T], Value):
+    """The things of one kind that were found for a question, as a sequence."""
+
+    results: tuple[_T, ...] = ()
+    evidence: Evidence = CLOSE
+
+
 def far_sentence(results: Sequence[object], evidence: Evidence) -> str:
     """Return why nothing of the results is close to the question; "" where something is, or there are none."""
     return "" if evidence.close or not results else evidence.reason
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult(Value, Sequence["Passage"]):
+class SearchResult(Found["Passage"], Value):
     """The passages that one strategy found for one query, best first; behaves as a sequence of them.
 
     ``corrections`` are words of the query that the index does not know, with the known words tried for each, as the
@@ -156,19 +164,6 @@ class SearchResult(Value, Sequence["Passage"]):
     evidence: Evidence = CLOSE
     preferring: tuple[Name, ...] = ()
 
-    def __len__(self) -> int:
-        return len(self.results)
-
-    @overload
-    def __getitem__(self, item: int) -> Passage: ...
-    @overload
-    def __getitem__(self, item: slice) -> tuple[Passage, ...]: ...
-    def __getitem__(self, item: int | slice) -> Passage | tuple[Passage, ...]:
-        return self.results[item]
-
-    def __iter__(self) -> Iterator[Passage]:
-        return iter(self.results)
-
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for a person, a sentence each: what is preferred, nothing is close, the scope is odd, a part failed."""
@@ -178,11 +173,6 @@ class SearchResult(Value, Sequence["Passage"]):
     def remarks(self) -> tuple[str, ...]:
         """The notes but for what is preferred."""
         return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded)
-
-    @property
-    def nothing_close(self) -> str:
-        """The sentence that says why nothing of what was found is close; "" where something is, or nothing is there."""
-        return far_sentence(self.results, self.evidence)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row a passage: rank, score, title, heading, text and each leg's score."""

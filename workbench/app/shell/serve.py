@@ -136,7 +136,10 @@ def look_for_no_components() -> None:
 
     The app's own are registered by name, and it uses none of other packages.
     """
-    from streamlit.components.v2 import manifest_scanner
+    try:
+        from streamlit.components.v2 import manifest_scanner
+    except ImportError:  # it is no part of Streamlit's promised interface: without it the start takes a little longer
+        return
 
     def none(max_workers: int | None = None) -> list[tuple[manifest_scanner.ComponentManifest, Path]]:
         del max_workers

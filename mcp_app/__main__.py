@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
 from typing import TypedDict
 
 from workbench.ending import end_in_order
 from workbench.errors import WorkbenchError
-
-COLLECT_AFTER = 50_000  # objects: as on the command line, imports make many that stay
+from workbench.garbage import collect_seldom, nothing_is_garbage
 
 
 class ServeOptions(TypedDict):
@@ -30,9 +28,10 @@ def main(argv: list[str] | None = None) -> int:
     add_arguments(parser)
     arguments = parser.parse_args(argv)
     if argv is None:
-        gc.set_threshold(COLLECT_AFTER)
+        collect_seldom()
         end_in_order()
-    from mcp_app.serving import serve
+    with nothing_is_garbage():
+        from mcp_app.serving import serve
 
     try:
         serve(**options(arguments))

@@ -52,6 +52,13 @@ def test_a_page_does_not_load_the_framework_which_another_thread_may_be_loading(
 
 
 @pytest.mark.slow
+def test_a_search_waits_for_no_driver_that_only_the_frameworks_own_store_has() -> None:
+    statement = "from workbench.retrieval.first_import import import_framework; import_framework()"
+    drivers = ("asyncpg", "psycopg2", "pgvector.sqlalchemy", "llama_index.vector_stores.postgres", "llama_index.core")
+    assert loaded_by(statement, drivers) == {"llama_index.core"}
+
+
+@pytest.mark.slow
 def test_no_torch_comes_along() -> None:
     assert loaded_by("import workbench.workbench, llama_index.core", ("torch", "transformers")) == set()
 

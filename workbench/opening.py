@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.garbage import nothing_is_garbage
 
 if TYPE_CHECKING:
     from workbench.settings import Settings
@@ -199,7 +200,8 @@ def open_configured(
 
     chosen = settings or load_settings(home=home, database_url=database_url)
     start_database(chosen)
-    from workbench.workbench import Workbench
+    with nothing_is_garbage():
+        from workbench.workbench import Workbench
 
     workbench = Workbench.open(settings=chosen)
     if workbench.settings.run_worker:

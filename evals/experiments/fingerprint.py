@@ -24,6 +24,7 @@ RANKS = (
             "embedded_text",
             "filters",
             "lexicon",
+            "llama_store",
             "passages",
             "ranking",
             "rows",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import ScopeError
-from workbench.retrieval.names.names_table import KeptNames, NamesTable
+from workbench.retrieval.names.names_table import QUICK, KeptNames, NamesTable
 from workbench.retrieval.names.periods import periods_in
+from workbench.storage.lexicon import query_terms
 from workbench.storage.said_names import DocumentNames
 from workbench.types import Scope, SearchResult
 
@@ -152,6 +154,29 @@ def test_a_table_is_kept_while_the_documents_are_the_same() -> None:
     assert kept.table(1, load) is kept.table(1, load)
     kept.table(2, load)
     assert len(loads) == 2
+
+
+def test_a_table_that_was_made_at_the_start_is_made_anew_at_the_first_change() -> None:
+    def load() -> list[DocumentNames]:
+        time.sleep(2 * QUICK)  # as long as a start's imports make it wait
+        return [DocumentNames("a", "x")]
+
+    kept = KeptNames()
+    first = kept.table(1, load)
+    second = kept.table(2, load)
+    assert second is not first
+    assert kept.table(3, load) is second  # a slow one serves for a while although documents have changed
+
+
+def test_warming_reads_the_names_that_the_first_search_needs(papers: Workbench) -> None:
+    with Workbench.open(settings=papers.settings) as opened:
+        opened.warm()
+        index = opened.corpus.index()
+        with opened.corpus.store(index).reading() as connection:
+            totals, _ = query_terms(connection, index.name, "words of a question")
+        version = (totals.passages, totals.average_length, totals.changed)
+        table = opened.corpus.names(index).table(version, lambda: pytest.fail("The names were not read yet."))
+        assert table.documents == len(PAPERS)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
         metadata={"document_id": document.id, "source_id": document.source_id, "author": STRANGE, "year": 2021},
         embedding=wb.corpus.encoder().encode_query("note").vector.tolist(),
     )
-    store.add([node])
+    store.for_llama_index.add([node])
     return store
 
 
@@ -59,7 +59,7 @@ def found(wb: Workbench, store: PassageStore, *filters: MetadataFilter, mode: st
         mode=VectorStoreQueryMode(mode),
         filters=MetadataFilters(filters=list(filters), condition=FilterCondition.AND),
     )
-    return {node.get_content() for node in store.query(query).nodes or []}
+    return {node.get_content() for node in store.for_llama_index.query(query).nodes or []}
 
 
 @pytest.mark.parametrize("mode", ["default", "hybrid", "sparse"])

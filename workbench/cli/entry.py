@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gc
 import json
 import os
 import sys
@@ -16,9 +15,9 @@ from workbench.cli.parser import Parser, add_common
 from workbench.ending import end_in_order, end_now
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
 from workbench.extras import missing_extra
+from workbench.garbage import collect_seldom
 
 DONE, FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
-COLLECT_AFTER = 50_000  # objects: with Python's 700 a search spends a tenth of its time collecting what imports made
 _WRONGLY = (InvalidInput, NotFound, ScopeError)
 
 
@@ -28,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run(argv)
     _speak_utf8()
     end_in_order()
-    gc.set_threshold(COLLECT_AFTER)
+    collect_seldom()
     code = run(sys.argv[1:])
     try:
         end_now(code)  # taking a thousand modules apart would last half a second

@@ -13,6 +13,7 @@ from workbench.storage.database import Connection
 from workbench.storage.documents import Documents, NewDocument
 from workbench.storage.embedding_parts import EmbeddingHands, drop_embedding_parts
 from workbench.storage.indexes import Indexes
+from workbench.storage.rows import insert_passages
 from workbench.storage.statements import statement
 from workbench.storage.vector_store import PassageStore
 from workbench.types import Index
@@ -154,7 +155,7 @@ class IndexWriter:
         )
         for window in windows(zip(passages, embedded, strict=True), WINDOW):
             vectors, token_bits = zip(*(row for _, row in window), strict=True)
-            self._store.insert(connection, [passage for passage, _ in window], vectors, token_bits)
+            insert_passages(connection, self.index.name, [passage for passage, _ in window], vectors, token_bits)
             if on_stored is not None:
                 on_stored(len(window))
         for cut_document, stored in zip(documents, written, strict=True):

@@ -6,8 +6,9 @@ one of them fails with an ImportError. So each way in (a store, a request, a sea
 
 from __future__ import annotations
 
-import gc
 import threading
+
+from workbench.garbage import nothing_is_garbage
 
 _IMPORTING = threading.Lock()
 _imported = threading.Event()
@@ -18,14 +19,9 @@ def import_framework() -> None:
     if _imported.is_set():
         return
     with _IMPORTING:
-        collects = gc.isenabled()
-        gc.disable()  # thousands of classes are made and kept: looking through them meanwhile takes a tenth of the time
-        try:
+        with nothing_is_garbage():
             from workbench.retrieval import run
             from workbench.retrieval.answering import synthesis
             from workbench.retrieval.retrievers import vector
-        finally:
-            if collects:
-                gc.enable()
         _ = (run, synthesis, vector)
         _imported.set()

@@ -112,8 +112,7 @@ class Corpus:
         return self._last_seen.get(name) or self.index(name)
 
     def store(self, index: Index) -> PassageStore:
-        """Return the store of an index, kept while its row stays as it is: building it takes milliseconds."""
-        import_framework()
+        """Return the store of an index, kept while its row stays as it is, with what LlamaIndex reads it by."""
         from workbench.storage.vector_store import PassageStore
 
         with self._lock:
@@ -139,14 +138,22 @@ class Corpus:
     def warm(self) -> None:
         """Load what the first search of the default index would wait for. Raises ModelError.
 
-        The model loads beside the framework's import: the one is native work, the other the interpreter's.
+        The model and the names of the documents load beside the framework's import: they are the work of native code
+        and of the database, it is the interpreter's.
         """
         index = self.index()
-        with ThreadPoolExecutor(1, thread_name_prefix="warm") as pool:
-            importing = pool.submit(import_framework)
+        with ThreadPoolExecutor(2, thread_name_prefix="warm") as pool:
+            importing, reading = pool.submit(import_framework), pool.submit(self._read_names, index)
             self.encoder_of(index).encode_query("warm")
             importing.result()
-        self.store(index)
+            reading.result()
+
+    def _read_names(self, index: Index) -> None:
+        from workbench.storage.lexicon import query_terms
+
+        with self.store(index).reading() as connection:
+            totals, _ = query_terms(connection, index.name, "")
+            self.names(index).table_of(connection, index.name, totals)
 
     @property
     def replica(self) -> Replica | None:

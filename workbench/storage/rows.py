@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -153,6 +153,22 @@ class TermWeights:
 def read(connection: Connection, index: str, name: str, parameters: Mapping[str, object], **parts: str) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements."""
     return connection.execute(statement(name, index, **parts), clean(parameters)).fetchall()
+
+
+def insert_passages(
+    connection: Connection,
+    index: str,
+    passages: Sequence[NewPassage],
+    vectors: Iterable[NDArray[np.float32]],
+    token_bits: Sequence[bytes | None],
+) -> list[str]:
+    """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids."""
+    ids = [passage.node_id(index) for passage in passages]
+    with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
+        for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
+            metadata, embedding = passage.stored_metadata(index), vector_value(vector)
+            copy.write_row((node_id, clean(passage.text), metadata, embedding, passage.passage_hash, bits))
+    return ids
 
 
 def vector_value(vector: NDArray[np.float32]) -> HalfVector:

@@ -6,7 +6,8 @@ A label is a title or a file's name with a period in it, such as 3M_2018_10K: it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from workbench.retrieval.names.periods import Period, periods_in, without
 from workbench.storage.said_names import DocumentNames
@@ -46,53 +47,73 @@ def squeezed(text: str) -> str:
     return "".join(match[0] for match in words_in(text)).casefold()
 
 
-def told_periods(document: DocumentNames) -> frozenset[str]:
-    """Return the years and quarters in a document's labels; a date alone makes no report of a quarter."""
-    labels = (document.title, document.file)
-    return frozenset(period.text for label in labels if _is_label(label) for period in periods_in(label))
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A title or a file's name with the periods in it, at least one."""
+
+    text: str
+    periods: list[Period]
 
 
-def values_of(document: DocumentNames) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) of every value that can name the document."""
-    labels = [label for label in (document.title, document.file) if _is_label(label)]
+@dataclass(frozen=True, slots=True)
+class DocumentValues:
+    """(kind, text) of every value that can name a document, and the years and quarters that its labels tell.
+
+    A date alone makes no report of a quarter, so it tells none.
+    """
+
+    values: list[tuple[str, str]]
+    told: frozenset[str]
+
+
+def values_of(document: DocumentNames) -> DocumentValues:
+    """Return what can name a document."""
+    called = [text for text in (document.title, document.file) if _is_short(text)]
+    labels = [Label(text, periods) for text in called if (periods := periods_in(text))]
+    told = [period for label in labels for period in label.periods]
+    return DocumentValues(list(_values(document, called, labels, told)), frozenset(period.text for period in told))
+
+
+def _values(
+    document: DocumentNames, called: Iterable[str], labels: Iterable[Label], told: Sequence[Period]
+) -> Iterator[tuple[str, str]]:
     for label in labels:
         yield from _parts(label)
-    for text in (document.title, document.file):
-        if 1 <= len(words_in(text)) <= MOST_WORDS:
-            yield "title", text
-    for period in _periods(labels, document.metadata):
+    yield from (("title", text) for text in called)
+    for period in told or _periods(document.metadata):
         yield period.kind, period.text
-    if 1 <= len(words_in(document.source)) <= MOST_WORDS:
+    if _is_short(document.source):
         yield "source", document.source
     for word in TYPE_WORDS.get(document.document_type, ()):
         yield "type", word
     for key, value in document.metadata.items():
         if key not in UNSAID and key not in DATES and not PERIODS_OF.search(key):
-            yield from ((key, text) for text in _short(value))
+            yield from ((key, text) for text in _said(value))
 
 
-def _is_label(text: str) -> bool:
-    return bool(periods_in(text)) and len(words_in(text)) <= MOST_WORDS
+def _is_short(text: str) -> bool:
+    return 1 <= len(_WORD.findall(text)) <= MOST_WORDS
 
 
-def _parts(label: str) -> Iterator[tuple[str, str]]:
+def _parts(label: Label) -> Iterator[tuple[str, str]]:
     """Yield what stands between a label's periods, and each of its words."""
-    for part in without(label, periods_in(label)).splitlines():
+    for part in without(label.text, label.periods).splitlines():
         words = [match[0] for match in words_in(part)]
         if len(words) > 1:
             yield "name", " ".join(words)
         yield from (("name", word) for word in words if len(word) > 1 and not (word.isdecimal() and len(word) < 3))
 
 
-def _periods(labels: Iterable[str], metadata: Mapping[str, JsonValue]) -> list[Period]:
-    """Return the periods that a document is of: its labels' first, else those of its metadata, else its date's."""
-    told = [period for label in labels for period in periods_in(label)]
-    for key, value in metadata.items() if not told else ():
+def _periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
+    """Return the periods that metadata tell, where no label does; else those of its date."""
+    told: list[Period] = []
+    for key, value in metadata.items():
         if PERIODS_OF.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
             is_number = "quarter" in key.casefold() and str(value) in ("1", "2", "3", "4")
             told += periods_in(f"Q{value}" if is_number else str(value))
     for key in DATES if not told else ():
-        told += _date(metadata.get(key))
+        if key in metadata:
+            told += _date(metadata[key])
     return told
 
 
@@ -103,10 +124,9 @@ def _date(value: JsonValue) -> list[Period]:
     return [Period("year", match[1], 0, 4), Period("quarter", f"Q{(int(match[2]) + 2) // 3}", 5, 7)]
 
 
-def _short(value: JsonValue) -> Iterator[str]:
+def _said(value: JsonValue) -> Iterator[str]:
     """Yield the texts of a value that are short enough to be said, of a list each."""
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, str) and len(item) <= LONGEST and "://" not in item:
-            words = words_in(item)
-            if 1 <= len(words) <= MOST_WORDS and not item.replace(".", "").isdecimal():
-                yield item
+    texts = (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
+    for text in texts:
+        if len(text) <= LONGEST and "://" not in text and _is_short(text) and not text.replace(".", "").isdecimal():
+            yield text

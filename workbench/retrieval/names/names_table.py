@@ -7,10 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, told_periods, values_of, words_in
+from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, values_of, words_in
 from workbench.retrieval.names.periods import periods_in
-from workbench.storage.said_names import DocumentNames
+from workbench.storage.database import Connection
+from workbench.storage.rows import IndexTotals
+from workbench.storage.said_names import DocumentNames, names_of_documents
 from workbench.types import Name
 
 QUICK = 0.05  # seconds; a table that is made within this time is made anew at each change
@@ -48,9 +51,10 @@ class NamesTable:
         self.documents = 0
         for document in documents:
             self.documents += 1
-            if told := told_periods(document):
-                self._periods_told[document.id] = told
-            for kind, text in values_of(document):
+            said = values_of(document)
+            if said.told:
+                self._periods_told[document.id] = said.told
+            for kind, text in said.values:
                 self._add(kind, text, document.id)
 
     def weight(self, name: Name) -> float:
@@ -136,6 +140,11 @@ class KeptNames:
     _seconds: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def table_of(self, connection: Connection, index: str, totals: IndexTotals) -> NamesTable:
+        """Return the table of an index as it is now, by its totals."""
+        version = (totals.passages, totals.average_length, totals.changed)
+        return self.table(version, partial(names_of_documents, connection, index))
+
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.
 
@@ -146,9 +155,10 @@ class KeptNames:
             now = time.monotonic()
             patient = self._seconds > QUICK and now - self._made_at < PATIENCE * self._seconds
             if self._table is None or (version != self._version and not patient):
+                is_first = self._table is None
                 self._table = NamesTable(load())
                 self._version, self._made_at = version, time.monotonic()
-                self._seconds = self._made_at - now
+                self._seconds = 0.0 if is_first else self._made_at - now  # the first is made beside a start's imports
             return self._table
 
 

@@ -40,7 +40,7 @@ class FrameworkHybridRetriever(Retriever):
             filters=self._filters(),
         )
         with request.trace.stage(TimedStep.FRAMEWORK):
-            result = request.store.query(store_query)
+            result = request.store.for_llama_index.query(store_query)
         order = list(result.ids or [])[: request.limit]
         with request.store.reading() as connection:
             keys = internal_ids(connection, request.index.name, order)

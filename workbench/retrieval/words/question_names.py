@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from workbench.languages import spaced_words
 from workbench.retrieval.names.names_said import QuestionNames, SaidName
@@ -15,7 +14,7 @@ from workbench.retrieval.request import Request
 from workbench.retrieval.words.document_names import NAMED, most_said, spelt_as_names, strength
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
-from workbench.storage.said_names import document_frequencies, named_documents, names_of_documents
+from workbench.storage.said_names import document_frequencies, named_documents
 from workbench.types import Name
 
 SURELY = 0.75  # the share of a title that is said from which on people are told that it is preferred
@@ -97,8 +96,7 @@ def _read_names(request: Request, connection: Connection, query: str) -> Questio
     if request.kept_names is None:
         return QuestionNames(query)
     words = read_words(request, connection, query)
-    version = (words.totals.passages, words.totals.average_length, words.totals.changed)
-    table = request.kept_names.table(version, partial(names_of_documents, connection, request.index.name))
+    table = request.kept_names.table_of(connection, request.index.name, words.totals)
     mentions = table.mentions(query, _telling(query, words))
     ignored = _folded(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)

@@ -1,0 +1,53 @@
+"""What stays is not looked at again and again: in interpreters of their own, whose collector is as Python sets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEGUN = """
+import gc
+from workbench.garbage import nothing_is_garbage
+runs = []
+gc.callbacks.append(lambda phase, about: runs.append(phase))
+"""
+
+
+def said_by(script: str) -> str:
+    """Return what a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", BEGUN + script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_nothing_is_collected_meanwhile_and_what_was_made_is_old_afterwards() -> None:
+    script = """
+with nothing_is_garbage():
+    made = [[] for _ in range(100_000)]
+print(runs, any(item is made for item in gc.get_objects(generation=2)), gc.isenabled(), gc.get_freeze_count())
+"""
+    assert said_by(script) == "[] True True 0"
+
+
+def test_a_collector_that_was_off_stays_off_and_what_was_frozen_stays_frozen() -> None:
+    script = """
+gc.disable(); gc.freeze(); before = gc.get_freeze_count()
+with nothing_is_garbage():
+    pass
+print(gc.isenabled(), gc.get_freeze_count() == before > 0)
+"""
+    assert said_by(script) == "False True"
+
+
+@pytest.mark.slow
+def test_the_framework_leaves_nothing_behind_that_the_next_search_has_to_look_through() -> None:
+    script = """
+gc.set_threshold(50_000)
+from workbench.retrieval.first_import import import_framework
+runs.clear()
+import_framework()
+print(runs, len(gc.get_objects(generation=0)) < 1_000, len(gc.get_objects(generation=2)) > 100_000)
+"""
+    assert said_by(script) == "[] True True"

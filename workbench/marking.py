@@ -28,8 +28,7 @@ def matched_spans(query: str, text: str, language: str = "english") -> tuple[tup
 
     ``language`` is whose stemmer tells which words are the same.
     """
-    words = [word.group() for word in spaced_words(query.lower())]
-    wanted = {stem(word, language) for word in [word for word in words if word not in FUNCTION_WORDS] or words}
+    wanted = _stems(query, language)
     initials = (
         {word[0] for word in wanted} if language == "english" else None
     )  # its stemmer keeps a word's first letter
@@ -37,6 +36,16 @@ def matched_spans(query: str, text: str, language: str = "english") -> tuple[tup
     if is_unspaced(query):
         spans = sorted([*spans, *gram_spans(text, grams(query))])
     return tuple(spans)
+
+
+def telling_stems(query: str, language: str = "english") -> set[str]:
+    """Return what of a query tells a text that holds any of it: stems of words, and grams where no space parts them."""
+    return _stems(query, language) | grams(query.lower())
+
+
+def _stems(query: str, language: str) -> set[str]:
+    words = [word.group() for word in spaced_words(query.lower())]
+    return {stem(word, language) for word in [word for word in words if word not in FUNCTION_WORDS] or words}
 
 
 def _is_wanted(word: str, language: str, wanted: Collection[str], initials: Collection[str] | None) -> bool:

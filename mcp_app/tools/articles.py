@@ -12,7 +12,7 @@ from mcp_app.job_answers import left_to_job
 from mcp_app.parts import Items, TextPart, next_call, text_part
 from mcp_app.tool import Call, Tool, ToolFamily
 from workbench.errors import NotFound
-from workbench.services.article_files import Article
+from workbench.services.article_files import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES
 from workbench.types.json import JsonObject, JsonValue
 
@@ -66,13 +66,25 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
         bring_in=not left,
     )
     if left and not found:
-        raise Refused(
-            f"No article is embedded yet. {left['message']}", "Until then mode='text' finds words as they are"
-        )
+        return _found_by_words(articles, query, include_content, left, limit, offset)
     far: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
     answer = page_json(found, limit, offset, left | far)
     del answer["total"]  # a search does not know it
     return answer | {"more": len(found) > offset + limit}
+
+
+def _found_by_words(
+    articles: ArticleFolder, query: str, content: bool, left: JsonObject, limit: int, offset: int
+) -> JsonObject:
+    """Return what words alone find in the files while none of them is embedded. Refuses where they find nothing."""
+    found = articles.search_by_words(query, content=content)
+    if not found:
+        raise Refused(
+            f"No article is embedded yet, and none has a word of the query. {left['message']}",
+            "Ask again when the job has ended",
+        )
+    told = f"No article is embedded yet: these are the ones that have words of the query. {left['message']}"
+    return page_json(found, limit, offset, left | {"message": told})
 
 
 def page_json(

@@ -48,7 +48,7 @@ def test_archives_answer_with_what_is_there_and_the_job_that_brings_in_the_rest(
     (job,) = wb.jobs.list(kind="ingest")
     for answer in answers:
         assert (answer["results"], answer["metadata"]["totalResults"], answer["job"]["job_id"]) == ([], 0, job.id)
-        assert answer["message"].endswith(f'of what is there already. Next: get_job(job_id="{job.id}")')
+        assert answer["message"].endswith(f'the index has what was there before. Next: get_job(job_id="{job.id}")')
     assert (job.parameters["paths"], job.source_id) == ([], wb.sources.get("archives").id)
     ended = wb.jobs.wait(job.id, timeout=180)
     assert (ended.status, agent("get_job", job_id=job.id)["job"]["result"]["documents"]["added"]) == ("completed", 3)
@@ -57,10 +57,9 @@ def test_archives_answer_with_what_is_there_and_the_job_that_brings_in_the_rest(
 
 
 def test_articles_stay_an_array_whose_first_names_the_job(wb: Workbench, agent: Agent) -> None:
-    refused = agent.talk(lambda client: client.call_tool("search_articles", {"query": "zebra", "mode": "semantic"}))
+    first = json.loads(agent.text("search_articles", query="zebra", mode="semantic"))
     (job,) = wb.jobs.list(kind="ingest")
-    assert refused.is_error and f'Next: get_job(job_id="{job.id}")' in refused.content[0].text
-    assert "mode='text'" in refused.content[0].text
+    assert (len(first), first[0]["job"]["job_id"], "job" in first[1]) == (3, job.id, False)
     assert len(json.loads(agent.text("search_articles", query="zebra"))) == 3
     assert wb.jobs.wait(job.id, timeout=180).status == "completed"
     found = json.loads(agent.text("search_articles", query="zebra", mode="semantic"))
@@ -79,6 +78,27 @@ def test_articles_stay_an_array_whose_first_names_the_job(wb: Workbench, agent: 
         "added": 3, "updated": 0, "unchanged": 3, "removed": 0,
     }  # fmt: skip
     assert len(json.loads(agent.text("search_articles", query="zebra", mode="semantic"))) == 6
+
+
+def test_before_any_article_is_embedded_words_alone_find_them_in_the_files(
+    make_settings: Callable[..., Settings], settings: Settings
+) -> None:
+    alone = make_settings(articles_dir=settings.articles_dir, run_worker=False)
+    with Workbench.open(settings=alone) as wb:
+        (wb.articles.place() / "concepts/okapi.md").write_text(article("Okapi", "Where gnus and zebras meet."))
+        agent = Agent(create_server(wb))
+        asked = {"query": "which zebras are striped like an okapi?", "mode": "semantic"}
+        found = json.loads(agent.text("search_articles", **asked))
+        (job,) = wb.jobs.list(kind="ingest")
+        assert [each["slug"] for each in found] == ["okapi", "zebra-0", "zebra-1", "zebra-2"]
+        assert (found[0]["job"]["job_id"], "job" in found[1], "content" in found[0]) == (job.id, False, False)
+        assert found[0]["message"].startswith("No article is embedded yet: these are the ones that have words")
+        assert found[0]["message"].endswith(f'Next: get_job(job_id="{job.id}")')
+        rest = json.loads(agent.text("search_articles", **asked, limit=2, offset=2))
+        assert [each["slug"] for each in rest] == ["zebra-1", "zebra-2"]
+        none = agent.talk(lambda client: client.call_tool("search_articles", asked | {"query": "qwxyz"}))
+        assert none.is_error and "none has a word of the query" in none.content[0].text
+        assert f'Next: get_job(job_id="{job.id}")' in none.content[0].text
 
 
 def test_a_small_change_is_in_the_answer_and_a_stopped_job_is_named_until_it_goes_on(

@@ -6,13 +6,14 @@ No database is asked, so that an agent's first question about articles waits for
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
 from workbench.errors import ConfigurationError, InvalidInput, NotFound, choices
 from workbench.ingestion.stamps import Stamp, stamps_of
+from workbench.marking import telling_stems
 from workbench.sizes import MB
 from workbench.types import ARTICLE_CATEGORIES as CATEGORIES
 from workbench.types import JsonObject, Value
@@ -92,6 +93,17 @@ class ArticleFolder:
         ranked = [article for _, article in sorted(matching, key=lambda item: -item[0])]
         return ranked if content else [article.without_content() for article in ranked]
 
+    def search_by_words(self, question: str, *, content: bool = False) -> list[Article]:
+        """Return the articles that hold any word of a question, however it ends: those with most of its words first.
+
+        Of as many words, the order is that of ``search`` for each of them; words of the text alone score nothing.
+        """
+        words = telling_stems(question)
+        scored = [(*_words_held(article, words), article) for article in self._all()]
+        matching = sorted((item for item in scored if item[0]), key=lambda item: _newest_first(item[2]))
+        ranked = [article for _, _, article in sorted(matching, key=lambda item: (-item[0], -item[1]))]
+        return ranked if content else [article.without_content() for article in ranked]
+
     def place(self) -> Path:
         """Return the folder, with links followed. Raises ConfigurationError where there is none."""
         folder = self._folder.expanduser().resolve()
@@ -152,6 +164,13 @@ def score_match(article: Article, query: str) -> int:
     score = TITLE if wanted in article.title.lower() else 0
     score += TAG if any(wanted in tag.lower() for tag in article.tags) else 0
     return score + (DESCRIPTION if wanted in article.description.lower() else 0)
+
+
+def _words_held(article: Article, words: Collection[str]) -> tuple[int, int]:
+    """Return how many of the words an article holds anywhere, and the sum of what they score."""
+    scores = {word: score_match(article, word) for word in words}
+    text = (article.content or "").lower()
+    return sum(scores[word] > 0 or word in text for word in words), sum(scores.values())
 
 
 def _newest_first(article: Article) -> float:

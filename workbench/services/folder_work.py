@@ -34,7 +34,7 @@ class FolderJob:
             return (
                 f"Not everything on disk could be searched: the job that was to bring it in is {self.job.status}{why}."
             )
-        return "What is new or changed on disk is being brought in; this is of what is there already."
+        return "What is new or changed on disk is being brought in; until then the index has what was there before."
 
 
 class FolderWork:

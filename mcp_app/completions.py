@@ -47,8 +47,10 @@ def completed(workbench: Workbench, name: str, typed: str, context: dict[str, st
         case "source_id":
             pairs = [(source.id, source.title) for source in workbench.sources.list()]
         case "document_id":
-            contains = typed if typed and not typed.startswith("doc_") else None
-            pairs = [(item.id, item.title) for item in workbench.documents.list(contains=contains, limit=1000)]
+            contains = typed or None
+            values = [item.id for item in workbench.documents.list(contains=contains, limit=MOST)]
+            total = workbench.documents.count(contains=contains)
+            return Completion(values=values, total=total, has_more=total > len(values))
         case "project_id":
             pairs = [(project.id, project.title) for project in workbench.projects.list()]
         case "folder_name":

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 from collections.abc import Awaitable, Callable
+from datetime import UTC
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp.types import Resource
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.tool import compact
 from workbench.errors import NotFound, WorkbenchError
 from workbench.services.tag_catalogue import TAG_CATALOGUE
-from workbench.types import Document
+from workbench.types import Document, Source
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
@@ -130,18 +134,46 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
         return await read(lambda workbench: compact({"catalogue": TAG_CATALOGUE, "in_use": workbench.sources.tags()}))
 
 
-def source_resources(workbench: Workbench) -> list[Resource]:
-    """Return the sources as resources that can be listed, newest first."""
-    newest = sorted(workbench.sources.list(), key=lambda source: str(source.created_at), reverse=True)[:LISTED_SOURCES]
-    return [
+def source_resources(workbench: Workbench, cursor: str | None = None) -> ListResourcesResult:
+    """Return the sources as resources that can be listed, newest first, 100 at a time.
+
+    A cursor is the place of the last one listed, so that sources that come and go meanwhile move none of the others.
+    Raises MCPError for a cursor that this server does not give.
+    """
+    sources = sorted(workbench.sources.list(), key=_place, reverse=True)
+    before = _read_cursor(cursor) if cursor is not None else None
+    left = [source for source in sources if before is None or _place(source) < before]
+    shown = left[:LISTED_SOURCES]
+    resources = [
         Resource(
             uri=f"source://{source.id}",
             name=source.id,
             title=cut(source.title, LONGEST_TITLE),
             mime_type="application/json",
         )
-        for source in newest
+        for source in shown
     ]
+    following = _cursor(shown[-1]) if len(left) > len(shown) else None
+    return ListResourcesResult(resources=resources, next_cursor=following)
+
+
+def _place(source: Source) -> tuple[str, str]:
+    assert source.created_at is not None  # of every source that is stored
+    return source.created_at.astimezone(UTC).isoformat(timespec="microseconds"), source.id
+
+
+def _cursor(source: Source) -> str:
+    return base64.urlsafe_b64encode(json.dumps(_place(source)).encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    try:
+        made_at, source_id = json.loads(base64.urlsafe_b64decode(cursor))
+    except (ValueError, TypeError):
+        raise MCPError(
+            code=INVALID_PARAMS, message="There is no such cursor; list the resources from the start without one."
+        ) from None
+    return str(made_at), str(source_id)
 
 
 def document_page(workbench: Workbench, document_id: str, page: int) -> str:

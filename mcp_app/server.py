@@ -18,8 +18,9 @@ from mcp.types import (
     CallToolResult,
     GetPromptResult,
     InputRequiredResult,
+    ListResourcesResult,
     NotificationParams,
-    Resource,
+    PaginatedRequestParams,
     SubscribeRequestParams,
     TextContent,
     ToolAnnotations,
@@ -116,19 +117,25 @@ class WorkbenchServer(MCPServer[Nothing]):
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}; use {choices(names)}.")
         return await super().get_prompt(name, arguments, context)
 
-    async def list_resources(self) -> list[Resource]:
-        """List the tag catalogue and the newest sources; without a database the catalogue alone."""
-        listed_resources = await super().list_resources()
+    async def _list_resources(
+        self, ctx: ServerRequestContext[Nothing], params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        """List the tag catalogue and the newest sources, further ones by cursor; without a database the catalogue."""
+        del ctx
+        cursor = params.cursor if params is not None else None
+        catalogue = await self.list_resources() if cursor is None else []
         try:
             workbench = await self.opening.ready()
-            return listed_resources + await anyio.to_thread.run_sync(source_resources, workbench)
+            sources = await anyio.to_thread.run_sync(source_resources, workbench, cursor)
         except WorkbenchError:
-            return listed_resources
+            return ListResourcesResult(resources=catalogue)
+        return sources.model_copy(update={"resources": catalogue + sources.resources})
 
     def _follow(self, followers: Followers) -> None:
         """Tell clients that begin with a handshake of changes, and say so in it; the SDK does it for the later ones."""
         inner = self._lowlevel_server
         inner.add_notification_handler("notifications/initialized", NotificationParams, followers.begin)
+        inner.add_request_handler("resources/list", PaginatedRequestParams, self._list_resources)
         inner.add_request_handler("resources/subscribe", SubscribeRequestParams, followers.subscribe)
         inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, followers.unsubscribe)
         options = partial(inner.create_initialization_options, NotificationOptions(resources_changed=True))

@@ -1,10 +1,9 @@
-"""Texts that an agent reads whole, prompts that teach it, and completions while it types."""
+"""Texts that an agent reads whole, lists of them, and prompts that teach it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -14,9 +13,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.types import (
-    PromptReference,
     ResourceListChangedNotification,
-    ResourceTemplateReference,
     ResourceUpdatedNotification,
 )
 
@@ -73,48 +70,6 @@ def test_the_prompt_teaches_the_decision_tree(agent: Agent) -> None:
     assert 'rag_search_project_knowledge(query, project_id="proj_9")' in text
     assert "None: rag_search_global_knowledge(query)" in text
     assert "How do refunds work?" in text
-
-
-def complete(agent: Agent, reference: Any, name: str, typed: str, **known: str) -> list[str]:
-    return agent.talk(
-        lambda client: client.complete(reference, {"name": name, "value": typed}, context_arguments=known or None)
-    ).completion.values
-
-
-def places(agent: Agent) -> dict[str, list[Any]]:
-    """Every argument that clients can see and have completed, with where it stands."""
-
-    async def script(client: Client) -> dict[str, list[Any]]:
-        values: dict[str, list[Any]] = {}
-        for prompt in (await client.list_prompts()).prompts:
-            for argument in prompt.arguments or ():
-                values.setdefault(argument.name, []).append(PromptReference(type="ref/prompt", name=prompt.name))
-        for template in (await client.list_resource_templates()).resource_templates:
-            for name in re.findall(r"{(\w+)}", template.uri_template):
-                reference = ResourceTemplateReference(type="ref/resource", uri=template.uri_template)
-                values.setdefault(name, []).append(reference)
-        return values
-
-    return agent.talk(script)
-
-
-def test_ids_titles_folders_and_tags_are_completed_where_clients_see_them(agent: Agent, wb: Workbench) -> None:
-    wb.projects.create("Shop", id="proj_1")
-    wb.projects.create_folder("proj_1", "Authentication")
-    source = wb.sources.create("Papers", tags=["rag"]).id
-    document = wb.documents.create(text="Words.", title="Attention", source=source).document.id
-    at = places(agent)
-    assert all(complete(agent, place, "source_id", "pap") == [source] for place in at["source_id"])
-    assert all(complete(agent, place, "document_id", "atten") == [document] for place in at["document_id"])
-    assert all(complete(agent, place, "document_id", document[:8]) == [document] for place in at["document_id"])
-    (prompt,) = at["project_id"]
-    assert at["folder_name"] == at["tags"] == [prompt]
-    assert complete(agent, prompt, "project_id", "sho") == ["proj_1"]
-    assert complete(agent, prompt, "folder_name", "au", project_id="proj_1") == ["Authentication"]
-    assert complete(agent, prompt, "folder_name", "au") == []
-    assert complete(agent, prompt, "tags", "ra")[:2] == ["rag", "graphql"]
-    assert complete(agent, prompt, "tags", "react, ra")[0] == "react, rag"
-    assert complete(agent, prompt, "question", "x") == []
 
 
 def test_a_prompt_takes_the_completed_folder_and_tags(agent: Agent) -> None:
@@ -254,6 +209,28 @@ def test_sources_are_listed_as_resources(agent: Agent, wb: Workbench) -> None:
     source = wb.sources.create("Papers").id
     resources = agent.talk(lambda client: client.list_resources()).resources
     assert {"tags://catalogue", f"source://{source}"} <= {str(resource.uri) for resource in resources}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_source_is_reached_by_cursor_also_while_others_come_and_go(
+    agent: Agent, wb: Workbench, mode: str
+) -> None:
+    made = [wb.sources.create(f"Source {number}").id for number in range(250)]
+
+    async def script(client: Client) -> list[list[str]]:
+        pages = [await client.list_resources()]
+        wb.sources.create("Further")
+        wb.sources.delete(str(pages[0].resources[-1].uri).removeprefix("source://"))
+        while pages[-1].next_cursor is not None:
+            pages.append(await client.list_resources(cursor=pages[-1].next_cursor))
+        return [[str(resource.uri) for resource in page.resources] for page in pages]
+
+    first, *others = Agent(agent.server, mode).talk(script)
+    assert first[0] == "tags://catalogue"
+    assert [len(page) for page in (first, *others)] == [101, 100, 50]
+    assert [*first[1:], *others[0], *others[1]] == [f"source://{source}" for source in reversed(made)]
+    with pytest.raises(MCPError, match="There is no such cursor"):
+        Agent(agent.server, mode).talk(lambda client: client.list_resources(cursor="nonsense"))
 
 
 def test_the_instructions_name_only_tools_that_are_offered(agent: Agent) -> None:

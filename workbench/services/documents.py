@@ -207,8 +207,9 @@ class DocumentService:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Document]:
-        """Return documents without their text, oldest first; ``contains`` looks into titles.
+        """Return documents without their text, oldest first.
 
+        ``contains`` looks into titles, and takes the beginning of an id.
         Every word of ``named`` stands in the title, the path or the URL, in any order.
         """
         return self._corpus.documents.list(

@@ -87,8 +87,9 @@ class Documents:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Document]:
-        """Return documents without their text, oldest first; ``contains`` looks into titles.
+        """Return documents without their text, oldest first.
 
+        ``contains`` looks into titles, and takes the beginning of an id.
         Every word of ``named`` stands in the title, the path or the URL.
         """
         parameters = _conditions(source_id, document_type, contains, named)

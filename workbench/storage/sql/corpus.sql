@@ -150,7 +150,7 @@ FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
   AND (%(source_id)s::text IS NOT NULL OR s.source_type <> 'dataset')
   AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
-  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0)
+  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
   AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
         WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
 ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
@@ -160,7 +160,7 @@ SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
   AND (%(source_id)s::text IS NOT NULL OR s.source_type <> 'dataset')
   AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
-  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0)
+  AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
   AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
         WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
 

@@ -171,7 +171,13 @@ def test_a_crawl_does_not_begin_at_a_private_address_and_leaves_nothing_behind(w
     assert (wb.sources.count(), wb.jobs.list()) == (0, [])
 
 
-@pytest.mark.slow
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("host", ["public.test", "127.0.0.1", "named.test"])
+def test_a_crawl_of_an_address_that_is_allowed_is_accepted_as_soon_as_that_is_known(host: str) -> None:
+    guard = Guard(["127.0.0.1", "named.test"], resolve=answers(["93.184.215.14"]))
+    guard.check_name(f"http://{host}/", within=3600)
+
+
 def test_a_name_is_looked_up_before_a_crawl_is_accepted_and_a_slow_resolver_holds_up_nobody() -> None:
     with pytest.raises(CrawlRefused, match=r"10\.1\.2\.3"):
         Guard(resolve=answers(["10.1.2.3"])).check_name("http://intranet.test/")

@@ -82,12 +82,14 @@ class Guard:
         answers: SimpleQueue[CrawlRefused | None] = SimpleQueue()
 
         def look_up() -> None:
+            refusal = None
             try:
                 self.addresses(parts.hostname or "", parts.port or PORTS[parts.scheme])
             except CrawlRefused as error:
-                answers.put(error)
+                refusal = error
             except OSError:
-                answers.put(None)
+                pass  # no address, which the worker may know
+            answers.put(refusal)
 
         threading.Thread(target=look_up, name="crawl-lookup", daemon=True).start()
         try:

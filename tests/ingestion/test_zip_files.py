@@ -87,6 +87,7 @@ def protected() -> bytes:
         (protected(), "protected by a password"),
         (packed({"a.md": b"words " * 50})[:-30], "no zip archive or damaged"),
     ],
+    ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes tell the time
 )
 def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
     wb: Workbench, folder: Callable[..., Path], data: bytes, sentence: str

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.shared_home import fresh_home
+from tests.shared_home import fresh_home, place_for_homes
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     gc.disable()  # modules and tests are made and kept: looking through them again and again took a third of the time
     if HOME not in os.environ:
-        home = tempfile.mkdtemp(prefix="wb-tests-")
+        home = tempfile.mkdtemp(prefix="wb-tests-", dir=place_for_homes())
         Path(home).chmod(0o755)  # as root the embedded server runs as its own user
         os.environ[HOME] = home
         config.stash[_OWNED] = home
@@ -103,6 +103,7 @@ def server_url(test_home: Path) -> str:
     with psycopg.connect(url, autocommit=True) as connection:  # nothing of a test run has to survive a power cut
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
+        connection.execute("ALTER SYSTEM SET max_wal_size = '512MB'")  # which may lie in memory
         connection.execute("SELECT pg_reload_conf()")
     return url
 

@@ -40,6 +40,21 @@ def paged_pdf(pages: Sequence[Sequence[tuple[int, str]]]) -> bytes:
     return target.getvalue()
 
 
+def spread_pdf(pages: Sequence[Sequence[tuple[int, int, str]]]) -> bytes:
+    """Return a PDF of texts in small print, each with its place from the left and its height on a page of 842 points."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target, pagesize=(595, 842))
+    for texts in pages:
+        canvas.setFont("Helvetica", 7)
+        for left, height, text in texts:
+            canvas.drawString(left, height, text)
+        canvas.showPage()
+    canvas.save()
+    return target.getvalue()
+
+
 def pdf_with_heavy_pages(pages: int, heavy: Collection[int]) -> bytes:
     """Return a PDF with a line a page, and so many shapes on the heavy ones that 300 MB do not hold what is read."""
     shapes = "\n".join(f"{place % 590} {place // 590 % 840} 1 1 re f" for place in range(400_000))

@@ -152,9 +152,26 @@ def test_the_process_ends_with_the_one_that_started_it_even_if_that_was_killed(t
     assert _comes_true(lambda: not _lives(process_id))
 
 
+def dense_pdf(pages: int = 200, pieces: int = 490) -> bytes:
+    """Return a PDF of tables in small print, with a number of pieces of text a page."""
+    places = [divmod(place, 7) for place in range(pieces)]
+    return files.spread_pdf(
+        [
+            [(30 + 78 * column, 810 - 11 * row, f"otter{page} {row} {column}") for row, column in places]
+            for page in range(pages)
+        ]
+    )
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's figures of memory")
-def test_two_hundred_pages_are_read_in_less_than_300_megabytes(parser: ParserProcess) -> None:
-    read_bytes(large_pdf(200), "otters.pdf", parser=parser)
+@pytest.mark.parametrize(
+    ("made", "otters"), [(lambda: large_pdf(200), 25 * 200), (dense_pdf, 490 * 200)], ids=["text", "dense"]
+)
+def test_two_hundred_pages_are_read_whole_in_less_than_300_megabytes(
+    parser: ParserProcess, made: Callable[[], bytes], otters: int
+) -> None:
+    document = read_bytes(made(), "otters.pdf", parser=parser)
+    assert (len(document.pages), document.text.count("otter")) == (200, otters)
     status = Path(f"/proc/{parser.process_id}/status").read_text()
     highest = re.search(r"VmHWM:\s+(\d+) kB", status)
     assert highest is not None

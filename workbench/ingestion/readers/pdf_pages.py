@@ -14,12 +14,16 @@ from workbench.ingestion.readers.page_labels import PageLabel, label_of
 from workbench.ingestion.readers.running_headers import PageTexts, page_texts
 from workbench.ingestion.readers.turned_pages import turned_pages
 from workbench.ingestion.scans.extra import reads_scans
+from workbench.sizes import MB
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
     from liteparse.types import DocumentMetadata, ParsedPage, ParseResult
 
 WINDOW = 250  # pages parsed at once: memory grows with them, and each window has heading levels of its own
+PIECES = 40_000  # of text, parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 a page
+SAMPLED = 25  # pages of which one is asked for its pieces
+SMALL = MB // 10  # bytes of a file that has fewer pieces whatever it says
 FEW = 100  # letters and digits: a page of a picture that has fewer says no more than a stamp does
 
 
@@ -54,8 +58,10 @@ class PdfPages:
     turned: Mapping[int, int]
 
 
-def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: int = WINDOW) -> PdfPages:
+def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: int | None = None) -> PdfPages:
     """Read the pages of a PDF but those in ``left_out``, which failed before and count as failed again.
+
+    ``window`` is how many pages are parsed at once; by default 250, fewer of a file with very many pieces a page.
 
     Raises:
         UnreadableDocument: it is encrypted or damaged.
@@ -65,6 +71,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     failed = set(left_out)
     turned: dict[int, int] = {}
     total, facts = 0, None
+    window = window or _window(data, left_out)
     for result in _windows(data, name, frozenset(left_out), window):
         total, facts = result.total_pages, facts or result.doc_meta
         failed.update(error.page_num for error in result.page_errors)
@@ -97,6 +104,26 @@ def try_pages(data: bytes, name: str, first: int, last: int) -> int:
     result = _parsed(_parser(f"{first}-{last}"), data, name)
     _pages(result)
     return result.total_pages
+
+
+def _window(data: bytes, left_out: Collection[int]) -> int:
+    """Return how many pages of a file may be parsed at once, by the pieces of text of one page in twenty-five."""
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParseError
+
+    if len(data) < SMALL:
+        return WINDOW
+    sampled = [number for number in range(1, 100 * SAMPLED, SAMPLED) if number not in left_out]
+    parser = LiteParse(
+        ocr_enabled=False, quiet=True, image_mode="off", output_format="text", continue_on_page_error=True,
+        target_pages=_ranges(sampled),
+    )  # fmt: skip
+    try:
+        pages = parser.parse(data).pages
+    except ParseError:  # it is told of by whoever reads the pages
+        return WINDOW
+    pieces = sum(len(page.text_items) for page in pages)
+    return max(1, min(WINDOW, PIECES * len(pages) // pieces)) if pieces else WINDOW
 
 
 def _windows(data: bytes, name: str, left_out: frozenset[int], window: int) -> Iterator[ParseResult]:

@@ -25,6 +25,7 @@ from workbench.types import OnProgress, Progress
 FORMAT = 1
 MANIFEST = "manifest.json"
 _KINDS = ("data", "lexicon", "postings")  # the tables of one index
+_NUMBERS = "0038_numbers_with_groups.sql"  # exports from before it hold 1,204 as two words
 _LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
 _CHUNK = MB  # bytes copied at once
 
@@ -124,6 +125,8 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
             on_progress(Progress(done, len(tables), name))
             _copy_in(connection, archive, tables[name])
             done += 1
+    if _NUMBERS not in manifest["migrations"]:
+        connection.execute(statement("backup_read_numbers_again"))
 
 
 def _check_state(connection: Connection, manifest: Manifest) -> None:

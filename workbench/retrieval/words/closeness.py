@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.languages import is_unspaced, spaced_words
+from workbench.languages import is_unspaced, spaced_words, ungrouped
 from workbench.retrieval.question_words import Words
 from workbench.retrieval.words.bm25 import rarity
 
@@ -34,7 +34,7 @@ class AskedWord:
 
 def asked_words(query: str, words: Words) -> tuple[AskedWord, ...]:
     """Return the question's words that the index counts; stop words are left out."""
-    typed = [match.group().lower() for match in spaced_words(query)]
+    typed = [ungrouped(match.group().lower()) for match in spaced_words(query)]
     by_text: dict[str, AskedWord] = {}
     for term in words.terms:
         weight = rarity(term, words.totals.passages)
@@ -52,6 +52,7 @@ def asked_words(query: str, words: Words) -> tuple[AskedWord, ...]:
 
 def coverage(text: str, asked: Sequence[AskedWord]) -> float:
     """Return the share 0..1 of the words' weight that a lower-case text holds; 0 without words."""
+    text = ungrouped(text)
     total = sum(word.weight for word in asked)
     return sum(word.weight for word in asked if word.text in text and _places(text, word, 1)) / total if total else 0.0
 
@@ -65,6 +66,7 @@ def coverage_and_closeness(text: str, asked: Sequence[AskedWord]) -> tuple[float
     total = sum(word.weight for word in asked)
     if not total:
         return 0.0, 0.0
+    text = ungrouped(text)
     there = [(number, word) for number, word in enumerate(asked) if word.text in text]
     found = [(place, number) for number, word in there for place in _places(text, word, MOST_PLACES)]
     held = sum(asked[number].weight for number in {number for _, number in found})

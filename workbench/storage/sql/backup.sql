@@ -28,3 +28,6 @@ LOCK TABLE projects, sources, indexes IN SHARE ROW EXCLUSIVE MODE
 
 -- backup_advance: numbers given from now on come after the restored ones
 SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greatest(%(last)s::bigint, 1), %(last)s::bigint IS NOT NULL)
+
+-- backup_read_numbers_again: passages of a backup that was written when 1,204 were two words
+SELECT workbench_read_numbers_again()

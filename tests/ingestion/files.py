@@ -41,7 +41,7 @@ def paged_pdf(pages: Sequence[Sequence[tuple[int, str]]]) -> bytes:
 
 
 def spread_pdf(pages: Sequence[Sequence[tuple[int, int, str]]]) -> bytes:
-    """Return a PDF of texts in small print, each with its place from the left and its height on a page of 842 points."""
+    """Return a PDF of texts in small print, each with its left edge and its height on a page of 842 points."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()

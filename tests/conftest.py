@@ -34,7 +34,8 @@ SLOW_FIXTURES = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make one home for the run's server, before workers start, and forget the machine's own settings."""
-    for name in [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME] + ["SEARCH_DB_PATH"]:
+    own = [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME]
+    for name in (*own, "SEARCH_DB_PATH", "COLUMNS", "LINES"):  # readline gives workers the size of a terminal
         os.environ.pop(name, None)
     gc.disable()  # modules and tests are made and kept: looking through them again and again took a third of the time
     if HOME not in os.environ:

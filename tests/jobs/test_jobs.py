@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +15,7 @@ import pytest
 from tests.jobs.shared_work import one_part_written, waiting_for_their_turn
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
-from workbench.jobs.assignment import Assignment, Outcome
-from workbench.jobs.worker import WorkerHandle, start_worker
+from workbench.jobs.worker import WorkerHandle
 from workbench.storage.migrate import migrate
 
 DOCS = {"cats.md": "# Cats\n\nCats purr.", "dogs.md": "# Dogs\n\nDogs bark."}
@@ -166,27 +164,6 @@ def test_a_worker_that_stops_gives_its_job_back(wb: Workbench, database_url: str
     assert wb.jobs.wait(job.id, timeout=LONG * 3).status == "completed"
     second.stop()
     assert wb.documents.count() == 120
-
-
-def test_a_worker_that_leaves_gives_back_even_a_job_that_does_not_stop(wb: Workbench) -> None:
-    begun, go = threading.Event(), threading.Event()
-
-    def deaf(assignment: Assignment) -> Outcome:
-        begun.set()
-        assert go.wait(LONG)
-        return Outcome({}, "Done.")
-
-    job = wb.jobs.enqueue("ingest", "Deaf", {})
-    leaving = start_worker(wb.jobs.table, wb.jobs.queue, {"ingest": deaf})
-    assert begun.wait(LONG)
-    assert leaving.leave(0.5) is False
-    assert wb.jobs.get(job.id).status == "queued"
-    next_one = start_worker(wb.jobs.table, wb.jobs.queue, {"ingest": lambda assignment: Outcome({}, "Went on.")})
-    assert wb.jobs.get(job.id).status == "queued"  # the process that holds it lives still
-    go.set()
-    assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
-    next_one.stop()
-    leaving.stop()
 
 
 def test_a_job_whose_worker_was_killed_is_taken_up_again(

@@ -64,9 +64,12 @@ WITH spent AS (DELETE FROM embedding_parts p USING jobs j WHERE j.id = p.job_id
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
     seconds_left = NULL, cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
 
--- job_release: the worker stops before the job is over; another one goes on with it
-UPDATE jobs SET status = 'queued', worker = NULL, attempts = greatest(0, attempts - 1), message = 'Waiting for a worker to go on.',
-    updated_at = now() WHERE id = %(id)s AND status = 'running'
+-- job_release: the worker stops before the job is over; another one goes on with it, unless somebody asked it to stop
+UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
+    attempts = greatest(0, attempts - 1), seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END,
+    message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
+        ELSE 'Waiting for a worker to go on.' END, updated_at = now()
+WHERE id = %(id)s AND status = 'running'
 
 -- job_cancel: stop a job; one that no worker has taken is over at once
 UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,

@@ -12,9 +12,9 @@ from itertools import takewhile
 from math import inf
 from typing import TYPE_CHECKING
 
-from workbench.ingestion.readers.figure_tables import says_all
 from workbench.ingestion.readers.grid import markdown_table, one_line
 from workbench.ingestion.readers.page_blocks import PageBlock, page_blocks
+from workbench.ingestion.readers.replaced_blocks import says_all
 from workbench.ingestion.scans.order import paragraphs
 from workbench.ingestion.scans.recognition import ReadLine, ReadWord
 from workbench.ingestion.scans.skew import Box

@@ -6,29 +6,21 @@ statements as prose. Here a row is a line, and a column is an edge at which figu
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from workbench.ingestion.readers.figure_rows import YEAR, FigureRow, rows_of
+from workbench.ingestion.readers.figure_rows import YEAR, FigureRow
 from workbench.ingestion.readers.header_rows import is_data_row
-from workbench.ingestion.readers.page_blocks import page_blocks
-
-if TYPE_CHECKING:
-    from liteparse.types import ParsedPage
 
 EDGE = 9.0  # points within which figures end in one column
 LEAST_ROWS, LEAST_COLUMNS = 4, 2
 LEAST_DATED = 2  # rows of a table whose columns all have a year above them
 APART = 2.6  # line heights between two lines of one table
 LONGEST_NAME = 60  # characters of a text over all columns
-WORD = re.compile(r"[^\W_]+")
 BAR = r"\|"
-OVERLAP = 3.0  # points that a block must reach into a table to be part of it
 LEADING = 2  # lines of words, such as the name of a part, above the first row of figures
 HEADER_LINES = 3  # lines above the first row that may name columns
 
@@ -42,66 +34,10 @@ class FigureTable:
     bottom: float
 
 
-def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
-    """Return the blocks of a page's Markdown with each rebuilt table in place of the blocks that it covers.
-
-    ``texts`` are the page's blocks as Markdown, one for each of ``page_blocks``; where they are not, none is replaced.
-    """
-    boxes = [block.box for block in page_blocks(page) if block.box is not None]
-    if len(boxes) != len(texts):
-        return list(texts)
-    result = list(texts)
-    rows = rows_of(page.text_items)
-    for tables, covered in _groups(figure_tables(rows), [(box[1], box[3]) for box in boxes]):
-        top = min(boxes[place][1] for place in covered)
-        bottom = max(boxes[place][3] for place in covered)
-        ends = [top, *(table.bottom for table in tables)]
-        parts: list[str] = []
-        for end, table in zip(ends, tables, strict=False):
-            parts += [_words(rows, end, table.top), table.markdown]
-        text = "\n\n".join(filter(None, [*parts, _words(rows, ends[-1], bottom)]))
-        if says_all(text, [texts[place] for place in covered]):
-            result[covered[0]] = text
-            for place in covered[1:]:
-                result[place] = ""
-    return result
-
-
-def _groups(
-    tables: Sequence[FigureTable], blocks: Sequence[tuple[float, float]]
-) -> list[tuple[list[FigureTable], list[int]]]:
-    """Return tables with the places of the blocks (top, bottom) that they reach into; those that share one together."""
-    groups: list[tuple[list[FigureTable], list[int]]] = []
-    for table in tables:
-        covered = [
-            place
-            for place, (top, bottom) in enumerate(blocks)
-            if top < table.bottom - OVERLAP and bottom > table.top + OVERLAP
-        ]
-        if groups and set(groups[-1][1]) & set(covered):
-            groups[-1][0].append(table)
-            groups[-1][1].extend(place for place in covered if place not in groups[-1][1])
-        elif covered:
-            groups.append(([table], covered))
-    return groups
-
-
-def _words(rows: Sequence[FigureRow], top: float, bottom: float) -> str:
-    """Return the words of the lines whose middles lie between two heights."""
-    lines = (row for row in rows if top - 1 <= (row.top + row.bottom) / 2 < bottom + 1)
-    return " ".join(piece.text for row in lines for piece in row.pieces)
-
-
-def says_all(text: str, texts: Sequence[str]) -> bool:
-    """Tell whether a text says every word of the texts that it would replace."""
-    return set(WORD.findall(" ".join(texts))) <= set(WORD.findall(text))
-
-
 def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
     """Return the tables of figures among the lines of a page, from its top."""
     tables: list[FigureTable] = []
-    for run in _runs(rows):
-        edges = _edges([rows[place] for place in run])
+    for run, edges in _sections(rows):
         if len(edges) < LEAST_COLUMNS:
             continue
         fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fitted(edges, EDGE) for place in run}
@@ -115,6 +51,20 @@ def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
             if sum(len(row.figures) > 1 for row in table_rows) >= least:
                 tables.append(FigureTable(_markdown(header, _lines(table_rows, filled)), top, rows[kept[-1]].bottom))
     return tables
+
+
+def _sections(rows: Sequence[FigureRow]) -> Iterator[tuple[list[int], list[float]]]:
+    """Yield stretches of lines with their edges; years over columns begin one, which has those around it if short."""
+    for run in _runs(rows):
+        around = _edges([rows[place] for place in run])
+        section: list[int] = []
+        for place in [*run, None]:
+            if section and (place is None or rows[place].is_header):
+                own = _edges([rows[inside] for inside in section])
+                yield section, own if len(own) >= LEAST_COLUMNS else around
+                section = []
+            if place is not None:
+                section.append(place)
 
 
 def _runs(rows: Sequence[FigureRow]) -> list[list[int]]:

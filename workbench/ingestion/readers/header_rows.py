@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from workbench.ingestion.readers.sign_columns import with_whole_amounts
+
 YEAR = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
 AMOUNT = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
     r"(?:[A-Z]{3} )?[$€£¥(+-]*(?:(?<=[$€£¥]) )?\.?\d[\d.,' ]*[)%]*(?: ?[$€£¥x]| [^\W\d_]{1,3})?\)?"
@@ -20,6 +22,7 @@ FIGURES = re.compile(  # nothing but figures, signs, marks of footnotes, and uni
 ANY_YEAR = re.compile(r"(?<![\d,.$€£¥])(?:19|20)\d\d(?![\d,.%])")
 RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 CELLS = re.compile(r"(?<!\\)\|")
+LEAST_ALIKE = 2  # rows below the first that show what its column holds
 MOST_ROWS = 4  # of names above one table
 
 
@@ -83,17 +86,57 @@ def _spread(row: Sequence[str]) -> list[str]:
     return spread
 
 
+def is_first_row(rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether the row in the place of the names is one of the rows below it: of figures, or of their form.
+
+    Years that go on from row to row are labels, and a column whose cells are all amounts has none for a name.
+    """
+    names, below = rows[0], rows[1:]
+    if is_data_row(names):
+        return True
+    if below and _goes_on_by_one(names[0], below[0][0]):
+        return any(MARKED.search(name) or is_amount(name) for name in names[1:])
+    columns = zip(names, *below, strict=True)
+    return len(below) >= LEAST_ALIKE and any(_is_marked(name) and _are_amounts(cells) for name, *cells in columns)
+
+
+def _goes_on_by_one(year: str, other: str) -> bool:
+    both = ANY_YEAR.fullmatch(year.strip()), ANY_YEAR.fullmatch(other.strip())
+    return all(both) and abs(int(year) - int(other)) == 1
+
+
+def _is_marked(cell: str) -> bool:
+    return MARKED.search(cell) is not None and is_amount(cell) and ANY_YEAR.search(cell) is None
+
+
+def _are_amounts(cells: Sequence[str]) -> bool:
+    said = [cell for cell in cells if cell.strip("-–— ")]
+    return len(said) >= LEAST_ALIKE and all(is_amount(cell) for cell in said)
+
+
 def with_nameless_columns(markdown: str) -> str:
-    """Return Markdown in which a table whose header is a row of figures has a blank one, and that row as its first."""
+    """Return Markdown in which a table whose header is a row of figures has a blank one, and that row as its first.
+
+    Signs that stand in columns of their own are put back to their figures before.
+    """
     return "\n\n".join(map(_nameless, markdown.split("\n\n")))
 
 
 def _nameless(markdown: str) -> str:
-    header, _, below = markdown.partition("\n")
-    rule, _, rest = below.partition("\n")
+    header, rule, *below = [*markdown.split("\n"), ""][: max(2, markdown.count("\n") + 1)]
     if not header.startswith("|") or not RULE.fullmatch(rule):
         return markdown
-    cells = [cell.strip() for cell in CELLS.split(header.strip().strip("|"))]
-    if not is_data_row(cells):
-        return markdown
-    return "\n".join(filter(None, ["|" + "  |" * len(cells), rule, header, rest]))
+    rows = [_cells(line) for line in (header, *below)]
+    if any(len(row) != len(rows[0]) for row in rows):
+        rows = rows[:1]
+    whole = with_whole_amounts(rows)
+    if whole != rows:
+        header, *below = (f"| {' | '.join(row)} |" for row in whole)
+        rule = "|" + "---|" * len(whole[0])
+    if is_first_row(whole):
+        header, below = "|" + "  |" * len(whole[0]), [header, *below]
+    return "\n".join([header, rule, *below])
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in CELLS.split(line.strip().removeprefix("|").removesuffix("|"))]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.readers.cut_lines import with_whole_lines
-from workbench.ingestion.readers.figure_tables import with_figure_tables
 from workbench.ingestion.readers.header_rows import with_nameless_columns
+from workbench.ingestion.readers.replaced_blocks import with_figure_tables
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, ParsedPage

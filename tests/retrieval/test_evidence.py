@@ -9,6 +9,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.display import result_html, result_text
+from workbench.models.registry import nearness_of
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.evidence import COVERED, WHOLE, is_evidence
 from workbench.retrieval.strategies import STRATEGIES
@@ -29,11 +30,12 @@ def corpus(minilm_wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def test_evidence_is_nearness_or_most_of_the_words() -> None:
-    assert is_evidence(0.41, 0.0, "minilm") and not is_evidence(0.39, 0.0, "minilm")
-    assert is_evidence(0.21, COVERED, "minilm") and not is_evidence(0.19, COVERED, "minilm")
-    assert is_evidence(0.99, COVERED, "unheard-of") and not is_evidence(0.99, 0.5, "unheard-of")
-    assert is_evidence(None, COVERED, "minilm") and not is_evidence(None, 0.5, "minilm")
-    assert is_evidence(0.05, WHOLE, "minilm") and is_evidence(0.05, COVERED, "minilm", has_code=True)
+    minilm = nearness_of("minilm")
+    assert is_evidence(0.41, 0.0, minilm) and not is_evidence(0.39, 0.0, minilm)
+    assert is_evidence(0.21, COVERED, minilm) and not is_evidence(0.19, COVERED, minilm)
+    assert is_evidence(0.99, COVERED, None) and not is_evidence(0.99, 0.5, None)
+    assert is_evidence(None, COVERED, minilm) and not is_evidence(None, 0.5, minilm)
+    assert is_evidence(0.05, WHOLE, minilm) and is_evidence(0.05, COVERED, minilm, has_code=True)
 
 
 def test_a_passage_that_holds_a_code_or_a_rare_name_is_not_said_to_be_far(

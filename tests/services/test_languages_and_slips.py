@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,6 +85,23 @@ def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_said(without
     assert "vector" not in result[0].attribution
     assert without_model.search("lighthouse", "keyword", 1)[0].document_title == "Harbours"
     assert without_model.ask("What keeps the lighthouse burning?").kind == "extracts"
+
+
+def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_says_how_to_build_a_new_one(
+    polyglot: Workbench,
+) -> None:
+    polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET dimensions = 7"))
+    told = r"holds 7 numbers a passage, by an earlier form of the model 'hash', .* create NEW --model hash --build"
+    with Workbench.open(settings=polyglot.settings) as later:
+        result = later.search("lighthouse at night", "rerank", 2)
+        assert result[0].document_title == "Harbours"
+        assert re.search(told, " ".join(result.degraded))
+        with pytest.raises(ModelError, match=told):
+            later.search("lighthouse", "vector")
+        with pytest.raises(ModelError, match=told):
+            later.documents.create(text="A buoy.", title="Buoy", source=result[0].source_id)
+        later.indexes.create("new", chunker="structure")
+        assert later.indexes.build("new").added == 5  # with vectors of its own
 
 
 def test_a_strategy_that_is_meaning_alone_says_which_model_is_missing(without_model: Workbench) -> None:

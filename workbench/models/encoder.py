@@ -35,12 +35,14 @@ class EncodedQuery:
     """A query as one vector of length 1 and, where the model has token vectors, one per token.
 
     ``token_axes`` is float32 of shape (tokens, 128), each row of length 1; ``token_spans`` are the characters of the
-    query that each row stands for, so that a row can be weighted or shown by its word.
+    query that each row stands for, so that a row can be weighted or shown by its word. ``alone``: of a model made of
+    two only the first could read it.
     """
 
     vector: FloatArray
     token_axes: FloatArray | None = None
     token_spans: tuple[Span, ...] = ()
+    alone: bool = False
 
 
 class Encoder(Protocol):

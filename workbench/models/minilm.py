@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench.models.bert.bert_encoder import BertEncoder, BertModel
 from workbench.models.bert.files import checked_bytes, packaged_file
-from workbench.models.bert.graph import Precision
+from workbench.models.bert.graph import build_graph
+from workbench.models.bert.graph_blocks import Precision
 from workbench.models.bert.session import PublishedWeights
 from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.bert.weights import BertWeights, Dense, Layer, Norm
@@ -85,13 +86,18 @@ def read_tokenizer() -> Tokenizer:
     return Tokenizer.from_buffer(_checked(minilm_file("tokenizer.json"), TOKENIZER_SHA256))
 
 
+def build_minilm_graph(precision: Precision) -> bytes:
+    """Return the graph of the packaged weights. Raises ModelError where they are missing."""
+    return build_graph(read_weights(), precision)
+
+
 MINILM = BertModel(
     name="minilm",
     dimensions=384,
     model_tokens=256,  # the length the model was trained and published for
     languages=ENGLISH,
     published=PublishedWeights(
-        "all-minilm-l6-v2", HALF_SHA256 if (WEIGHTS / HALF).is_file() else WEIGHTS_SHA256, read_weights
+        "all-minilm-l6-v2", HALF_SHA256 if (WEIGHTS / HALF).is_file() else WEIGHTS_SHA256, build_minilm_graph
     ),
     tokens=Tokens(read_tokenizer, Special(begin=101, end=102, unknown=100), letters_are_words=False),
     axes_file=AXES_FILE,

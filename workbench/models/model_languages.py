@@ -11,3 +11,7 @@ _XLM_ROBERTA = (
     "so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh"
 )
 XLM_ROBERTA = frozenset(_XLM_ROBERTA.split())
+
+# Yang et al. 2020, arXiv:1907.04307, section 4: the sixteen languages, of which two are Chinese.
+_UNIVERSAL = "ar de en es fr it ja ko nl pl pt ru th tr zh"
+UNIVERSAL = frozenset(_UNIVERSAL.split())

@@ -5,11 +5,11 @@ A passage is evidence when it is near in meaning, or when it holds most of what 
     cosine >= near    or    coverage >= WHOLE    or    coverage >= COVERED and (cosine >= far or it holds a code)
     coverage = sum of idf over the question's words in the passage / sum of idf over all its words
 
-Models place unrelated texts at different cosines, so ``near`` and ``far`` stand in the model's row of
+Models place unrelated texts at different cosines, so ``near`` and ``far`` stand with the model's row in
 ``workbench.models.registry``; a model that has none, or that cannot read the question, is not asked: then the words
 alone decide.
 
-An answer has a second look, at its sentences: one whose cosine is at least the model's ``near_sentence`` is evidence,
+An answer has a second look, at its sentences: one whose cosine is at least the model's for a sentence is evidence,
 because a long passage hides the one line that answers. A search has not: reading sentences takes a third of a second.
 
 In the scripts that it cannot read a right passage holds fewer words as they were asked: Arabic writes articles and
@@ -27,7 +27,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.languages import CONFIGURATIONS
 from workbench.marking import FUNCTION_WORDS
-from workbench.models.registry import BUILT_IN
+from workbench.models.registry import Nearness, nearness_of
 from workbench.retrieval.nodes import hit_of
 from workbench.retrieval.question_words import Words
 from workbench.retrieval.request import Request
@@ -50,27 +50,27 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def is_evidence(
-    cosine: float | None, coverage: float, model: str, *, readable: bool = True, has_code: bool = False
+    cosine: float | None, coverage: float, nearness: Nearness | None, *, readable: bool = True, has_code: bool = False
 ) -> bool:
     """Tell whether a passage of that cosine (None: not known) and coverage is about the question.
 
-    ``readable`` says whether the model can read the question, ``has_code`` whether the passage holds a word of it that
-    has digits.
+    ``nearness`` is the model's; None where it has none. ``readable`` says whether the model can read the question,
+    ``has_code`` whether the passage holds a word of it that has digits.
     """
-    row = BUILT_IN.get(model)
     if not readable:
         return coverage >= COVERED_UNREAD
     if coverage >= WHOLE or (coverage >= COVERED and has_code):
         return True
-    if cosine is None or row is None:
+    if cosine is None or nearness is None:
         return coverage >= COVERED
-    return cosine >= row.near or (coverage >= COVERED and cosine >= row.far)
+    return cosine >= nearness.near or (coverage >= COVERED and cosine >= nearness.far)
 
 
-def is_sentence_evidence(cosines: Iterable[float | None], model: str) -> bool:
+def is_sentence_evidence(request: Request, query: str, cosines: Iterable[float | None]) -> bool:
     """Tell whether a sentence of these cosines with the question (None: not known) is about it."""
-    row = BUILT_IN.get(model)
-    return row is not None and any(cosine is not None and cosine >= row.near_sentence for cosine in cosines)
+    known = [cosine for cosine in cosines if cosine is not None]
+    nearness = _nearness(request, query) if known else None
+    return nearness is not None and max(known) >= nearness.sentence
 
 
 def evidence_of(request: Request, query: str, nodes: Sequence[NodeWithScore]) -> Evidence:
@@ -80,7 +80,9 @@ def evidence_of(request: Request, query: str, nodes: Sequence[NodeWithScore]) ->
         return Evidence(False, "Nothing was found.")
     model, readable = request.index.embedding_model, request.can_read(query)
     cosines = [hit.legs[VECTOR].score if readable and VECTOR in hit.legs else None for hit in hits]
-    if any(is_evidence(cosine, 0.0, model) for cosine in cosines if cosine is not None):
+    measured = [cosine for cosine in cosines if cosine is not None]
+    nearness = _nearness(request, query) if measured else None
+    if any(is_evidence(cosine, 0.0, nearness) for cosine in measured):
         return Evidence()  # most questions end here, at the cost of nothing
     with request.store.reading() as connection:
         words = read_words(request, connection, query)
@@ -89,14 +91,16 @@ def evidence_of(request: Request, query: str, nodes: Sequence[NodeWithScore]) ->
         coverages = [coverage(query, words, terms_of.get(hit.id, ())) for hit in hits]
         codes = [_has_code(query, words, terms_of.get(hit.id, ())) for hit in hits]
         if any(
-            is_evidence(cosine, covered, model, readable=readable, has_code=has_code)
+            is_evidence(cosine, covered, nearness, readable=readable, has_code=has_code)
             for cosine, covered, has_code in zip(cosines, coverages, codes, strict=True)
         ):
             return Evidence()
         foreign = _foreign(connection, query, request.encoder.languages) if readable else ""
-    measured = [cosine for cosine in cosines if cosine is not None]
     covered = max(coverages) if any(_telling(query, words)) else None
-    reason = _reason(model, readable, max(measured, default=None), covered)
+    meaning = ""
+    if measured and nearness is not None:
+        meaning = f"the nearest passage has a similarity of {max(measured):.2f} (close is {nearness.near:.2f})"
+    reason = _reason(model, readable, meaning, covered)
     return Evidence(False, f"{reason} {foreign}".strip())
 
 
@@ -147,16 +151,20 @@ def _foreign(connection: Connection, query: str, trained: Collection[str] | None
     return f"The question seems to be in {language.capitalize()}, and the model was trained for {names}."
 
 
-def _reason(model: str, readable: bool, cosine: float | None, covered: float | None) -> str:
-    """Say why nothing is close; ``covered`` is None where the question has no words but the most common."""
+def _nearness(request: Request, query: str) -> Nearness | None:
+    """Return what is near to a question that the index's model has read."""
+    return nearness_of(request.index.embedding_model, alone=request.encoded(query).alone)
+
+
+def _reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
+    """Say why nothing is close: ``meaning`` in words, "" where the model was not asked.
+
+    ``covered`` is None where the question has no words but the most common.
+    """
     enough = COVERED if readable else COVERED_UNREAD
     words = "the question has no words that tell passages apart"
     if covered is not None:
         words = f"the first passages hold {covered:.0%} of what the question's words say ({enough:.0%} is enough)"
     if not readable:
         return f"Nothing close was found: the model {model!r} cannot read the question, and {words}."
-    row = BUILT_IN.get(model)
-    if cosine is None or row is None:
-        return f"Nothing close was found: {words}."
-    meaning = f"the nearest passage has a similarity of {cosine:.2f} (close is {row.near:.2f})"
-    return f"Nothing close was found: {meaning}, and {words}."
+    return f"Nothing close was found: {meaning}, and {words}." if meaning else f"Nothing close was found: {words}."

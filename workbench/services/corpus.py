@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workbench.errors import Conflict, ModelError, NotFound, StorageError, WorkbenchError
+from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.naming import check_key
 from workbench.storage.citations import Citations
@@ -74,14 +75,22 @@ class Corpus:
             return self._encoders[wanted]
 
     def encoder_of(self, index: Index) -> Encoder:
-        """Return the model an index was built with. Raises ModelError saying which one is missing."""
+        """Return the model an index was built with. Raises ModelError saying which one is missing, or has changed."""
+        model = index.embedding_model
         try:
-            return self.encoder(index.embedding_model)
+            encoder = self.encoder(model)
         except WorkbenchError as error:
             raise ModelError(
-                f"The index {index.name!r} was built with the model {index.embedding_model!r}, which cannot be used "
+                f"The index {index.name!r} was built with the model {model!r}, which cannot be used "
                 f"here: {error} Or search another index."
             ) from error
+        if model in BUILT_IN and encoder.dimensions != index.dimensions:
+            raise ModelError(
+                f"The index {index.name!r} holds {index.dimensions} numbers a passage, by an earlier form of the model "
+                f"{model!r}, which gives {encoder.dimensions} now; build a new one: workbench indexes create NEW "
+                f"--model {model} --build, then: workbench indexes default NEW."
+            )
+        return encoder
 
     @cached_property
     def llm(self) -> Llm | None:
@@ -170,15 +179,16 @@ class Corpus:
             return self.reader
         return self.reader if follows else self.database
 
-    def stores_of_model(self, model: str, but: str) -> list[PassageStore]:
+    def stores_alike(self, index: Index) -> list[PassageStore]:
         """Return the stores of the other indexes of the same model, whose vectors can be used again."""
-        return [self.store(self.indexes.get(name)) for name in self.indexes.of_model(model) if name != but]
+        others = (self.indexes.get(name) for name in self.indexes.of_model(index.embedding_model) if name != index.name)
+        return [self.store(other) for other in others if other.dimensions == index.dimensions]
 
     def writer_of(self, index: Index, hands: EmbeddingHands | None = None) -> IndexWriter:
         """Return the writer that brings documents into this index; by ``hands`` other workers embed for it, too."""
         from workbench.ingestion.writing import IndexWriter
 
-        others = self.stores_of_model(index.embedding_model, but=index.name)
+        others = self.stores_alike(index)
         return IndexWriter(self.documents, self.indexes, self.store(index), self.encoder_of(index), others, hands)
 
     def close(self) -> None:

@@ -15,6 +15,8 @@ from hatch_build import halved
 from workbench.errors import ModelError
 from workbench.models.bert.bert_encoder import BertEncoder
 from workbench.models.bert.files import packaged_file, write_whole
+from workbench.models.bert.graph import build_graph
+from workbench.models.bert.graph_blocks import Precision
 from workbench.models.bert.session import PublishedWeights
 from workbench.models.minilm import HALF, MINILM, WHOLE, minilm_file, read_weights
 
@@ -39,10 +41,14 @@ def test_weights_with_one_bit_changed_are_refused(tmp_path: Path) -> None:
         read_weights(damaged)
 
 
+def graph_of(file: Path, precision: Precision) -> bytes:
+    return build_graph(read_weights(file), precision)
+
+
 def test_the_weights_of_a_wheel_give_the_vectors_of_the_published_ones(tmp_path: Path) -> None:
     (half := tmp_path / HALF).write_bytes(halved(minilm_file(WHOLE).read_bytes()))
     published, own = (
-        BertEncoder(replace(MINILM, published=PublishedWeights(name, name * 12, partial(read_weights, file))), tmp_path)
+        BertEncoder(replace(MINILM, published=PublishedWeights(name, name * 12, partial(graph_of, file))), tmp_path)
         for name, file in (("whole", minilm_file(WHOLE)), ("half", half))
     )
     texts = ["How is the level of the sea recorded?", "A stilling well keeps waves from the record.", "brød 1890"]

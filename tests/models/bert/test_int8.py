@@ -10,7 +10,7 @@ import pytest
 from onnxruntime import InferenceSession
 
 from workbench.errors import Cancelled
-from workbench.models.bert.graph import Precision
+from workbench.models.bert.graph_blocks import Precision
 from workbench.models.bert.trial import chosen_precision, machine_key
 from workbench.models.minilm import MINILM, MiniLMEncoder
 

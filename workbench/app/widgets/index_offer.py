@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.widgets.notices import act
-from workbench.services.language_offer import NOT_INSTALLED, OFFERED, is_installed
+from workbench.models.registry import BUILT_IN
+from workbench.services.language_offer import NOT_INSTALLED, OFFERED
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -20,7 +21,7 @@ def language_offer(workbench: Workbench) -> None:
         return
     with st.container(key="language_offer"):
         st.markdown(offer.sentence)
-        if not is_installed():
+        if not BUILT_IN[OFFERED].is_installed:
             st.caption(NOT_INSTALLED)
         elif st.button("Build an index for these languages", icon=":material/translate:", key="index_languages"):
             act(lambda: _build(workbench))

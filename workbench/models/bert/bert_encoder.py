@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.models.bert.forward_pass import ForwardPass
-from workbench.models.bert.graph import Precision
+from workbench.models.bert.forward_pass import ForwardPass, usable_cores
+from workbench.models.bert.graph_blocks import Precision
 from workbench.models.bert.projection import load_projection
 from workbench.models.bert.session import PublishedWeights
 from workbench.models.bert.tokens import Tokens
@@ -71,7 +69,7 @@ class BertEncoder:
         self.languages: frozenset[str] | None = model.languages
         self._model = model
         self._models_dir = models_dir
-        self._threads = threads or _cores()
+        self._threads = threads or usable_cores()
         self._passages: Precision | None = passages
         self._lock = RLock()
 
@@ -156,8 +154,3 @@ class BertEncoder:
 
         chosen = self._passages or chosen_precision(self.name, self._models_dir, opened)
         return self._queries if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)
-
-
-def _cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

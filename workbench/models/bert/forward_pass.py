@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
 ASK = 0.1  # seconds
 BATCH_TOKENS = 2048  # of texts of one length that share a run
-Output = tuple[FloatArray, FloatArray]
+Output = tuple[
+    FloatArray, ...
+]  # vectors (texts, dimensions) and, of some models, (texts, tokens, dimensions) of tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class ForwardPass:
     together: bool
 
     def run(self, ids: Sequence[Sequence[int]], options: RunOptions | None = None) -> Output:
-        """Return vectors (texts, dimensions) and token vectors (texts, tokens, dimensions) of texts of one length."""
+        """Return what the model says of texts of one length."""
         outputs = self.session.run(None, {"input_ids": np.array(ids, dtype=np.int32)}, options)
         return cast(Output, tuple(outputs))
 
@@ -74,3 +78,8 @@ def _finished(places: list[int], future: Future[Output], ask: Callable[[], None]
     while ask is not None and not wait([future], timeout=ASK).done:
         ask()
     return places, future.result()
+
+
+def usable_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

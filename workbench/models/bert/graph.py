@@ -2,29 +2,19 @@
 
 BERT (Devlin et al. 2019, arXiv:1810.04805), then mean pooling over the tokens (Reimers & Gurevych 2019,
 arXiv:1908.10084). Texts that go through it together have the same number of tokens: without padding there is no mask,
-and attention runs in ONNX Runtime's fused operator for that case, three times as fast as the one with a mask. Layer
-normalisation is written as MeanVarianceNormalization and a gain, which runs four times as fast as the fused operator.
+and attention runs in ONNX Runtime's fused operator for that case, three times as fast as the one with a mask.
 
-In 8 bits every dense layer multiplies integers (Jacob et al. 2018, arXiv:1712.05877): weights have one scale for each
-output, a layer's input one for each token (Yao et al. 2022, arXiv:2206.01861), so that a token with a few large
-numbers does not coarsen the others. Embeddings, attention's own products, normalisations and the perceptron's curve
-stay float.
+In 8 bits every dense layer multiplies integers. Embeddings, attention's own products, normalisations and the
+perceptron's curve stay float.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 import numpy as np
 
-from workbench.models.bert.onnx_file import Attribute, Constant, OnnxFile
+from workbench.models.bert.graph_blocks import FUSED, GraphBlocks, Precision
 from workbench.models.bert.weights import BLOCK, BertWeights, Dense, Layer, Norm, PackedTable
 
-Precision = Literal["float", "int8"]
-
-FUSED = "com.microsoft"  # the domain of ONNX Runtime's own operators
-LARGEST = 127  # of a weight in 8 bits
-TINY = np.float32(1e-12)  # no scale is smaller
 SIGNS = np.uint8(0x88)  # turns two numbers 0..15 around 8 into signed ones around 0
 
 
@@ -34,7 +24,7 @@ def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
     Outputs, float32: ``sentence_embedding`` (texts, dimensions), each of length 1; ``token_embeddings`` (texts, tokens,
     dimensions).
     """
-    graph = _Graph(weights, precision)
+    graph = _BertGraph(weights, precision)
     hidden = graph.embeddings()
     for layer in weights.layers:
         hidden = graph.layer(layer, hidden)
@@ -45,24 +35,12 @@ def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
     return graph.file.to_bytes({FUSED: 1})
 
 
-class _Scaled(NamedTuple):
-    """A layer's input in 8 bits, by the names of its nodes: ``numbers`` times ``scale`` times each token's ``rows``."""
-
-    numbers: str
-    scale: str
-    zero: str
-    rows: str
-
-
-class _Graph:
-    """Nodes and constants while a graph is put together; each method adds one block and returns its output's name."""
+class _BertGraph(GraphBlocks):
+    """The blocks of a BERT encoder."""
 
     def __init__(self, weights: BertWeights, precision: Precision) -> None:
+        super().__init__("bert", precision)
         self.weights = weights
-        self.precision = precision
-        self.file = OnnxFile(f"bert-{precision}")
-        self.nodes = 0
-        self.constants = 0
 
     def embeddings(self) -> str:
         """Add words plus positions, normalised."""
@@ -95,50 +73,8 @@ class _Graph:
         """Add a dense layer, its input again, and layer normalisation."""
         return self.normalised(self.node("Add", [self.dense(dense, hidden, self.scaled(hidden)), skip]), norm)
 
-    def normalised(self, hidden: str, norm: Norm) -> str:
-        """Add layer normalisation over the last axis."""
-        even = self.node("MeanVarianceNormalization", [hidden], axes=[2])
-        return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
-
-    def scaled(self, hidden: str) -> _Scaled | None:
-        """Scale to 8 bits, where the dense layers want it: first each token by its largest number, then all of them."""
-        if self.precision == "float":
-            return None
-        largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)
-        rows = self.node("Max", [largest, self.constant(np.array(TINY))])
-        numbers = self.node("DynamicQuantizeLinear", [self.node("Div", [hidden, rows])], outputs=3)
-        return _Scaled(numbers, f"{numbers}.1", f"{numbers}.2", rows)
-
-    def dense(self, dense: Dense, hidden: str, scaled: _Scaled | None) -> str:
-        """Multiply by a dense layer's matrix and add its bias."""
-        if scaled is None:
-            product = self.node("MatMul", [hidden, self.constant(dense.matrix)])
-        else:
-            scales = np.maximum(np.abs(dense.matrix).max(axis=0) / LARGEST, TINY)
-            integers = np.rint(dense.matrix / scales).astype(np.int8)
-            inputs = [scaled.numbers, self.constant(integers), scaled.scale, self.constant(scales), scaled.zero]
-            product = self.node("Mul", [self.node("MatMulIntegerToFloat", inputs, FUSED), scaled.rows])
-        return self.node("Add", [product, self.constant(dense.bias)])
-
     def pooling(self, hidden: str) -> None:
         """Add the mean of the tokens, scaled to length 1."""
         mean = self.node("ReduceMean", [hidden, self.constant(np.array([1]))], keepdims=0)
         self.file.add_node("Identity", [hidden], ["token_embeddings"])
         self.file.add_node("LpNormalization", [mean], ["sentence_embedding"], attributes={"axis": -1, "p": 2})
-
-    def constant(self, value: Constant) -> str:
-        """Add an array and return its name."""
-        name = f"constant{self.constants}"
-        self.file.add_constant(name, value)
-        self.constants += 1
-        return name
-
-    def node(
-        self, operator: str, inputs: list[str], domain: str = "", outputs: int = 1, **attributes: Attribute
-    ) -> str:
-        """Add an operator and return its first output; the others are called the same with ``.1``, ``.2``."""
-        name = f"{operator}{self.nodes}"
-        names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
-        self.file.add_node(operator, inputs, names, domain, attributes)
-        self.nodes += 1
-        return name

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ModelError
 from workbench.models.bert.files import write_whole
-from workbench.models.bert.graph import Precision, build_graph
-from workbench.models.bert.weights import BertWeights
+from workbench.models.bert.graph_blocks import Precision
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -20,11 +19,11 @@ GRAPH_VERSION = 3  # raise it when graphs change, so that one in a file is not t
 
 @dataclass(frozen=True, slots=True)
 class PublishedWeights:
-    """A model's published weights: the name and sha256 of their file, and how they are read."""
+    """A model's published weights: the name and sha256 of their file, and how a graph is built from them."""
 
     name: str
     sha256: str
-    read: Callable[[], BertWeights]
+    build: Callable[[Precision], bytes]
 
     def graph_path(self, models_dir: Path, precision: Precision) -> Path:
         """Return where a graph is kept; the name changes with the graph and with the weights."""
@@ -38,7 +37,7 @@ class PublishedWeights:
         """
         path = self.graph_path(models_dir, precision)
         if not path.is_file():
-            write_whole(path, build_graph(self.read(), precision))
+            write_whole(path, self.build(precision))
         return path
 
     def opened(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:

@@ -18,7 +18,7 @@ import numpy as np
 
 from workbench.errors import ModelError
 from workbench.models.bert.files import write_whole
-from workbench.models.bert.graph import Precision
+from workbench.models.bert.graph_blocks import Precision
 from workbench.models.bert.session import GRAPH_VERSION
 
 if TYPE_CHECKING:

@@ -59,9 +59,10 @@ def draft(request: Request, query: str, passages: Sequence[Passage], evidence: E
     Raises:
         ModelError: later, where the LLM fails in the middle of its answer.
     """
-    sources, model = tuple(passages), request.index.embedding_model
+    sources = tuple(passages)
     quotes = _quotes(request, query, sources) if sources and not (evidence.close and request.llm) else []
-    if not sources or not (evidence.close or is_sentence_evidence((quote.similarity for quote in quotes), model)):
+    similarities = (quote.similarity for quote in quotes)
+    if not sources or not (evidence.close or is_sentence_evidence(request, query, similarities)):
         return AnswerDraft("refused", iter([REFUSED]), ())
     if request.llm is not None:
         prompt = ANSWER.format(query=query, passages=cited_passages(sources))

@@ -1,0 +1,1 @@
+"""Google's Universal Sentence Encoder, multilingual: a small model that was trained on translations."""

@@ -122,7 +122,11 @@ def test_every_built_in_model_says_all_that_the_house_asks(row: EmbeddingModel, 
     encoder = load_encoder(row.name, tmp_path)
     texts = (
         (row.title, "title", "the app's list of models shows it"),
-        (0 < row.far < row.near < 1, "near and far", "without them no question is ever refused; measure both"),
+        (
+            0 < row.nearness.far < row.nearness.near < 1,
+            "near and far",
+            "without them no question is ever refused; measure both",
+        ),
         (row.languages is None or all(len(code) == 2 for code in row.languages), "languages", "two letters each"),
         (encoder.languages == row.languages, "languages", "the encoder says other ones"),
         (encoder.has_token_vectors == row.has_token_vectors, "has_token_vectors", "the encoder says otherwise"),

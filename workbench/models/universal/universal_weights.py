@@ -65,7 +65,7 @@ class UniversalWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class PieceVocabulary:
     """A vocabulary: pieces with their log probabilities, a piece's place being its id, and a table of characters.
 
     ``characters`` is SentencePiece's table of what a character is replaced with before a text is cut.
@@ -112,7 +112,7 @@ def read_universal_weights(path: Path | None = None) -> UniversalWeights:
         )
 
 
-def read_pieces(path: Path | None = None) -> Pieces:
+def read_pieces(path: Path | None = None) -> PieceVocabulary:
     """Read the packaged vocabulary.
 
     Raises:
@@ -130,7 +130,7 @@ def read_pieces(path: Path | None = None) -> Pieces:
             characters = dict(_fields(content)).get(2, b"")
     if not pieces or not characters:
         raise ModelError(f"The model file {file} is of another form; run: pip install {INSTALL}.")
-    return Pieces(pieces, characters)
+    return PieceVocabulary(pieces, characters)
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -1,4 +1,4 @@
-"""What stays is not looked at again and again: in interpreters of their own, whose collector is as Python sets it."""
+"""Objects that stay are not looked at again and again: in interpreters of their own, whose collector is as Python sets it.
 
 from __future__ import annotations
 

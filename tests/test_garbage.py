@@ -1,4 +1,4 @@
-"""Objects that stay are not looked at again and again: in interpreters of their own, whose collector is as Python sets it.
+"""Objects that stay are not looked at again and again: interpreters of their own, with the collector as it is set."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_sche
 
 pytestmark = pytest.mark.slow
 PATIENT = 240.0  # seconds: two busy cores write a few words a second
+TOKENS = 512  # the most that an answer has
+ESSAY = ("You write essays.", "Write a long essay on the history of Rome, in twelve chapters.")  # as long as it may be
 OWNER = """
 import os, sys
 from workbench.models.local_llm import LocalLlm
@@ -50,15 +52,21 @@ def test_an_answer_comes_piece_by_piece(llm: LocalLlm) -> None:
     assert len(pieces) > 3 and "".join(pieces).strip()
 
 
+def writing(llm: LocalLlm) -> list[int]:
+    """Return how many tokens each answer has that is being written."""
+    slots = httpx.get(llm.base_url().removesuffix("/v1") + "/slots").json()
+    return [slot["next_token"][0]["n_decoded"] for slot in slots if slot["is_processing"]]
+
+
 def test_a_reader_who_leaves_stops_the_writing(llm: LocalLlm) -> None:
-    pieces = llm.stream("Tell a very long story.", "Tell me of a hundred cats, one by one, with a page for each.")
+    pieces = llm.stream(*ESSAY)
     next(pieces)
-    slots = llm.base_url().removesuffix("/v1") + "/slots"
-    assert any(slot["is_processing"] for slot in httpx.get(slots).json())
+    assert writing(llm) != []
     pieces.close()
-    for _ in range(200):  # a whole story takes minutes
-        if not any(slot["is_processing"] for slot in httpx.get(slots).json()):
+    for _ in range(200):
+        if not (written := writing(llm)):
             break
+        assert max(written) < TOKENS - 100, "it still writes"
         time.sleep(0.05)
     else:
         pytest.fail("it still writes")
@@ -85,7 +93,7 @@ def test_a_model_whose_process_died_is_started_again_for_the_next_question(llm: 
 
 
 def test_an_answer_that_is_broken_off_by_the_end_of_the_process_says_what_to_do(llm: LocalLlm) -> None:
-    pieces = llm.stream("Tell a very long story.", "Tell me of a hundred cats, one by one, with a page for each.")
+    pieces = llm.stream(*ESSAY)
     next(pieces)
     os.kill(llm.process_id or 0, signal.SIGKILL)
     with pytest.raises(ModelError, match="ended while it wrote; ask again, its process starts anew"):

@@ -21,7 +21,7 @@ OPENED = ("llama_index", "streamlit", "mcp", "ragas", "crawl4ai", "pandas", "onn
 def loaded_by(statement: str, names: tuple[str, ...]) -> set[str]:
     """Return which of the packages a fresh interpreter has loaded after a statement."""
     script = f"import sys; {statement}; print(*[name for name in {names!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=240, check=True)
     return set(done.stdout.split())
 
 

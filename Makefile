@@ -46,7 +46,12 @@ mcpb: $(TEST_READY) ## Build the bundle for desktop clients into dist/
 
 test: $(TEST_READY) chromium ## Run every test, the notebooks included
 	@$(BIN)/python tests/conformance/fetch.py
+ifeq ($(strip $(PYTEST_ARGS)),)
+	$(BIN)/python -m pytest -m "not browser" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m browser
+else
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+endif
 	@if ls notebooks/*.ipynb >/dev/null 2>&1; then $(BIN)/python -m pytest --nbval notebooks; fi
 
 quick: $(TEST_READY) ## Run the tests that need neither Postgres nor a browser, in under 30 s

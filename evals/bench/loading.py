@@ -13,6 +13,7 @@ import numpy as np
 from evals.bench.synthetic_corpus import PASSAGES_A_DOCUMENT, SyntheticCorpus, SyntheticPassage, as_new_passage
 from workbench.settings import Settings
 from workbench.storage.documents import NewDocument
+from workbench.storage.rows import insert_passages
 from workbench.types import Index, Source
 from workbench.workbench import Workbench
 
@@ -77,7 +78,6 @@ def _write(
 ) -> None:
     large, small, leaving = sources
     corpus = workbench.corpus
-    store = corpus.store(index)
     with corpus.database.transaction() as connection:
         passages = []
         for start in range(0, len(batch), PASSAGES_A_DOCUMENT):
@@ -93,7 +93,7 @@ def _write(
             passages += [as_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
             corpus.indexes.holding(connection, index.name, document_id, str(number), len(pieces))
         vectors = np.stack([piece.vector for piece in batch])
-        store.insert(connection, passages, vectors, [piece.token_bits for piece in batch])
+        insert_passages(connection, index.name, passages, vectors, [piece.token_bits for piece in batch])
 
 
 def _batches(pieces: Iterator[SyntheticPassage], size: int) -> Iterator[list[SyntheticPassage]]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage, chunk
@@ -87,6 +87,8 @@ def test_spans_cover_the_text_in_order_stripped_and_fit_the_model(
 )
 @settings(max_examples=40, deadline=None)
 @given(text=TEXT, size=st.integers(16, 60), overlap=st.integers(1, 80))
+@example(text="```py\n\n```\n\n0:0:0:0:0\n\n0:0:0:0.\n\n|\n-|", size=16, overlap=15)  # a window that was halved
+@example(text="0:0:0:0.0\n\n0:0:0|\n-|", size=16, overlap=1)  # a table's first line, taken for the name of one
 def test_with_overlap_spans_still_move_on_and_cover_everything(name: str, text: str, size: int, overlap: int) -> None:
     spans = cut(name, ChunkInput("", text), 254, size=size, overlap=overlap)
     assert all(one.start < other.start and one.end < other.end for one, other in pairwise(spans))

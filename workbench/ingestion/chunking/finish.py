@@ -16,7 +16,19 @@ from workbench.ingestion.chunking.wordless import has_words, joined
 
 def finished(task: CuttingTask, pieces: Iterable[Piece]) -> Spans:
     """Return the spans of pieces that say something, in order."""
-    return Spans(task, joined(task, [piece for rough in pieces for piece in _fitting(task, rough)]))
+    return Spans(task, _moving_on(joined(task, [piece for rough in pieces for piece in _fitting(task, rough)])))
+
+
+def _moving_on(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return the pieces that do not lie within a neighbour, as a half of one that overlaps others may."""
+    apart: list[Piece] = []
+    for piece in pieces:
+        if apart and piece.end <= apart[-1].end:
+            continue
+        while apart and piece.start <= apart[-1].start:
+            apart.pop()
+        apart.append(piece)
+    return apart
 
 
 def _fitting(task: CuttingTask, piece: Piece) -> Iterator[Piece]:

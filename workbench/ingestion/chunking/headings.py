@@ -33,7 +33,8 @@ def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, 
         made = _joined(task, piece, start, end, fits)
         if parts or len(made) < 2:
             return made
-        return [made[0], piece] if start < piece.start else [piece, made[1]]
+        repeated = [made[0], piece] if start < piece.start else [piece, made[1]]
+        return repeated if repeated[1].start <= repeated[0].end else made  # else what lies between them would be lost
 
     joined: list[Piece] = []
     waiting: list[Piece] = []

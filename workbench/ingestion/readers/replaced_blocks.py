@@ -11,11 +11,11 @@ from workbench.ingestion.readers.figure_rows import FigureRow, rows_of
 from workbench.ingestion.readers.figure_tables import FigureTable, figure_tables
 from workbench.ingestion.readers.page_blocks import page_blocks
 from workbench.ingestion.readers.page_columns import Region, regions_of
+from workbench.ingestion.scans.skew import Box
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage
 
-Box = tuple[float, float, float, float]  # left, top, right, bottom, in points
 WORD = re.compile(r"[^\W_]+")
 DIVIDED = re.compile(r"(?<=[^\W\d_])[-\u2010]\s+(?=[^\W\d_])")  # a word at a line's end, which the parser makes whole
 OVERLAP = 3.0  # points that a block must reach into a table to be part of it

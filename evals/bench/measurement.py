@@ -31,9 +31,9 @@ def run_bench(
     home: Path, sizes: Sequence[int] = SIZES, say: Say = print, questions: int = QUESTIONS, with_trade: bool = True
 ) -> Figures:
     """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading."""
-    synthetic = SyntheticCorpus()
     with open_bench(home) as workbench:
         workbench.warm()
+        synthetic = SyntheticCorpus(workbench.corpus.encoder().dimensions)
         result: Figures = {
             "machine": machine(), "sizes": {}, "load": {}, "recall": {}, "throughput": {}, "bytes_per_passage": 0,
             "deletion": {}, "ingestion": {}, "memory_mb": 0,

@@ -1,7 +1,7 @@
 """A synthetic corpus of any size: words by Zipf's law within topics, vectors that cluster as real ones do.
 
-Texts of about 130 words, vectors of 384 dimensions with about 60 effective ones; everything from one seed, so that two
-runs measure the same work.
+Texts of about 130 words, vectors of 384 dimensions (or a model's own) with about 60 effective ones; everything from one
+seed, so that two runs measure the same work.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SYLLABLES = [
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPassage:
-    """One synthetic passage: its text, vector (384) and one-bit token vectors."""
+    """One synthetic passage: its text, vector (dimensions) and one-bit token vectors."""
 
     text: str
     vector: NDArray[np.float32]

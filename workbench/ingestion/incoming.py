@@ -22,11 +22,11 @@ from workbench.types import IngestFailure
 
 # Raise it when readers change what they make of the same bytes: everything, every PDF or every workbook is read again.
 READING = "2"
-PDF_READING = "5"
+PDF_READING = "6"
 SHEET_READING = "3"
 LARGE = 250 * KB  # bytes: larger items come after all smaller ones, which are written without waiting for them
 TEXT_SHARE = 3  # PDFs of filings have a third of their bytes in text
-SCAN_READING = "scans 3"  # beside the PDF's where the extra reads scans: installed later, it reads every PDF again
+SCAN_READING = "scans 4"  # beside the PDF's where the extra reads scans: installed later, it reads every PDF again
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from workbench.ingestion.readers.turned_pages import turn_of
 from workbench.ingestion.scans.pictures import PDF
 from workbench.services.corpus import Corpus
 from workbench.services.naming import check_key
+from workbench.types import as_items
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -29,7 +30,11 @@ class PagePictures:
         self._corpus = corpus
 
     def scans(self, document_id: str, number: int | None = None) -> Sequence[ScannedPage]:
-        """Return the pages that OCR read, or the one of that number: each word's place in the text and on its page."""
+        """Return the pages that OCR read, or the one of that number: each word's place in the text and on its page.
+
+        A page that has text of its own is among them with the words in its pictures; ``scanned_pages`` in the
+        document's metadata are those that were read as a whole.
+        """
         check_key("document", document_id)
         return self._corpus.documents.scans(document_id, number)
 
@@ -98,12 +103,22 @@ class PagePictures:
         if span is None:
             return picture
         scans = self.scans(document_id, number)
-        if scans or media_type != PDF:
-            return _marked(picture, _boxes_of_words(scans, span))
-        return _marked(picture, self._boxes_of_lines(data, document_id, number, span))
+        boxes = _boxes_of_words(scans, span)
+        if media_type == PDF and not self._is_scan(document_id, number):
+            boxes += self._boxes_of_lines(data, document_id, number, span, scans)
+        return _marked(picture, boxes)
 
-    def _boxes_of_lines(self, data: bytes, document_id: str, number: int, span: Span) -> list[PageBox]:
-        """Return the boxes of the lines of a PDF's page that a span of its document's text stands in."""
+    def _is_scan(self, document_id: str, number: int) -> bool:
+        """Tell whether OCR read the whole page; of others it reads the words in their pictures."""
+        return number in as_items(self._corpus.documents.record(document_id).metadata.get("scanned_pages"))
+
+    def _boxes_of_lines(
+        self, data: bytes, document_id: str, number: int, span: Span, scans: Sequence[ScannedPage]
+    ) -> list[PageBox]:
+        """Return the boxes of the lines of a PDF's page that a span of its document's text stands in.
+
+        Words that OCR read in its pictures are in no line.
+        """
         from workbench.ingestion.readers.pdf_words import lines_of_page
         from workbench.services.marked_lines import boxes_of
 
@@ -113,7 +128,10 @@ class PagePictures:
             return []
         start, end = pages[number]
         own = (max(0, span[0] - start), min(end, span[1]) - start)
-        return boxes_of(record.text[start:end], own, lines_of_page(data, number, turn_of(record.metadata, number)))
+        text = record.text[start:end]
+        for word in (word for scan in scans for word in scan.words):
+            text = text[: word.start - start] + " " * (word.end - word.start) + text[word.end - start :]
+        return boxes_of(text, own, lines_of_page(data, number, turn_of(record.metadata, number)))
 
 
 def _boxes_of_words(scans: Sequence[ScannedPage], span: Span) -> list[PageBox]:

@@ -27,7 +27,10 @@ class WordPlace:
 
 @dataclass(frozen=True, slots=True)
 class ScannedPage:
-    """A page that OCR read: its number (from 1), the mean confidence of its words (0..1) and their places."""
+    """A page that OCR read: its number (from 1), the mean confidence of its words (0..1) and their places.
+
+    Of a page that has text of its own these are the words in its pictures alone.
+    """
 
     number: int
     confidence: float

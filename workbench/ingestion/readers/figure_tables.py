@@ -49,7 +49,7 @@ def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
             header, top = _header(rows, kept[0], filled)
             least = LEAST_DATED if all(YEAR.search(name) for name in header[1:]) else LEAST_ROWS
             if sum(len(row.figures) > 1 for row in table_rows) >= least:
-                tables.append(FigureTable(_markdown(header, _lines(table_rows, filled)), top, rows[kept[-1]].bottom))
+                tables.append(FigureTable(drawn_table(header, _lines(table_rows, filled)), top, rows[kept[-1]].bottom))
     return tables
 
 
@@ -168,7 +168,9 @@ def _lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]
     return lines
 
 
-def _markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+def drawn_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table as Markdown: the names of its columns, a rule, and its rows."""
+
     def drawn(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from workbench.ingestion.readers.page_blocks import page_blocks
 from workbench.ingestion.readers.running_headers import PageTexts
+from workbench.ingestion.scans.page_text import mean_confidence
 from workbench.ingestion.scans.picture_words import PictureWords
+from workbench.types.scan import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage
@@ -81,3 +83,19 @@ def with_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[Pic
         else:
             blocks.append(group.text)
     return PageTexts(texts.number, tuple(blocks), texts.margins)
+
+
+def placed_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
+    """Return the words in a page's pictures with their places in its text; None where it says none of them."""
+    places: list[WordPlace] = []
+    after: dict[str, int] = {}  # of two pictures that say the same, the second stands behind the first
+    for group in words:
+        start = text.find(group.text, after.get(group.text, 0))
+        if start < 0:
+            continue
+        after[group.text] = start + len(group.text)
+        places += [place.moved(start) for place in group.places]
+    if not places:
+        return None
+    places.sort(key=lambda place: place.start)
+    return ScannedPage(number, mean_confidence(places), tuple(places))

@@ -8,12 +8,14 @@ from typing import Any
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.about import CONTENTS, OWN_TITLE
+from workbench.ingestion.normalise import normalise
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.markdown import first_heading
-from workbench.ingestion.readers.page_charts import largest, with_picture_words
+from workbench.ingestion.readers.page_charts import largest, placed_words, with_picture_words
 from workbench.ingestion.readers.page_labels import page_labels
 from workbench.ingestion.readers.pdf_pages import PdfPages, read_pages
 from workbench.ingestion.readers.pdf_properties import pdf_properties
+from workbench.ingestion.readers.pdf_title import title_of
 from workbench.ingestion.readers.running_headers import without_running
 from workbench.ingestion.scans.extra import ADVICE, reads_scans
 from workbench.ingestion.scans.picture_words import PictureWords, picture_words
@@ -43,22 +45,24 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     numbers = (page.number for page in with_text)
     chart_words, unread_pictures = _chart_words(data, file, on_page) if reads_scans() else ({}, [])
     page_texts = [with_picture_words(page.texts, page.charts, chart_words.get(page.number, ())) for page in with_text]
-    texts = dict(zip(numbers, without_running(page_texts), strict=True))
+    texts = dict(zip(numbers, map(normalise, without_running(page_texts)), strict=True))
+    pictures = [placed_words(texts[number], number, words) for number, words in chart_words.items()]
     texts |= {number: page.text for number, page in scans.pages.items()}
     if not texts:
         advice = "OCR reads none from their pictures either." if reads_scans() else f"It is probably scanned. {ADVICE}"
         raise UnreadableDocument(f"'{name}' has no text on any of its pages. {advice}")
     pages = tuple(sorted(texts.items()))
     headings = (first_heading(page) for _, page in pages[:2])
-    title = next((heading for heading in headings if heading and heading.casefold() not in CONTENTS), "")
+    heading = next((heading for heading in headings if heading and heading.casefold() not in CONTENTS), "")
     properties = pdf_properties(data)
     own_title = properties.pop("title", "")
-    if title and own_title:
+    title = title_of(name, heading, own_title)
+    if own_title and own_title != title:
         properties[OWN_TITLE] = own_title
     return Draft(
-        title=title or own_title,
+        title=title,
         pages=pages,
-        scans=tuple(page.scan for page in scans.pages.values()),
+        scans=(*(page.scan for page in scans.pages.values()), *filter(None, pictures)),
         metadata=properties | _metadata(file, scans, unread_pictures) | scans.metadata(),
     )
 

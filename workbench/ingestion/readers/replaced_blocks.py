@@ -11,6 +11,7 @@ from workbench.ingestion.readers.figure_rows import FigureRow, rows_of
 from workbench.ingestion.readers.figure_tables import FigureTable, figure_tables
 from workbench.ingestion.readers.page_blocks import page_blocks
 from workbench.ingestion.readers.page_columns import Region, regions_of
+from workbench.ingestion.readers.single_columns import single_column_tables
 from workbench.ingestion.scans.skew import Box
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     result = list(texts)
     regions = regions_of(page.text_items, page.width)
     rows = [rows_of(region.items) for region in regions]
-    placed = [(place, table) for place, lines in enumerate(rows) for table in figure_tables(lines)]
+    placed = [(place, table) for place, lines in enumerate(rows) for table in _tables(lines)]
     for tables, covered in _groups(placed, regions, boxes):
         own = [boxes[place] for place in covered]
         others = [box for place, box in enumerate(boxes) if place not in covered]
@@ -48,6 +49,11 @@ def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
                     result[place] = ""
                 break
     return result
+
+
+def _tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
+    tables = figure_tables(rows)
+    return [*tables, *single_column_tables(rows, tables)]
 
 
 def _groups(

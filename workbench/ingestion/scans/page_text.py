@@ -77,7 +77,7 @@ def written(page: UprightPage, lines: Sequence[ReadLine], number: int) -> PageTe
         if _is_heading(paragraph, usual):
             writer.text += "## "
         _write(writer, paragraph)
-    return PageText(writer.text, ScannedPage(number, _mean(writer.places), tuple(writer.places)))
+    return PageText(writer.text, ScannedPage(number, mean_confidence(writer.places), tuple(writer.places)))
 
 
 def _is_heading(paragraph: Paragraph, usual: float) -> bool:
@@ -110,7 +110,7 @@ def _break(writer: _Writer, *, ends_full: bool, first: str) -> None:
         writer.text += " " if ends_full else "\n"
 
 
-def _mean(places: Iterable[WordPlace]) -> float:
-    """Return the mean confidence of words, long ones counting more."""
+def mean_confidence(places: Iterable[WordPlace]) -> float:
+    """Return the mean confidence (0..1) of words, long ones counting more; 0 without any."""
     sizes = [(place.end - place.start, place.confidence) for place in places]
     return round(sum(size * confidence for size, confidence in sizes) / max(1, sum(size for size, _ in sizes)), 4)

@@ -12,6 +12,7 @@ import numpy as np
 from workbench.ingestion.scans.order import rows
 from workbench.ingestion.scans.recognition import ReadLine, recogniser
 from workbench.ingestion.scans.skew import Box
+from workbench.types.scan import WordPlace
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -27,10 +28,14 @@ AROUND = 2  # pixels around the page's own text that are covered
 
 @dataclass(frozen=True, slots=True)
 class PictureWords:
-    """Words of one picture in one line of text, and its middle as a share (0..1) of the page's height."""
+    """Words of one picture in one line of text, and its middle as a share (0..1) of the page's height.
+
+    ``places`` are the words' characters in ``text`` and their boxes on the page.
+    """
 
     text: str
     middle: float
+    places: tuple[WordPlace, ...] = ()
 
 
 def picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:
@@ -57,7 +62,7 @@ def _read(page: Image, band: tuple[int, int]) -> list[PictureWords]:
     """Read a band of a page, from top to bottom in pixels: what is smaller takes less memory."""
     top, bottom = band
     lines, _ = recogniser().read(page.crop((0, top, page.width, bottom)))
-    return [_words(group, top, page.height) for group in _groups([line for line in lines if _is_sure(line)])]
+    return [_words(group, top, page.size) for group in _groups([line for line in lines if _is_sure(line)])]
 
 
 def _bands(page: Image) -> list[tuple[int, int]]:
@@ -94,6 +99,30 @@ def _groups(lines: Sequence[ReadLine]) -> list[list[ReadLine]]:
     return groups
 
 
-def _words(group: Sequence[ReadLine], top: int, height: int) -> PictureWords:
-    text = ", ".join(" ".join(word.text for line in row for word in line.words) for row in rows(group))
-    return PictureWords(text, (top + (group[0].box[1] + max(line.box[3] for line in group)) / 2) / height)
+def _words(group: Sequence[ReadLine], top: int, size: tuple[int, int]) -> PictureWords:
+    """Write the lines of a picture that lie in a band ``top`` pixels down a page of a size in pixels."""
+    width, height = size
+    text, places = "", []
+    for row in rows(group):
+        text += ", " if text else ""
+        for number, word in enumerate(word for line in row for word in line.words):
+            text += " " if number else ""
+            left, upper, right, lower = word.box
+            places.append(
+                WordPlace(
+                    start=len(text),
+                    end=len(text) + len(word.text),
+                    left=_share(left, width),
+                    top=_share(top + upper, height),
+                    right=_share(right, width),
+                    bottom=_share(top + lower, height),
+                    confidence=round(word.confidence, 4),
+                )
+            )
+            text += word.text
+    middle = (top + (group[0].box[1] + max(line.box[3] for line in group)) / 2) / height
+    return PictureWords(text, middle, tuple(places))
+
+
+def _share(value: float, whole: int) -> float:
+    return round(min(1.0, max(0.0, value / whole)), 5)

@@ -1,0 +1,49 @@
+"""A PDF's title: its heading, unless the file's name says of which name and year it is and the heading does not."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.pdf_title import title_of
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "own", "title"),
+    [
+        ("HARBOUR_2023_report.pdf", "COMMISSION OF FISHERIES", "", ""),
+        ("HARBOUR_2023_report.pdf", "COMMISSION OF FISHERIES", "Form 7 of the Harbour", "Form 7 of the Harbour"),
+        ("HARBOUR_2023_report.pdf", "The Harbour Board in 2023", "Form 7", "The Harbour Board in 2023"),
+        ("OLDHARBOUR_2023_10K.pdf", "Old Harbour, Inc.", "", "Old Harbour, Inc."),
+        ("harbour.pdf", "COMMISSION OF FISHERIES", "", "COMMISSION OF FISHERIES"),
+        ("2303.08774.pdf", "On the drift of herring", "", "On the drift of herring"),
+        ("scan.pdf", "", "Form 7", "Form 7"),
+    ],
+)  # fmt: skip
+def test_a_name_with_a_year_goes_before_a_heading_that_says_nothing_of_it(
+    name: str, heading: str, own: str, title: str
+) -> None:
+    assert title_of(name, heading, own) == title
+
+
+def test_reports_that_begin_alike_are_told_apart_by_their_files_names() -> None:
+    data = report("COMMISSION OF FISHERIES")
+    titles = [read_bytes(data, name).title for name in ("BRIXHAM_2022_7.pdf", "LERWICK_2023_7.pdf", "report.pdf")]
+    assert titles == ["BRIXHAM_2022_7", "LERWICK_2023_7", "COMMISSION OF FISHERIES"]
+
+
+def report(heading: str) -> bytes:
+    """Return a PDF page of prose below a heading in large print."""
+    from reportlab.pdfgen.canvas import Canvas
+
+    target = io.BytesIO()
+    canvas = Canvas(target)
+    canvas.setFont("Helvetica-Bold", 24)
+    canvas.drawString(72, 740, heading)
+    canvas.setFont("Helvetica", 10)
+    for line in range(12):
+        canvas.drawString(72, 700 - 14 * line, "The boats are kept in sheds over the winter months, row upon row.")
+    canvas.save()
+    return target.getvalue()

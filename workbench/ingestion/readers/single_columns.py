@@ -1,0 +1,143 @@
+"""Tables of labels and one column of figures, rebuilt as those of several columns are; the parser reads them as prose.
+
+One edge at which figures end says less than two do, so more is asked of the rows: each is one run of words with a
+figure far behind it, and enough of the figures are amounts. A table of contents, whose figures are pages, is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from statistics import median
+
+from workbench.ingestion.readers.figure_rows import YEAR, FigureRow, PlacedText
+from workbench.ingestion.readers.figure_tables import (
+    APART,
+    HEADER_LINES,
+    LEADING,
+    LONGEST_NAME,
+    FigureTable,
+    drawn_table,
+)
+from workbench.ingestion.readers.header_rows import MARKED
+
+EDGE = 4.0  # points within which the figures end
+FAR = 1.5  # line heights between a label and its figure, and between two runs of words
+LEAST_ROWS = 4
+LEAST_MARKED = 0.5  # of the figures are amounts by their look: "$ 1,204", "5 %"
+LEAST_WHOLE = 0.8  # of the labels are one run of words
+LEADERS = "\u2026._ "
+
+
+def single_column_tables(rows: Sequence[FigureRow], taken: Sequence[FigureTable]) -> list[FigureTable]:
+    """Return the tables of one column of figures among the lines of a page that are not in those ``taken``."""
+    rows = [_with_year_as_label(row) for row in rows]
+    free = [all(row.bottom <= table.top or row.top >= table.bottom for table in taken) for row in rows]
+    found: list[FigureTable] = []
+    run: list[int] = []
+    for place in range(len(rows) + 1):
+        if place < len(rows) and free[place] and _goes_on(rows, run, place):
+            run.append(place)
+            continue
+        found += _tables(rows, run)
+        run = [place] if place < len(rows) and free[place] and _is_row(rows[place]) else []
+    return found
+
+
+def _with_year_as_label(row: FigureRow) -> FigureRow:
+    """Return a line of a year and one figure as a row whose label is the year, as in maturities of debt."""
+    if row.label or len(row.figures) != 2 or not YEAR.fullmatch(row.figures[0].text):
+        return row
+    return replace(row, label=row.figures[0].text, figures=row.figures[1:])
+
+
+def _is_row(row: FigureRow) -> bool:
+    """Tell whether a line is a label and one figure far behind it."""
+    if len(row.figures) != 1 or not _label(row) or row.is_header:
+        return False
+    return row.figures[0].left - row.right > FAR * (row.bottom - row.top)
+
+
+def _goes_on(rows: Sequence[FigureRow], run: Sequence[int], place: int) -> bool:
+    """Tell whether a line goes on with a table: a row that ends where the others do, or words left of the figures."""
+    if not run:
+        return False
+    row, before = rows[place], rows[place - 1]
+    if row.top - before.bottom > APART * (row.bottom - row.top):
+        return False
+    figures = [rows[inside].figures[0] for inside in run if rows[inside].figures]
+    edge = median(figure.right for figure in figures)
+    if row.figures:
+        return _is_row(row) and abs(row.figures[0].right - edge) <= EDGE
+    worded = 0
+    for inside in reversed(run):
+        if rows[inside].figures:
+            break
+        worded += 1
+    return worded < LEADING and row.right < min(figure.left for figure in figures)
+
+
+def _tables(rows: Sequence[FigureRow], run: Sequence[int]) -> list[FigureTable]:
+    """Return the table that a run of lines makes, if it makes one."""
+    places = list(run)
+    while places and not rows[places[-1]].figures:
+        places.pop()
+    figured = [rows[place] for place in places if rows[place].figures]
+    if len(figured) < LEAST_ROWS:
+        return []
+    marked = sum(MARKED.search(row.figures[0].text) is not None for row in figured)
+    whole = sum(_is_one_run(row) for row in figured)
+    if marked < LEAST_MARKED * len(figured) or whole < LEAST_WHOLE * len(figured):
+        return []
+    label, name, top = _header(rows, places[0], [row.figures[0] for row in figured])
+    lines: list[list[str]] = []
+    for row in (rows[place] for place in places):
+        figure = row.figures[0].text if row.figures else ""
+        if lines and _ends_before(lines[-1], row):
+            lines[-1] = [f"{lines[-1][0]} {_label(row)}", figure or lines[-1][1]]
+        else:
+            lines.append([_label(row), figure])
+    return [FigureTable(drawn_table([label, name], lines), top, rows[places[-1]].bottom)]
+
+
+def _ends_before(line: Sequence[str], row: FigureRow) -> bool:
+    """Tell whether a row goes on with the label of the line before it: "at December 31," and "2020"."""
+    if line[1] and row.figures:
+        return False
+    return row.label[:1].islower() or (line[0].endswith(",") and YEAR.fullmatch(row.label) is not None)
+
+
+def _label(row: FigureRow) -> str:
+    return row.label.rstrip(LEADERS)
+
+
+def _is_one_run(row: FigureRow) -> bool:
+    """Tell whether the label is one run of words: two are the cells of two columns."""
+    words = [piece for piece in row.pieces[: len(row.pieces) - len(row.figures)] if piece.text.strip(LEADERS)]
+    gaps = (after.left - before.right for before, after in pairwise(words))
+    return all(gap <= FAR * (row.bottom - row.top) for gap in gaps)
+
+
+def _header(rows: Sequence[FigureRow], first: int, figures: Sequence[PlacedText]) -> tuple[str, str, float]:
+    """Return the names of the two columns from the lines above the first row, and where the first of them begins."""
+    left, right = min(figure.left for figure in figures), max(figure.right for figure in figures)
+    label, name, top = "", "", rows[first].top
+    for place in range(first - 1, max(-1, first - 1 - HEADER_LINES), -1):
+        row = rows[place]
+        over = [piece for piece in row.stretches() if piece.right > left]
+        beside = [piece.text for piece in row.stretches() if piece.right <= left]
+        far = top - row.bottom > APART * (row.bottom - row.top)
+        if far or len(over) != 1 or len(over[0].text) > LONGEST_NAME or over[0].right > right + 6 * EDGE:
+            break
+        if (row.figures and not YEAR.search(over[0].text)) or over[0].left < _middle(rows[first]):
+            break
+        name = f"{over[0].text} {name}".strip()
+        label = " ".join(filter(None, (*beside, label)))
+        top = row.top
+    return label, name, top
+
+
+def _middle(row: FigureRow) -> float:
+    """Return the middle of a row, from its label's beginning to its figure's end: what begins left of it is no name."""
+    return (row.pieces[0].left + row.pieces[-1].right) / 2

@@ -21,3 +21,12 @@ def test_a_console_shows_ranks_scores_and_titles_without_ids(wb: Workbench, fold
     assert compared.startswith(pretty(found))
     assert "passages by vector" in compared
     assert pretty(wb.ask("purr")) == wb.ask("purr")._repr_markdown_()
+
+
+def test_a_hit_in_a_table_is_shown_as_a_table(wb: Workbench, folder: Callable[..., Path]) -> None:
+    table = "# Dues\n\n| Quay | 2023 | 2024 |\n|---|---|---|\n| Outer & inner | 120 | 131 |\n"
+    wb.ingest(folder({"dues.md": table}), source="Dues", on_progress=lambda _: None)
+    shown = wb.search("outer quay 2024", strategy="keyword")._repr_html_()
+    assert "<th><mark>Quay</mark></th><th>2023</th><th><mark>2024</mark></th>" in shown
+    assert "<td><mark>Outer</mark> &amp; inner</td><td>120</td><td>131</td>" in shown and "|" not in shown
+    assert "Outer</mark> &amp; inner, 2023: 120 · <mark>2024</mark>: 131" in wb.compare("outer quay 2024")._repr_html_()

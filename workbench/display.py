@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.extras import check_extra
 from workbench.marking import excerpt, pieces
+from workbench.table_excerpts import table_excerpt, without_rows
 from workbench.types import preference
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _STYLE = """<style>
 .wbench th,.wbench td{text-align:left!important;vertical-align:top;padding:.45em .6em;background:none!important;
  border-bottom:1px solid rgba(128,128,128,.28);white-space:normal;word-break:break-word}
 .wbench th{font-weight:600;opacity:.72}
+.wbench .f{width:auto;font-size:12px}
+.wbench .f th,.wbench .f td{padding:.1em .8em .1em 0;border:0;font-variant-numeric:tabular-nums}
 .wbench .n{white-space:nowrap;font-variant-numeric:tabular-nums;width:1%}
 .wbench .t{font-weight:600}
 .wbench .q{opacity:.66}
@@ -89,7 +92,7 @@ def result_html(result: SearchResult) -> str:
         return _page(result.query, head, "<p>Nothing was found.</p>", result.notes)
     rows = "".join(
         f"<tr><td class=n>{passage.rank}</td><td class=n>{passage.score:.3f}{_bar(passage.score)}</td>"
-        f"<td>{_title(passage)}<br>{_marked(result.query, passage.text, LONG)}</td></tr>"
+        f"<td>{_title(passage)}<br>{_shown(result.query, passage.text)}</td></tr>"
         for passage in result
     )
     table = f"<table><thead><tr><th>#</th><th>Score</th><th>Passage</th></tr></thead><tbody>{rows}</tbody></table>"
@@ -226,14 +229,27 @@ def _title(passage: Passage) -> str:
 def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> str:
     moved = movement(before.get(passage.passage_id), passage.rank)
     badge = f"<span class=m>{moved}</span>" if column else ""
+    table = table_excerpt(query, passage.text)
+    said = "\n".join(table.lines()[:1]) if table else excerpt(query, without_rows(passage.text), SHORT)
     return (
         f"<td>{_title(passage)}{badge}{_bar(passage.score)}"
-        f"<div>{_marked(query, passage.text, SHORT)}</div></td>"
+        f"<div>{_marked(query, said)}</div></td>"
     )  # fmt: skip
 
 
-def _marked(query: str, text: str, length: int) -> str:
-    parts = pieces(query, excerpt(query, text, length))
+def _shown(query: str, text: str) -> str:
+    """Return a passage's excerpt in a list: rows of its table below the names of their columns, or prose."""
+    table = table_excerpt(query, text)
+    if table is None:
+        return _marked(query, excerpt(query, without_rows(text), LONG))
+    heads = "".join(f"<th>{_marked(query, name)}</th>" for name in table.names)
+    head = f"<thead><tr>{heads}</tr></thead>" if any(table.names) else ""
+    rows = "".join(f"<tr>{''.join(f'<td>{_marked(query, cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+    return f"<table class=f>{head}<tbody>{rows}</tbody></table>"
+
+
+def _marked(query: str, text: str) -> str:
+    parts = pieces(query, text)
     return "".join(f"<mark>{escape(part)}</mark>" if matched else escape(part) for part, matched in parts)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from commands import Ran
 
+from tests.ingestion import files
+
 DOCS = {
     "cats.md": "# Cats\n\nCats purr when they are content. A cat sleeps most of the day.",
     "dogs.md": "# Dogs\n\nDogs bark at strangers. A dog guards the house.",
@@ -29,6 +31,18 @@ def test_ask_prints_the_answer_and_its_numbered_sources(animals: Callable[..., R
     answer = json.loads(animals("ask", "When do cats purr?", "--json").out)
     assert (answer["kind"], answer["citations"][0]["number"]) == ("extracts", 1)
     assert "Nothing in the documents answers" in animals("ask", "Who won the football cup?").out
+
+
+def test_a_row_of_a_table_is_shown_below_the_names_of_its_columns_and_an_answer_tells_the_page(
+    workbench: Callable[..., Ran], tmp_path: Path
+) -> None:
+    (tmp_path / "dues.md").write_text("# Dues\n\n| Quay | 2023 | 2024 |\n|---|---|---|\n| Outer | 120 | 131 |\n")
+    (tmp_path / "log.pdf").write_bytes(files.pdf([["A herring gull nests on the mast of the lightship."]] * 2))
+    workbench("ingest", str(tmp_path))
+    lines = [line.split() for line in workbench("search", "outer quay 2024", "--limit", "1").out.splitlines()]
+    assert ["Quay", "2023", "2024"] in lines and ["Outer", "120", "131"] in lines
+    assert "Outer, 2023: 120 · 2024: 131" in workbench("compare", "outer quay", "--strategies", "keyword").out
+    assert "log.pdf, page 1" in workbench("ask", "Where does the herring gull nest?").out
 
 
 def test_explain_says_why_in_words_and_in_json(animals: Callable[..., Ran]) -> None:

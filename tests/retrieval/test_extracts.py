@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from workbench.models.hashing import HashEncoder
 from workbench.retrieval.answering.extracts import best_sentences, quoted
 from workbench.types import Passage
@@ -73,3 +75,30 @@ def test_a_row_that_no_word_of_the_question_stands_in_does_not_fill_up_an_answer
     passages = [_passage(1, 0.9, answer, "Harbour", "Dues"), _passage(2, 0.6, rows, "Budget", "Steps")]
     quotes = best_sentences("What is the fee of a berth for a night?", None, HashEncoder(), passages)
     assert [quote.text for quote in quotes] == [answer]
+
+
+@pytest.mark.parametrize(
+    "pointer",
+    [
+        "See accompanying notes to consolidated financial statements.",
+        "See Note 9 for additional information.",
+        "(Refer to pages 83-84 of the harbour's 2020 report for the moorings.)",
+        "Siehe Anhang 3 zu den Moorings des Hafens.",
+    ],
+)
+def test_a_sentence_that_only_says_where_to_read_is_not_quoted(pointer: str) -> None:
+    said = f"{pointer} The moorings are lifted in autumn and laid out in spring."
+    quotes = best_sentences("When are moorings lifted?", None, HashEncoder(), [_passage(1, 0.9, said, "Moorings", "")])
+    assert [quote.text for quote in quotes] == ["The moorings are lifted in autumn and laid out in spring."]
+
+
+@pytest.mark.parametrize("advice", ["See a rigger if the moorings drag.", "See accompanying notes to moorings."])
+def test_advice_is_quoted_and_so_is_what_says_where_to_read_if_nothing_else_is_said(advice: str) -> None:
+    quotes = best_sentences("moorings", None, HashEncoder(), [_passage(1, 0.9, advice, "Moorings", "")])
+    assert [quote.text for quote in quotes] == [advice]
+
+
+def test_a_short_row_is_quoted() -> None:
+    table = "| | Due |\n|---|---|\n| 2024 | $ 1,204 |\n| 2025 | 730 |\n| Thereafter, in later years | $ 3,310 |"
+    quotes = best_sentences("What is due in 2025?", None, HashEncoder(), [_passage(1, 0.9, table, "Debt", "")])
+    assert [quote.shown for quote in quotes] == ["2025, Due: 730"]

@@ -56,4 +56,6 @@ def _sources(answer: Answer) -> None:
         print()
     for citation in answer.citations:
         place = citation.url or citation.path or citation.document_id
-        print(printable(f"[{citation.number}] {citation.document_title}  {place}  {citation.passage_id}"))
+        page = answer.page(citation)
+        at = f"{place}, page {page}" if page else place
+        print(printable(f"[{citation.number}] {citation.document_title}  {at}  {citation.passage_id}"))

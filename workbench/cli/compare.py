@@ -17,6 +17,7 @@ from workbench.errors import InvalidInput
 from workbench.marking import excerpt
 from workbench.retrieval.strategies import COMPARED
 from workbench.retrieval.strategy_names import across
+from workbench.table_excerpts import table_excerpt, without_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +117,9 @@ def _cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int
     place = heading(passage)
     if place:
         cell.append(f"\n{printable(place)}", style="not bold dim")
-    text = marked(query, excerpt(query, passage.text, SHOWN))
+    table = table_excerpt(query, passage.text)
+    said = "\n".join(table.lines()) if table else excerpt(query, without_rows(passage.text), SHOWN)
+    text = marked(query, said)
     text.stylize_before("not bold")
     return Text.assemble(cell, "\n", text, "\n")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.cli.output import printable
@@ -10,12 +10,15 @@ from workbench.cli.why import print_why
 from workbench.display import heading
 from workbench.languages import language_title
 from workbench.marking import excerpt, pieces
+from workbench.table_excerpts import table_excerpt, without_rows
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
     from workbench.retrieval.why.explanation import Explanation
+    from workbench.table_excerpts import TableExcerpt
     from workbench.types import Passage, SearchResult
 
 SHOWN = 420  # characters of a passage: four lines of an ordinary terminal
@@ -28,16 +31,18 @@ def print_result(
     explain: bool = False,
     why: Sequence[Explanation] = (),
     spoken: bool = False,
+    headers: Mapping[str, str] | None = None,
 ) -> None:
     """Print a search's passages, best first, each with its legs and what explains it where that was asked for.
 
-    ``spoken`` says of each passage in which language it is.
+    ``spoken`` says of each passage in which language it is; ``headers`` are those of the tables that passages go on
+    with, by passage.
     """
     if not result.results:
         console.print("Nothing was found. Widen the scope, or see 'workbench sources list' for what there is.")
         return
     for passage in result:
-        _print_passage(console, passage, result.query, spoken=spoken)
+        _print_passage(console, passage, result.query, (headers or {}).get(passage.passage_id, ""), spoken=spoken)
         if explain:
             _print_legs(console, passage)
             for explained in [explanation for explanation in why if explanation.passage_id == passage.passage_id]:
@@ -58,7 +63,7 @@ def marked(query: str, text: str) -> Text:
     return line
 
 
-def _print_passage(console: Console, passage: Passage, query: str, *, spoken: bool) -> None:
+def _print_passage(console: Console, passage: Passage, query: str, header: str, *, spoken: bool) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
@@ -71,9 +76,24 @@ def _print_passage(console: Console, passage: Passage, query: str, *, spoken: bo
     if language:
         head.append(f"  {language}", style="green")
     console.print(head)
-    console.print(Padding(marked(query, excerpt(query, passage.text, SHOWN)), (0, 0, 0, 11)))
+    table = table_excerpt(query, passage.text, header)
+    text = _drawn(query, table) if table else marked(query, excerpt(query, without_rows(passage.text), SHOWN))
+    console.print(Padding(text, (0, 0, 0, 11)))
     place = passage.url or passage.path or passage.document_id
     console.print(Padding(Text(f"{printable(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
+
+
+def _drawn(query: str, excerpt: TableExcerpt) -> Table:
+    """Return rows of a table below the names of their columns, with the question's words marked."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="dim", show_header=any(excerpt.names))
+    for column, name in enumerate(excerpt.names):
+        side = "right" if column and excerpt.is_figures(column) else "left"
+        table.add_column(marked(query, name), justify=side, overflow="fold")
+    for row in excerpt.rows:
+        table.add_row(*(marked(query, cell) for cell in row))
+    return table
 
 
 def _print_legs(console: Console, passage: Passage) -> None:

@@ -61,6 +61,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if arguments.expect:
             expected = workbench.explaining.explain(arguments.query, ask, document_id=arguments.expect)
         spoken = len(workbench.indexes.languages(result.index)) > 1
+        headers = {} if out.as_json else workbench.answers.table_headers(result.results, result.index)
     for note in result.notes:
         out.message(note)
     for typed, meant in result.corrections.items():
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     value |= {"expected": expected} if expected else {}
 
     def human(console: Console) -> None:
-        print_result(console, result, explain=arguments.explain, why=explained, spoken=spoken)
+        print_result(console, result, explain=arguments.explain, why=explained, spoken=spoken, headers=headers)
         if expected is not None:
             console.print(f"\n{expected.document_title}: {expected.fate}. {expected.reason}")
             print_why(console, expected)

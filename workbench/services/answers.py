@@ -70,8 +70,16 @@ class Answer(Value):
         """True when nothing relevant was found."""
         return self.kind == "refused"
 
+    def page(self, citation: Citation) -> str:
+        """Return the page that a cited passage begins on, with the number that it bears: "2 (41)"; "" without pages."""
+        return self.passages[citation.number - 1].page
+
     def _repr_markdown_(self) -> str:
-        sources = "\n".join(f"{c.number}. {c.document_title}" for c in self.citations)
+        pages = [self.page(citation) for citation in self.citations]
+        sources = "\n".join(
+            f"{citation.number}. {citation.document_title}" + (f", page {page}" if page else "")
+            for citation, page in zip(self.citations, pages, strict=True)
+        )
         return f"{self.text}\n\n{sources}"
 
     def _repr_pretty_(self, printer: RepresentationPrinter, cycle: bool) -> None:

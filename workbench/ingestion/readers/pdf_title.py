@@ -13,8 +13,8 @@ NO_LETTER = re.compile(r"[\W\d_]+")
 def title_of(name: str, heading: str, own_title: str) -> str:
     """Return the title of a PDF; "" where the name of its file is a better one than heading and own title.
 
-    A file's name tells of which name and year it is ("HARBOUR_2023_report.pdf"). What then begins the file without a
-    word of it is what every file of its kind begins with, such as the name of an authority.
+    A file's name may say of whom and of which year it is ("HARBOUR_2023_report.pdf"). A heading without any word of
+    that is one with which all files of a kind begin, such as the name of an authority.
     """
     stem = PurePath(name).stem
     words = [word.casefold() for word in WORD.findall(stem)]

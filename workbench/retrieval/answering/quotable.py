@@ -23,6 +23,12 @@ NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, rows of tables, t
 CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # the better place to part a sentence first
 FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a line of a sheet's row that stands as "name: value" lines
 FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # of code, or of text that is set off
+POINTER = re.compile(  # "See accompanying notes to the statements.": where to read, and nothing of what is there
+    r"\W*(?:please\s)?(?:see|refer to|siehe|vgl\.|voir|véase|vedi|zie)\s(?=[^;]*\b(?:notes?|pages?|sections?|items?|"
+    r"parts?|tables?|figures?|exhibits?|appendix|schedules?|statements|anhang|seiten?|abschnitt|tabelle|abbildung|"
+    r"annexe|tableau|notas?|página|sección|anexo|tabla|figura|pagina|nota|tabella)\b)(?:\W*\w+){1,14}\W*",
+    re.IGNORECASE,
+)
 LINE = re.compile(r"\S.*\S")
 TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that says it is no code: a formula, an example
 LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
@@ -69,12 +75,13 @@ def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = No
         )
         for number, passage in enumerate(passages, start=1)
         for row in labelled_rows(passage.text, (headers or {}).get(number, ""))
-        if SHORTEST <= len(row.words) <= LONGEST
+        if len(row.words) <= LONGEST
     ]
     prose = [
         quote for quote in sentences if _is_prose(quote.text) and not _is_fenced(quote, passages[quote.number - 1])
     ]
-    return (prose or sentences) + list(_set_off(passages)) + rows
+    every = (prose or sentences) + list(_set_off(passages)) + rows
+    return [quote for quote in every if quote.cells is not None or not POINTER.fullmatch(quote.text)] or every
 
 
 def _is_fenced(quote: Quote, passage: Passage) -> bool:

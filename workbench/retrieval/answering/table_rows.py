@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
-ROW = re.compile(r"^\|.*\|[ \t]*$", re.MULTILINE)
-_RULE = re.compile(r"^\|(?:\s*:?-+:?\s*\|)+\s*$")
-_CELL = re.compile(r"(?<!\\)\|")  # a bar behind a backslash belongs to the cell
+from workbench.table_excerpts import ROW, RULE, cells
+
 _SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
 
 
@@ -37,20 +36,15 @@ def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
     lines = list(ROW.finditer(text))
     columns = cells(next(iter(header.strip().splitlines()), ""))
     for line, following in zip_longest(lines, lines[1:]):
-        if _RULE.match(line.group()):
+        if RULE.match(line.group()):
             continue
-        if following is not None and following.start() == line.end() + 1 and _RULE.match(following.group()):
+        if following is not None and following.start() == line.end() + 1 and RULE.match(following.group()):
             columns = cells(line.group())
             continue
         row = cells(line.group())
         words = _words(row, columns, "", ": ")
         if words:
             yield LabelledRow(line.start(), line.end(), words, _words(row, columns, ":", ", "), " ".join(row))
-
-
-def cells(row: str) -> list[str]:
-    """Return the cells of a row, stripped."""
-    return [" ".join(cell.replace("\\|", "|").split()) for cell in _CELL.split(row.strip().strip("|"))]
 
 
 def _words(row: list[str], columns: list[str], sign: str, after_label: str) -> str:

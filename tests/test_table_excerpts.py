@@ -59,6 +59,11 @@ def test_of_many_columns_those_that_are_asked_for_are_shown_and_empty_ones_are_n
     assert shown.names == ("Quay", "2020", "2021", "2022", "2023", "2024") and shown.rows[0][3] == "12"
 
 
+def test_a_table_and_a_page_number_are_shown_as_a_table_whatever_is_asked() -> None:
+    shown = table_excerpt("lobsters", "| Quay | 2023 |\n|---|---|\n| Outer | 120 |\n| Inner | 80 |\n\n117")
+    assert shown == TableExcerpt(("Quay", "2023"), (("Outer", "120"), ("Inner", "80")))
+
+
 def test_a_table_without_a_word_of_the_question_is_left_out() -> None:
     assert table_excerpt("lobsters", TABLE) is None
     assert without_rows("| a | b |\n|---|---|\n| c | d |").count("|") > 0

@@ -17,6 +17,7 @@ HEADING = re.compile(r"\s*#{1,6}\s")
 FIGURE = re.compile(r"[^\w]*(?:\d[\d.,' ]*\W*(?:\([a-z]{1,2}\))?|[-–—])")
 MOST_ROWS = 4
 MOST_COLUMNS = 6
+LEAST_LETTERS = 20  # of prose beside a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
     """Return the rows of a passage's table that say most of a question, at most 4 with 6 columns.
 
     ``header`` is that of a table which the passage goes on with. Returns None where there is no row of a table with
-    a word of the question, or a line of prose has more of them.
+    a word of the question, or a line of prose has more of them; a passage that is a table alone shows its first rows.
     """
     lines = _lines(query, text, header)
     holding = Counter(word for line in lines for word in line.words)
@@ -68,6 +69,8 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
         score + sum(1 / max(1, holding[word]) for word in line.about) for score, line in zip(scores, lines, strict=True)
     ]
     rows = [place for place, line in enumerate(lines) if line.cells and named[place]]
+    if not rows and not _says_something(ROW.sub("", text)):
+        rows = [place for place, line in enumerate(lines) if line.cells]
     if not rows:
         return None
     best = max(rows, key=lambda place: (named[place], -place))
@@ -87,7 +90,12 @@ def without_rows(text: str) -> str:
     """Return a passage without the rows of its tables; all of it where nothing else is said."""
     prose = ROW.sub("", text)
     said = "".join(line for line in prose.splitlines() if not HEADING.match(line))
-    return prose if said.strip() else text
+    return prose if _says_something(said) else text
+
+
+def _says_something(prose: str) -> bool:
+    """Tell whether there is more beside a table than a page number or a few words."""
+    return sum(character.isalpha() for character in prose) >= LEAST_LETTERS
 
 
 def _lines(query: str, text: str, header: str) -> list[_Line]:

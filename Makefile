@@ -18,7 +18,7 @@ APP_READY := $(VENV)/.ready-app
 TEST_READY := $(VENV)/.ready-test
 
 .DEFAULT_GOAL := help
-.PHONY: help app mcp worker evals bench wheel mcpb test quick check conformance format lock chromium docs site rehearse release clean
+.PHONY: help app mcp worker evals bench wheel mcpb test quick check conformance format lock chromium docs site rehearse release clean pgbouncer
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ wheel: $(TEST_READY) ## Build the wheel into dist/, with the model's weights in 
 mcpb: $(TEST_READY) ## Build the bundle for desktop clients into dist/
 	$(BIN)/python mcpb_build.py dist
 
-test: $(TEST_READY) chromium ## Run every test, the notebooks included
+test: $(TEST_READY) chromium pgbouncer ## Run every test, the notebooks included
 	@$(BIN)/python tests/conformance/fetch.py
 ifeq ($(strip $(PYTEST_ARGS)),)
 	$(BIN)/python -m pytest -m "not browser" -n 2 --dist loadfile --no-loadscope-reorder
@@ -143,5 +143,15 @@ chromium:
 			fonts-liberation >/dev/null; \
 	else \
 		echo "The browser tests need Chromium: install the package 'chromium' (or Google Chrome), or set CHROMIUM to its path" >&2; \
+		exit 1; \
+	fi
+
+pgbouncer:
+	@if PATH="$$PATH:/usr/sbin:/usr/local/sbin" command -v pgbouncer >/dev/null 2>&1; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+		echo "Installing pgbouncer for the tests of a pooler" >&2; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbouncer >/dev/null; \
+	else \
+		echo "The tests of a pooler need pgbouncer: install the package of that name" >&2; \
 		exit 1; \
 	fi

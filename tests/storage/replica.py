@@ -1,4 +1,4 @@
-"""A streaming replica of a home's embedded server, made with pg_basebackup and run beside it."""
+"""Copies of a home's embedded server, made with pg_basebackup and run beside it: a replica, or one restored."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,51 +48,57 @@ class Replica:
 @contextmanager
 def streaming_replica(home: Path, primary_url: str) -> Generator[Replica]:
     """Yield a running replica of a home's embedded server, which listens on a unix socket only."""
+    with _copied(home, "-R", "-N") as folder, _running(home, folder):
+        yield Replica(primary_url, make_conninfo(primary_url, host=str(folder)))
+
+
+@contextmanager
+def base_backup(home: Path, url: str) -> Generator[Callable[[], AbstractContextManager[str]]]:
+    """Yield what starts a server of its own from a base backup that was taken now, and gives its URL."""
+
+    @contextmanager
+    def started() -> Generator[str]:
+        with _running(home, folder):
+            yield make_conninfo(url, host=str(folder))
+
+    with _copied(home, "-X", "stream") as folder:
+        yield started
+
+
+def _programs(home: Path) -> tuple[Path, int | None]:
+    """Return the folder of Postgres' programs and, for root, the user that a home's server runs as."""
     running = postmaster(home)
     assert running is not None
-    programs = Path(psutil.Process(running).exe()).parent
-    socket = home / "postgres"
-    owner = socket.stat().st_uid if os.geteuid() == 0 else None
+    owner = (home / "postgres").stat().st_uid if os.geteuid() == 0 else None
+    return Path(psutil.Process(running).exe()).parent, owner
+
+
+@contextmanager
+def _copied(home: Path, *options: str) -> Generator[Path]:
+    """Yield a folder with ``data``, what pg_basebackup copies of a home's server while that goes on."""
+    programs, owner = _programs(home)
     folder = Path(tempfile.mkdtemp(prefix="wb-replica-"))
     if owner is not None:
         os.chown(folder, owner, -1)
-    data = folder / "data"
+    whence = ("-h", str(home / "postgres"), "-U", "postgres", "-D", str(folder / "data"), "-c", "fast")
     try:
-        _run(
-            owner,
-            programs / "pg_basebackup",
-            "-h",
-            str(socket),
-            "-U",
-            "postgres",
-            "-D",
-            str(data),
-            "-R",
-            "-c",
-            "fast",
-            "-N",
-        )
-        options = f"-c unix_socket_directories={folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB"
-        _run(
-            owner,
-            programs / "pg_ctl",
-            "-D",
-            str(data),
-            "-l",
-            str(folder / "log"),
-            "-o",
-            options,
-            "-w",
-            "-t",
-            "120",
-            "start",
-        )
-        try:
-            yield Replica(primary_url, make_conninfo(primary_url, host=str(folder)))
-        finally:
-            _run(owner, programs / "pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
+        _run(owner, programs / "pg_basebackup", *whence, *options)
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _running(home: Path, folder: Path) -> Generator[None]:
+    """Run a server on the copy in a folder, and end it."""
+    programs, owner = _programs(home)
+    options = f"-c unix_socket_directories={folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB"
+    place = ("-D", str(folder / "data"))
+    _run(owner, programs / "pg_ctl", *place, "-l", str(folder / "log"), "-o", options, "-w", "-t", "120", "start")
+    try:
+        yield
+    finally:
+        _run(owner, programs / "pg_ctl", *place, "-m", "immediate", "-w", "stop")
 
 
 def _run(owner: int | None, program: Path, *arguments: str) -> None:

@@ -130,7 +130,8 @@ class WorkerHandle:
             finally:
                 self._running.discard(job_id)
 
-        app = self._queue.worker_app(run, self._help, WorkerStopped)
+        pooled = await asyncio.to_thread(self._queue.is_pooled)
+        app = self._queue.worker_app(run, self._help, WorkerStopped, pooled=pooled)
         async with app.open_async():
             self._loop, self._manager = asyncio.get_running_loop(), app.job_manager
             rescue = asyncio.create_task(self._rescue(app.job_manager))
@@ -140,6 +141,7 @@ class WorkerHandle:
                     queues=queues_of(self._runners),
                     concurrency=self._concurrency,
                     fetch_job_polling_interval=POLL,
+                    listen_notify=not pooled,
                     install_signal_handlers=False,
                     delete_jobs="always",
                     update_heartbeat_interval=self._heartbeat,

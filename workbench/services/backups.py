@@ -9,6 +9,7 @@ from pathlib import Path
 from workbench.errors import Conflict, InvalidInput
 from workbench.services.corpus import Corpus
 from workbench.storage.backup import Backup, Manifest
+from workbench.storage.queue import Queue
 from workbench.types import OnProgress, Progress, Value
 from workbench.version import __version__
 
@@ -33,7 +34,7 @@ class BackupService:
     """The verbs ``export`` and ``import``."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+        self._backup = Backup(corpus.database, Queue(corpus.database.url))
 
     def write(self, path: Path | str, *, replace: bool = False, on_progress: OnProgress | None = None) -> BackupReport:
         """Write everything as of this moment into one file; it appears under its name only when it is whole.
@@ -46,7 +47,7 @@ class BackupService:
             raise Conflict(f"{target} exists already; name another file, or let it be replaced (--force).")
         unfinished = target.with_name(target.name + ".part")
         try:
-            manifest = Backup(self._corpus.database).write(unfinished, __version__, on_progress or _nobody)
+            manifest = self._backup.write(unfinished, __version__, on_progress or _nobody)
             unfinished.replace(target)
         except OSError as error:
             raise InvalidInput(
@@ -69,7 +70,7 @@ class BackupService:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InvalidInput(f"{source} cannot be read ({reason}); name a file written by export.") from error
-        manifest = Backup(self._corpus.database).read(source, on_progress or _nobody)
+        manifest = self._backup.read(source, on_progress or _nobody)
         return _report(source, manifest, began)
 
 

@@ -19,6 +19,7 @@ from psycopg import sql
 from workbench.errors import Conflict, InvalidInput
 from workbench.sizes import MB
 from workbench.storage.database import Connection, Database, Row, only_row
+from workbench.storage.queue import Queue
 from workbench.storage.statements import statement
 from workbench.types import OnProgress, Progress
 
@@ -52,8 +53,8 @@ class Manifest(TypedDict):
 class Backup:
     """The writer and reader of one database's backups."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self._database, self._queue = database, queue
 
     def write(self, path: Path, version: str, on_progress: OnProgress) -> Manifest:
         """Write everything into a new zip at ``path`` and return its manifest."""
@@ -82,6 +83,8 @@ class Backup:
     def read(self, path: Path, on_progress: OnProgress) -> Manifest:
         """Restore a backup into a database that holds nothing of a person's, in one transaction.
 
+        The queue is no part of a backup: the jobs that waited or ran wait in the queue of this database afterwards.
+
         Raises:
             InvalidInput: no backup, a damaged one, or one of a newer version.
             Conflict: there are sources or projects already.
@@ -91,6 +94,8 @@ class Backup:
                 manifest = _manifest(path, archive)
                 with self._database.transaction() as connection:
                     _restore(connection, archive, manifest, on_progress)
+                    for job in connection.execute(statement("backup_unfinished_jobs")).fetchall():
+                        self._queue.defer(connection, job["id"], job["kind"])
                 return manifest
         except zipfile.BadZipFile:
             raise InvalidInput(f"{path.name} is damaged or no export of the workbench; nothing was changed.") from None

@@ -9,7 +9,7 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, TypeAlias, TypeVar, cast
 
 import psycopg
@@ -22,6 +22,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workbench.errors import StorageError
 from workbench.storage.driver_errors import describe, translated
+from workbench.storage.pooler import answered_within, is_pooled, local_settings
 
 Row: TypeAlias = DictRow  # a dict by column name, as psycopg makes it of what a statement selects
 Values: TypeAlias = Mapping[str, object] | Sequence[object]  # bound to a statement, by name or by place
@@ -49,6 +50,8 @@ SESSION_OPTIONS = {
 }
 
 
+SETTINGS_OF_TRANSACTION = local_settings(SESSION_OPTIONS)
+_BEGINNING = f"BEGIN; {SETTINGS_OF_TRANSACTION}".encode()
 _HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: the rest of a text that was cut within an emoji
 RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
 PATIENCE = 2.0  # seconds without a free connection after which it is asked whether the database is there at all
@@ -78,6 +81,7 @@ class Database:
         self._lock = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
+        self._pooled = False  # known with the pool
 
     @property
     def place(self) -> str:
@@ -87,20 +91,19 @@ class Database:
     def _open_pool(self) -> ConnectionPool[Connection]:
         with self._lock:
             if self._pool is None:
-                check_reachable(self.url, self._connect_timeout)
-                options = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
+                self._pooled = check_reachable(self.url, self._connect_timeout)
                 self._pool = ConnectionPool(
                     self.url,
                     min_size=1,
                     max_size=self._pool_size,
                     open=True,
                     reconnect_timeout=PATIENCE,  # from then on the next question tries again, and not a clock
-                    check=_check_connection,
+                    check=_check_socket if self._pooled else _check_connection,
                     kwargs={
                         "row_factory": dict_row,
-                        "options": options,
                         "connect_timeout": int(self._connect_timeout),
                         "autocommit": True,  # a single statement then costs one round trip, not three
+                        **session_arguments(self._pooled),
                     },
                     name="rag-workbench",
                 )
@@ -114,12 +117,15 @@ class Database:
             StorageError: the database is unreachable or refused a statement.
             Conflict: a unique name is taken.
         """
-        with self._lent() as connection, connection.transaction():
+        with self._lent() as connection, nullcontext() if self._pooled else connection.transaction():
             yield connection
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """Yield a connection for several reads, each in a transaction of its own. Raises StorageError."""
+        """Yield a connection for several reads, each in a transaction of its own; through a pooler they share one.
+
+        Raises StorageError.
+        """
         with self._lent() as connection:
             yield connection
 
@@ -143,7 +149,9 @@ class Database:
     @contextmanager
     def _given_back(self, pool: ConnectionPool[Connection], connection: Connection) -> Generator[Connection]:
         try:
-            with connection:
+            with connection:  # at its end a transaction is committed, or rolled back
+                if self._pooled:
+                    answered_within(connection, _BEGINNING, self._connect_timeout)
                 yield connection
         finally:  # not by the pool's reset hook, which hands every return to a thread
             _returned[id(connection)] = time.monotonic()
@@ -211,6 +219,12 @@ def _check_connection(connection: psycopg.Connection[Any]) -> None:
         ConnectionPool.check_connection(connection)
 
 
+def _check_socket(connection: psycopg.Connection[Any]) -> None:
+    """Look whether a pooler ended a connection; a statement would wait for one of its servers, without an end."""
+    if _was_told_something(connection):
+        raise psycopg.OperationalError("the pooler ended the connection")
+
+
 def _was_told_something(connection: psycopg.Connection[Any]) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(connection, selectors.EVENT_READ)
@@ -255,11 +269,18 @@ def _finite(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def check_reachable(url: str, timeout: float) -> None:
-    """Connect once and leave.
+def session_arguments(pooled: bool) -> dict[str, object]:
+    """Return what the driver is given with each connection: the settings of its session, where that is ours."""
+    if pooled:
+        return {"prepare_threshold": None}
+    return {"options": " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())}
+
+
+def check_reachable(url: str, timeout: float) -> bool:
+    """Connect once, ask something and leave; return whether a pooler stands between.
 
     Raises:
         StorageError: one sentence for each common cause: unreachable, wrong password, no such database.
     """
-    with translated(url), psycopg.connect(url, connect_timeout=int(timeout)):
-        pass
+    with translated(url), psycopg.connect(url, connect_timeout=int(timeout)) as connection:
+        return is_pooled(connection, timeout)

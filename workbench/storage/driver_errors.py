@@ -74,8 +74,23 @@ def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
         return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."
     if "does not exist" in text and "database" in text:
         return f"There is no such database at {place}; create it or correct WORKBENCH_DATABASE_URL."
+    if "the pooler gave no server" in text:
+        return (
+            f"The database behind {place} is down or fully busy ({error}); check it, or raise default_pool_size there."
+        )
+    if "unsupported startup parameter" in text:
+        return f"The pooler at {place} refuses what the URL has beside the address; take it out of the URL ({error})."
     if any(
-        sign in text for sign in ("refused", "could not translate", "timeout", "no such file", "unreachable", "resolve")
+        sign in text
+        for sign in (
+            "refused",
+            "could not translate",
+            "timeout",
+            "no such file",
+            "unreachable",
+            "resolve",
+            "login has been failing",
+        )
     ):
         return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
     return (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import psycopg
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
@@ -17,12 +18,16 @@ from workbench.storage.embedding_parts import EmbeddingParts
 from workbench.storage.ids import new_id
 from workbench.storage.job_files import JobFiles
 from workbench.storage.job_parts import JobParts
+from workbench.storage.pooler import lock_held
 from workbench.storage.queue import TASK, AlreadyInvited, Queue, invitation
 from workbench.storage.statements import statement
 from workbench.types import JsonValue, Progress, Value
 
 FINISHED = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
+NAME_AS_NUMBER = sql.SQL(
+    "hashtextextended(%s, 7215004)"
+)  # of a lock; job_parts.sql and embedding_parts.sql look for it
 TELLING = 50  # passages that an ingest must have embedded for its pace to tell
 
 
@@ -246,6 +251,9 @@ class Jobs:
 
         The lock belongs to a connection of its own, so it ends with the process, however that ends.
         """
-        with translated(self._database.url), psycopg.connect(self._database.url, autocommit=True) as connection:
-            row = connection.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, 7215004))", (job_id,)).fetchone()
-            yield bool(row and row[0])
+        with (
+            translated(self._database.url),
+            psycopg.connect(self._database.url, autocommit=True) as connection,
+            lock_held(connection, NAME_AS_NUMBER, job_id, waits=False) as ours,
+        ):
+            yield ours

@@ -7,10 +7,12 @@ import re
 from importlib.resources import files
 
 import psycopg
+from psycopg import sql
 
 from workbench.errors import StorageError
 from workbench.storage import queue_schema
 from workbench.storage.driver_errors import describe, translated
+from workbench.storage.pooler import lock_held
 
 _LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
@@ -44,13 +46,10 @@ def migrate(url: str) -> list[str]:
         _check_encoding(connection, url)
         if _applied(connection) == _checksums(wanted) and queue_schema.is_current(connection):
             return []
-        connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-        try:
+        with lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # through a pooler one transaction
             ran = _apply(connection, wanted)
             queue_schema.bring_up_to_date(connection)
             return ran
-        finally:
-            connection.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
 
 
 def _check_encoding(connection: psycopg.Connection, url: str) -> None:

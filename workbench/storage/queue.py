@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from workbench.storage.database import Connection
+from workbench.storage.database import Connection, check_reachable
 
 if TYPE_CHECKING:
     from procrastinate import App
 
 TASK = "workbench.run_job"
 JOIN = "workbench.join_job"
+CONNECT_TIMEOUT = 10.0  # seconds
 QUEUE = "workbench"  # the queues begin with it, one for each kind of job; without a kind: jobs of former versions
 
 
@@ -56,20 +57,27 @@ class Queue:
         except AlreadyEnqueued as error:
             raise AlreadyInvited(job_id) from error
 
-    def worker_app(self, run: Callable[[str], None], join: Callable[[str], None], retry_on: type[Exception]) -> App:
-        """Return a procrastinate app with the tasks ``run(job_id)`` and ``join(job_id)``.
+    def worker_app(
+        self, run: Callable[[str], None], join: Callable[[str], None], retry_on: type[Exception], *, pooled: bool
+    ) -> App:
+        """Return a procrastinate app with the tasks ``run(job_id)`` and ``join(job_id)``; ``pooled`` as asked.
 
         Raising ``retry_on`` puts a job back; an invitation to join is never put back.
         """
         import procrastinate
 
-        connector = procrastinate.PsycopgConnector(conninfo=self._url, min_size=1, max_size=4)
+        arguments = {"prepare_threshold": None} if pooled else {}
+        connector = procrastinate.PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, kwargs=arguments)
         app = procrastinate.App(connector=connector)
         # A high limit in place of none: each worker that is stopped in an orderly way takes one.
         again = procrastinate.RetryStrategy(max_attempts=10_000, wait=1, retry_exceptions=[retry_on])
         app.task(name=TASK, queue=QUEUE, retry=again)(run)
         app.task(name=JOIN, queue=QUEUE)(join)
         return app
+
+    def is_pooled(self) -> bool:
+        """Tell whether a pooler stands between: nobody is notified of new jobs through it. Raises StorageError."""
+        return check_reachable(self._url, CONNECT_TIMEOUT)
 
     def _app_to_defer(self) -> App:
         import procrastinate

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from workbench.storage.database import SESSION_OPTIONS
+from workbench.storage.database import SETTINGS_OF_TRANSACTION, check_reachable, session_arguments
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection as SqlConnection
     from sqlalchemy import Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
 
+_CONNECT_TIMEOUT = 10.0  # seconds
 _engines: dict[str, tuple[Engine, AsyncEngine]] = {}
 _lock = threading.Lock()
 
@@ -37,8 +40,26 @@ def _create(url: str) -> tuple[Engine, AsyncEngine]:
     from sqlalchemy.ext.asyncio import create_async_engine
 
     arguments = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
-    arguments["options"] = " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())
     # keyword arguments instead of a rewritten URL: sockets, passwords and options pass unharmed
     sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
     async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
+    for engine in (sync_engine, async_engine.sync_engine):
+        _with_settings(engine, url)
     return sync_engine, async_engine
+
+
+def _with_settings(engine: Engine, url: str) -> None:
+    """Let an engine's connections have our settings: with the session, or in each transaction through a pooler."""
+    from sqlalchemy import event
+
+    pooled = functools.cache(functools.partial(check_reachable, url, _CONNECT_TIMEOUT))  # known with the first use
+
+    def connecting(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
+        arguments.update(session_arguments(pooled()))
+
+    def beginning(connection: SqlConnection) -> None:
+        if pooled():
+            connection.exec_driver_sql(SETTINGS_OF_TRANSACTION)
+
+    event.listen(engine, "do_connect", connecting)
+    event.listen(engine, "begin", beginning)

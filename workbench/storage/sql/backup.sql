@@ -31,3 +31,13 @@ SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greate
 
 -- backup_read_numbers_again: passages of a backup that was written when 1,204 were two words
 SELECT workbench_read_numbers_again()
+
+-- backup_unfinished_jobs: the jobs of a backup that go on here: those that ran wait, and those that were asked to stop have stopped
+WITH freed AS (
+    UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
+        seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END, attempts = greatest(0, attempts - 1),
+        message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
+            ELSE 'Waiting for a worker to go on.' END, updated_at = now()
+    WHERE status = 'running' RETURNING id, kind, status
+)
+SELECT id, kind FROM freed WHERE status = 'queued' UNION ALL SELECT id, kind FROM jobs WHERE status = 'queued' ORDER BY id

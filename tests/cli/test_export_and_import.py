@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,6 @@ from commands import Ran
 from psycopg import sql
 
 from workbench import Workbench
-from workbench.storage.migrate import migrations
 
 
 @pytest.fixture
@@ -113,29 +111,3 @@ def test_a_workbench_reads_its_own_backup(wb: Workbench, tmp_path: Path) -> None
     written = wb.backups.write(tmp_path / "empty.zip")
     read = wb.backups.read(tmp_path / "empty.zip")
     assert (written.documents, read.documents, read.rows) == (0, 0, written.rows)
-
-
-def test_an_export_from_when_a_number_with_groups_was_two_words_is_read_again(
-    workbench: Callable[..., Ran], animals: Path, elsewhere: Callable[[], str], wb: Workbench
-) -> None:
-    (animals / "boats.md").write_text("# Boats\n\nThe harbour counted 1,204 boats.")
-    workbench("ingest", str(animals), "--source", "Animals")
-    old = next(body for _, name, body in migrations() if "words_in_every_script" in name)
-    with psycopg.connect(wb.corpus.database.url, autocommit=True) as connection:
-        connection.execute(
-            old[old.index("CREATE OR REPLACE FUNCTION workbench_terms") : old.index("-- Passages in these")]
-        )
-        connection.execute("SELECT workbench_read_numbers_again()")
-    workbench("export", "all.zip")
-    with zipfile.ZipFile("all.zip") as archive, zipfile.ZipFile("old.zip", "w") as older:
-        for name in archive.namelist():
-            content = archive.read(name)
-            if name == "manifest.json":
-                manifest = json.loads(content)
-                manifest["migrations"] = [name for name in manifest["migrations"] if name < "0038"]
-                content = json.dumps(manifest).encode()
-            older.writestr(name, content)
-    elsewhere()
-    workbench("import", "old.zip")
-    found = workbench("search", "1204", "--strategy", "keyword", "--json").json["results"]
-    assert [result["document_title"] for result in found] == ["Boats"]

@@ -57,12 +57,15 @@ def rows_of(wb: Workbench, document_id: str) -> list[Row]:
     with wb.corpus.database.reading() as connection:
         passages = connection.execute(
             "SELECT p.text, p.metadata_ - 'document_id' - 'ref_doc_id' - 'source_id' AS noted, p.embedding::text, "
-            "p.token_bits, p.text_search_tsv::text, p.length FROM data_main p WHERE document_id = %s "
+            "p.token_bits FROM data_main p WHERE document_id = %s "
             "ORDER BY (metadata_ ->> 'ordinal')::int",
             (document_id,),
         ).fetchall()
         words = connection.execute("SELECT term, df FROM lexicon_main WHERE df > 0 ORDER BY term").fetchall()
-        postings = connection.execute("SELECT count(*) AS postings, sum(tf) AS words FROM postings_main").fetchall()
+        postings = connection.execute(
+            "SELECT sum(octet_length(entries)) AS bytes, (SELECT sum(terms) FROM index_statistics) AS words "
+            "FROM postings_main"
+        ).fetchall()
     return passages + words + postings
 
 

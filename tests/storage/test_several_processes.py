@@ -36,7 +36,10 @@ SELECT (SELECT count(*) FROM data_main) - (SELECT count(DISTINCT (document_id, m
      + (SELECT count(*) FROM data_main) - (SELECT coalesce(sum(passages), 0) FROM index_documents)
      + (SELECT count(*) FROM documents) - (SELECT count(*) FROM index_documents)
      + (SELECT count(*) FROM lexicon_main l
-        WHERE df <> (SELECT count(*) FROM data_main d WHERE d.text_search_tsv @@ quote_literal(l.term)::tsquery))
+        WHERE df <> (SELECT count(*) FROM data_main d
+            WHERE workbench_passage_terms(d.metadata_, d.text) @@ quote_literal(l.term)::tsquery))
+     + (SELECT coalesce(sum(df), 0) FROM lexicon_main)
+     - (SELECT coalesce(sum(octet_length(entries) / 8), 0) FROM postings_main)
      + (SELECT count(*) FROM data_main) - (SELECT coalesce(sum(passages), 0) FROM index_statistics)
 """
 

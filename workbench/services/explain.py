@@ -219,7 +219,8 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
         from workbench.retrieval.why.explanation import shows
-        from workbench.storage.scores import cosines, term_scores
+        from workbench.storage.scores import cosines
+        from workbench.storage.term_ranking import scores_of
 
         by_id = {passage.node_id: passage for passage in candidates}
         for hit in result:
@@ -233,7 +234,7 @@ class ExplainService:
             return candidates[0], None
         index, ids = request.index.name, [passage.id for passage in candidates]
         near = cosines(connection, index, request.encoded(query).vector, ids)
-        bm25 = term_scores(connection, index, request.words[query].weights, ids)
+        bm25 = scores_of(connection, index, request.words[query].weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
         return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
 

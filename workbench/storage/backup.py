@@ -26,7 +26,8 @@ from workbench.types import OnProgress, Progress
 FORMAT = 1
 MANIFEST = "manifest.json"
 _KINDS = ("data", "lexicon", "postings")  # the tables of one index
-_NUMBERS = "0038_numbers_with_groups.sql"  # exports from before it hold 1,204 as two words
+_BLOCKS = "0040_postings_in_blocks.sql"  # exports from before it hold terms and postings in another form
+_BEFORE_BLOCKS = ("text_search_tsv", "length")  # columns of their passages that are made anew
 _LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
 _CHUNK = MB  # bytes copied at once
 
@@ -126,12 +127,13 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
         done += 1
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
-        for name in [f"{kind}_{index['name']}" for kind in _KINDS]:
+        in_blocks = _BLOCKS in manifest["migrations"]
+        for name in [f"{kind}_{index['name']}" for kind in (_KINDS if in_blocks else _KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
-            _copy_in(connection, archive, tables[name])
+            _copy_in(connection, archive, tables[name], () if in_blocks else _BEFORE_BLOCKS)
             done += 1
-    if _NUMBERS not in manifest["migrations"]:
-        connection.execute(statement("backup_read_numbers_again"))
+        if not in_blocks:
+            connection.execute(statement("backup_read_again"), index)
 
 
 def _check_state(connection: Connection, manifest: Manifest) -> None:
@@ -173,15 +175,20 @@ def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, colum
         return int(cursor.rowcount)
 
 
-def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows) -> None:
-    """Fill one table without its triggers: the backup holds the rows that they would derive."""
+def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows, forgotten: Sequence[str] = ()) -> None:
+    """Fill one table without its triggers: the backup holds the rows that they would derive.
+
+    ``forgotten`` columns are read and left out.
+    """
     name = table["name"]
     ours = {row["name"]: row for row in connection.execute(statement("backup_tables"))}[name]
-    unknown = set(table["columns"]) - set(ours["columns"])
+    unknown = set(table["columns"]) - set(ours["columns"]) - set(forgotten)
     if unknown:
         raise InvalidInput(f"The export has a column {name}.{min(unknown)} that this version does not know.")
     place = sql.Identifier(name)
     connection.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(place))
+    for column in forgotten:
+        connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {} text").format(place, sql.Identifier(column)))
     copying = sql.SQL("COPY {} ({}) FROM STDIN").format(place, _columns(table["columns"]))
     try:
         with archive.open(f"{name}.copy") as entry, connection.cursor() as cursor, cursor.copy(copying) as copy:
@@ -189,6 +196,8 @@ def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows)
                 copy.write(piece)
     except KeyError:
         raise InvalidInput(f"The export lacks the rows of {name}; it is damaged, and nothing was changed.") from None
+    for column in forgotten:
+        connection.execute(sql.SQL("ALTER TABLE {} DROP COLUMN {}").format(place, sql.Identifier(column)))
     connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(place))
     for column in ours["identities"] or ():
         last = sql.SQL("SELECT max({}) AS last FROM {}").format(sql.Identifier(column), place)

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.storage.database import Connection, clean, only_row
-from workbench.storage.rows import IndexTotals, QueryTerm, read, scope_parameters, scope_statement
+from workbench.storage.postings import postings_of_terms
+from workbench.storage.ranking import in_scope
+from workbench.storage.rows import IndexTotals, QueryTerm, read
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
 Version = tuple[int, int, int]
+LOOKED_AT = 5_000  # passages at once, to see whether a scope holds one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +56,9 @@ def terms_by_name(
     connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope
 ) -> dict[str, KnownTerm]:
     """Return what the lexicon knows of given terms, those that occur."""
-    query = statement("terms_by_name", index, scope=scope_statement(scope))
-    rows = connection.execute(query, {"terms": clean(list(terms)), **scope_parameters(scope)}).fetchall()
-    return {row["term"]: KnownTerm(**row) for row in rows}
+    rows = connection.execute(statement("terms_by_name", index), {"terms": clean(list(terms))}).fetchall()
+    held = _held_in(connection, index, [row["id"] for row in rows], scope)
+    return {row["term"]: KnownTerm(row["term"], row["id"], row["df"], row["id"] in held) for row in rows}
 
 
 def terms_of_variants(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
@@ -77,3 +80,16 @@ def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
     """Return how many of the words are stop words, by the text search's name of the language; none where 0."""
     rows = connection.execute(statement("stop_words"), {"words": clean(list(words))}).fetchall()
     return {row["language"]: row["words"] for row in rows}
+
+
+def _held_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
+    """Return which of given terms a scope holds; their passages are looked at until one of each is in it."""
+    if scope.is_everything:
+        return set(terms)
+    held = set[int]()
+    for term, postings in postings_of_terms(connection, index, terms).items():
+        passages = postings["passage"].tolist()
+        pieces = (passages[start : start + LOOKED_AT] for start in range(0, len(passages), LOOKED_AT))
+        if any(in_scope(connection, index, scope, piece) for piece in pieces):
+            held.add(term)
+    return held

@@ -6,16 +6,25 @@ and dialects that it brings along.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
-from llama_index.core.vector_stores.types import MetadataFilter, VectorStoreQuery, VectorStoreQueryResult
+from llama_index.core.vector_stores.types import (
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
 from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.postgres.base import DBEmbeddingRow
 from pydantic import PrivateAttr
+from sqlalchemy import Column, Integer, MetaData, Select, Table, TextClause, func, literal_column, select
+from sqlalchemy.dialects.postgresql import REGCONFIG, TSVECTOR
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql import cast
 
 from workbench.errors import InvalidInput
 from workbench.storage.database import Database
@@ -24,14 +33,17 @@ from workbench.storage.filters import bound_clause
 from workbench.storage.replica import Replica
 from workbench.storage.rows import NewPassage, insert_passages
 from workbench.storage.sqlalchemy_engines import engines
+from workbench.storage.statements import statement
 from workbench.types import Index
 
-if TYPE_CHECKING:
-    from sqlalchemy import TextClause
+_NO_WORD = re.compile(r"(?!\b\.\b)\W+")  # as the framework has it: points within words stay
 
 
 class LlamaStore(PGVectorStore):
-    """The table ``data_<index>`` to LlamaIndex; its nodes carry our metadata, not a serialised node."""
+    """The table ``data_<index>`` to LlamaIndex; its nodes carry our metadata, not a serialised node.
+
+    The framework's full text lies in a table beside it, ``full_text_<index>``, which the first query by words makes.
+    """
 
     _database: Database = PrivateAttr()
     _reader: Database = PrivateAttr()
@@ -80,6 +92,33 @@ class LlamaStore(PGVectorStore):
         embedded = np.asarray(vectors, dtype=np.float32)
         with self._database.transaction() as connection:
             return insert_passages(connection, self._index.name, passages, embedded, [None] * len(passages))
+
+    def _build_sparse_query(
+        self,
+        query_str: str | None,
+        limit: int,
+        metadata_filters: MetadataFilters | None = None,
+        **kwargs: object,
+    ) -> Select[Any]:
+        """Select as the framework does, from the terms that ``full_text_<index>`` keeps."""
+        words = _NO_WORD.sub(" ", query_str or "").strip().replace(" ", "|")
+        asked = func.to_tsquery(cast(self.text_search_config, REGCONFIG), words)
+        passages, full_text = self._table_class, self._full_text()
+        chosen = select(
+            passages.id,
+            passages.node_id,
+            passages.text,
+            passages.metadata_,
+            func.ts_rank(full_text.c.text_search_tsv, asked).label("rank"),
+        ).join_from(full_text, passages, passages.id == full_text.c.passage_id)
+        matching = chosen.where(full_text.c.text_search_tsv.op("@@")(asked)).order_by(literal_column("rank").desc())
+        return self._apply_filters_and_limit(matching, limit, metadata_filters)
+
+    def _full_text(self) -> Table:
+        """Return the table of the passages' terms, made where nothing has asked for it before."""
+        self._database.rows(statement("full_text_create"), {"name": self._index.name})
+        columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
+        return Table(f"full_text_{self._index.name}", MetaData(), *columns)
 
     def _build_filter_clause(self, filter_: MetadataFilter) -> TextClause:
         return bound_clause(filter_)

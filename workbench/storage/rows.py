@@ -134,20 +134,25 @@ class IndexTotals:
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """BM25 prepared for SQL: score = sum of weight * tf / (tf + a + c * length) over the terms.
+    """BM25 prepared for the postings: score = sum of weight * tf / (tf + a + c * length) over the terms.
 
-    ``passages`` is how many the whole index has.
+    ``counts`` are the passages that have each term, ``passages`` is how many the whole index has.
     """
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
+    counts: tuple[int, ...]
     a: float
     c: float
     passages: int
 
-    def parameters(self) -> dict[str, object]:
-        """Return the bound parameters of the bm25 statements."""
-        return {"term_ids": list(self.ids), "weights": list(self.weights), "a": self.a, "c": self.c}
+    def weight(self, term: int) -> float:
+        """Return the weight of a term by its id; one that was meant twice has the sum."""
+        return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
+
+    def count(self, term: int) -> int:
+        """Return how many passages have a term, by its id."""
+        return self.counts[self.ids.index(term)]
 
 
 def read(connection: Connection, index: str, name: str, parameters: Mapping[str, object], **parts: str) -> list[Row]:

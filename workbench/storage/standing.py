@@ -6,8 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, only_row
+from workbench.storage.postings import postings_of_terms
+from workbench.storage.ranking import in_scope
 from workbench.storage.rows import TermWeights, scope_parameters, scope_statement, vector_value
 from workbench.storage.statements import statement
+from workbench.storage.term_ranking import scored
 from workbench.types import ResolvedScope
 
 ScoreAndRank = tuple[float, int]  # score and rank, from 1
@@ -27,9 +30,11 @@ def bm25_standing(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, passage: int
 ) -> ScoreAndRank | None:
     """Return a passage's BM25 score and its rank in the scope; None where it has none of the words."""
-    if not terms.ids:
+    found = scored(postings_of_terms(connection, index, terms.ids), terms)
+    place = int(np.searchsorted(found.ids, passage))
+    if place == len(found.ids) or found.ids[place] != passage:
         return None
-    values = {**terms.parameters(), "passage": passage, **scope_parameters(scope)}
-    query = statement("bm25_standing", index, scope=scope_statement(scope))
-    row = connection.execute(query, values).fetchone()
-    return (float(row["score"]), int(row["rank"])) if row else None
+    score = found.scores[place]
+    ahead = found.ids[(found.scores > score) | ((found.scores == score) & (found.ids < passage))]
+    others = len(ahead) if scope.is_everything else len(in_scope(connection, index, scope, ahead.tolist()))
+    return float(score), 1 + others

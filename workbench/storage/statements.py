@@ -1,7 +1,7 @@
 """Named statements in ``sql/*.sql``, each with a line of purpose: SQL is data.
 
 A file holds blocks that begin with ``-- name: purpose``. Tables that belong to one index are written as the
-placeholders ``{data}``, ``{lexicon}`` and ``{postings}``; values are always bound parameters.
+placeholders ``{data}``, ``{lexicon}``, ``{postings}`` and ``{full_text}``; values are always bound parameters.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.Composed
     """
     tables = {}
     if index is not None:
-        tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings")}
+        tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings", "full_text")}
+        tables["plain"] = sql.Identifier(f"plain_postings_{index}")
         tables["framework"] = sql.Identifier(f"data_framework_{index}")
+        tables["postings_key"] = sql.Identifier(f"postings_{index}_pkey")
         tables["vector_index"] = sql.Identifier(f"data_{index}_embedding_idx")
     names = list(parts)
     nested = {

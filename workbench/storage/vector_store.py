@@ -69,6 +69,7 @@ class PassageStore:
             yield
         finally:
             self.database.rows(statement("vector_index_create", name))
+            self.database.autocommit(statement("pack_postings", name))
             self.database.autocommit(statement("analyse", name))
 
     # --- reading ----------------------------------------------------------------------------------------------------

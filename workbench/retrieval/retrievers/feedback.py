@@ -60,6 +60,7 @@ class FeedbackRetriever(Retriever):
             for term in telling
             if term.id not in asked_ids and term.passages > 1  # a term of one passage alone says little of the question
         }
+        counts = {term.id: term.df for term in telling}
         best = sorted(rated, key=lambda key: (-rated[key], key))[:most]
         total = sum(rated[key] for key in best)
         if not total:
@@ -68,6 +69,7 @@ class FeedbackRetriever(Retriever):
         weights = TermWeights(
             ids=(*words.weights.ids, *best),
             weights=(*words.weights.weights, *(budget * rated[key] / total for key in best)),
+            counts=(*words.weights.counts, *(counts[key] for key in best)),
             a=words.weights.a,
             c=words.weights.c,
             passages=words.weights.passages,

@@ -164,9 +164,10 @@ def term_views(
     request: Request, connection: Connection, words: Words, passage: StoredPassage
 ) -> tuple[tuple[TermView, ...], tuple[str, ...]]:
     """Return the question's terms that the passage has, most telling first, and those it lacks."""
+    names = {term.id: term.term for term in words.terms}
     shares = term_shares(connection, request.index.name, words.weights, passage.id)
     total = sum(score for _, _, score in shares) or 1.0
-    views = tuple(TermView(term, frequency, score, score / total) for term, frequency, score in shares)
+    views = tuple(TermView(names[term], frequency, score, score / total) for term, frequency, score in shares)
     terms = {view.term for view in views}
     positions = {term.position for term in words.terms if term.term in terms}
     common = words.totals.passages / 2  # a stop word of most passages is a term to the few in another language

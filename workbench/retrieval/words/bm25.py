@@ -1,4 +1,4 @@
-"""BM25: how much a term says about a passage, prepared so that SQL only adds and divides.
+"""BM25: how much a term says about a passage, prepared so that its postings are only multiplied and added.
 
     score(q, p) = sum over terms t of idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
@@ -42,6 +42,7 @@ def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: fl
     return TermWeights(
         ids=tuple(term.id for term in indexed if term.id is not None),
         weights=tuple(rarity(term, totals.passages) * (k1 + 1) for term in indexed),
+        counts=tuple(term.df for term in indexed),
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
         passages=totals.passages,

@@ -127,7 +127,12 @@ def _same_letter(guess: Guess) -> bool:
 
 def _joined(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:
     weights = tuple(weight * factor for weight, factor in zip(guessed.weights, factors, strict=True))
-    return replace(exact, ids=(*exact.ids, *guessed.ids), weights=(*exact.weights, *weights))
+    return replace(
+        exact,
+        ids=(*exact.ids, *guessed.ids),
+        weights=(*exact.weights, *weights),
+        counts=(*exact.counts, *guessed.counts),
+    )
 
 
 def lexicon_of(request: Request, connection: Connection) -> Lexicon:

@@ -4,6 +4,7 @@ SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (W
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace
   AND c.relname NOT IN ('schema_migrations', 'queue_migrations') AND c.relname NOT LIKE 'procrastinate%%'
+  AND c.relname NOT LIKE 'full!_text!_%%' ESCAPE '!'
 GROUP BY c.relname ORDER BY c.relname
 
 -- backup_references: pairs of tables of which one needs the rows of the other first
@@ -29,8 +30,8 @@ LOCK TABLE projects, sources, indexes IN SHARE ROW EXCLUSIVE MODE
 -- backup_advance: numbers given from now on come after the restored ones
 SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greatest(%(last)s::bigint, 1), %(last)s::bigint IS NOT NULL)
 
--- backup_read_numbers_again: passages of a backup that was written when 1,204 were two words
-SELECT workbench_read_numbers_again()
+-- backup_read_again: the keyword index of a backup that holds it in another form, made anew
+SELECT workbench_read_again(%(name)s)
 
 -- backup_unfinished_jobs: the jobs of a backup that go on here: those that ran wait, and those that were asked to stop have stopped
 WITH freed AS (

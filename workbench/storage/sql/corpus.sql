@@ -256,6 +256,9 @@ SELECT workbench_create_index(%(name)s, %(dimensions)s)
 -- index_drop_tables: the tables of an index that goes
 SELECT workbench_drop_index(%(name)s)
 
+-- full_text_create: the framework's full text of an index, where it is not there yet
+SELECT workbench_create_full_text(%(name)s)
+
 -- index_names_of_dataset: the indexes that belong to an evaluation corpus
 SELECT name FROM indexes WHERE dataset = %(dataset)s
 
@@ -274,7 +277,7 @@ FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s O
 
 -- index_size: bytes on disk of an index's tables and their indexes
 SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes
-FROM unnest(ARRAY['data_', 'lexicon_', 'postings_']) AS kind
+FROM unnest(ARRAY['data_', 'lexicon_', 'postings_', 'full_text_']) AS kind
 
 -- corpus_counts: the counts of everything a person has
 SELECT (SELECT count(*) FROM projects) AS projects,

@@ -61,54 +61,20 @@ asked AS (
     GROUP BY u.lexeme)
 SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
 
--- bm25_best: best passages by BM25; weight = idf * (k1 + 1), a = k1 * (1 - b), c = k1 * b / average length.
--- MaxScore (Turtle & Flood, "Query evaluation: strategies and optimizations", 1995): the rarest terms are read first, and the
--- full scores of the best so found set a bar. Passages with only terms whose weights together stay below the bar cannot be
--- among the best, so those light terms are looked up for passages alone that can still reach it, heaviest term first.
-WITH RECURSIVE terms AS MATERIALIZED (
-    SELECT id, weight, rare, sum(weight) OVER lighter AS at_most, row_number() OVER lighter AS place FROM (
-        SELECT t.id, t.weight, sum(l.df) OVER () <= %(brief)s
-            OR l.df <= %(readable)s AND sum(l.df) OVER (ORDER BY l.df, t.id) - l.df <= %(probed)s AS rare
-        FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {lexicon} l ON l.id = t.id) AS rated
-    WINDOW lighter AS (PARTITION BY rare ORDER BY weight, id)),
-first AS MATERIALIZED (
-    SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-    FROM terms t JOIN {postings} o ON o.term_id = t.id WHERE t.rare GROUP BY o.passage_id),
-bar AS MATERIALIZED (
-    SELECT CASE WHEN (SELECT bool_and(rare) FROM terms) THEN 0 ELSE (
-        SELECT CASE WHEN count(*) < %(limit)s THEN 0 ELSE min(score) * (1 - 1e-9) END FROM (
-            SELECT sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-            FROM terms t JOIN {postings} o ON o.term_id = t.id
-                AND o.passage_id = ANY(ARRAY(SELECT id FROM first ORDER BY score DESC LIMIT %(limit)s))
-            GROUP BY o.passage_id) AS best) END AS score),
-scored AS (
-    SELECT id, sum(score) AS score,
-        (SELECT count(*) FROM terms t, bar WHERE NOT t.rare AND t.at_most < bar.score) AS light
-    FROM (
-        SELECT id, score FROM first
-        UNION ALL
-        SELECT o.passage_id, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
-        FROM bar JOIN terms t ON NOT t.rare AND t.at_most >= bar.score JOIN {postings} o ON o.term_id = t.id) AS shares
-    GROUP BY id
-    UNION ALL
-    SELECT s.id, s.score + coalesce((SELECT t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)
-        FROM {postings} o WHERE o.term_id = t.id AND o.passage_id = s.id), 0), s.light - 1
-    FROM scored s JOIN terms t ON NOT t.rare AND t.place = s.light JOIN bar ON s.score + t.at_most >= bar.score)
-SELECT id, score FROM scored WHERE light = 0 AND score > 0 ORDER BY score DESC, id LIMIT %(limit)s
+-- postings_of_terms: all postings of given terms, the blocks of each in one piece
+SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
+WHERE o.term_id = ANY(%(term_ids)s::integer[]) GROUP BY o.term_id
 
--- bm25_listed: the same where few passages are in scope: they are listed, and every term's postings are gone through
--- with the list in hand (one walk over the index for a term, from one passage of the list to the next)
-SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-    JOIN {postings} o ON o.term_id = t.id
-        AND o.passage_id = ANY((SELECT array_agg(p.id ORDER BY p.id) FROM {data} p WHERE {scope})::integer[])
-GROUP BY o.passage_id ORDER BY score DESC, id LIMIT %(limit)s
-
--- bm25_of: the BM25 scores of given passages
-SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-    JOIN {postings} o ON o.term_id = t.id AND o.passage_id = ANY(%(ids)s::integer[])
-GROUP BY o.passage_id
+-- postings_of_passages: of given terms the blocks that can hold given passages, each once (OFFSET 0: only one way of
+-- joining to plan)
+SELECT w.term_id, string_agg(o.entries, ''::bytea) AS entries
+FROM (
+    SELECT DISTINCT t.id AS term_id, b.first
+    FROM unnest(%(term_ids)s::integer[]) AS t (id), unnest(%(ids)s::integer[]) AS p (id), LATERAL (
+        SELECT o.first FROM {postings} o WHERE o.term_id = t.id AND o.first <= p.id ORDER BY o.first DESC LIMIT 1) AS b
+    OFFSET 0) AS w,
+    LATERAL (SELECT o.entries FROM {postings} o WHERE o.term_id = w.term_id AND o.first = w.first OFFSET 0) AS o
+GROUP BY w.term_id
 
 -- named_documents: those of given passages whose document has a term of a question in its title or file name (or every
 -- one), with both names' texts and terms, and the question's terms (OFFSET 0: only one way of joining to plan)
@@ -131,34 +97,11 @@ SELECT d.id, d.title, workbench_file_words(d.path) AS file, s.title AS source, d
 FROM index_documents i JOIN documents d ON d.id = i.document_id JOIN sources s ON s.id = d.source_id
 WHERE i.index_name = %(index)s
 
--- terms_held: those of given terms that given passages have
-SELECT o.passage_id, o.term_id FROM {postings} o
-WHERE o.term_id = ANY(%(term_ids)s::integer[]) AND o.passage_id = ANY(%(ids)s::integer[])
-
--- bm25_by_term: the share of each term in a given passage's score
-SELECT l.term, o.tf, t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length) AS score
-FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-    JOIN {postings} o ON o.term_id = t.id AND o.passage_id = %(passage)s JOIN {lexicon} l ON l.id = t.id
-ORDER BY score DESC, l.term
-
--- nearest_with_bm25: a ranking by meaning, each passage with its BM25 score, NULL where it has none of the terms
-WITH near AS MATERIALIZED ({ranking})
-SELECT n.id, n.score, b.score AS other
-FROM near n LEFT JOIN (
-    SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
-    FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight)
-        JOIN {postings} o ON o.term_id = t.id AND o.passage_id = ANY(ARRAY(SELECT id FROM near))
-    GROUP BY o.passage_id) AS b ON b.id = n.id
-ORDER BY n.score DESC, n.id
-
--- best_with_cosine: a ranking by words, each passage with its cosine
-WITH best AS MATERIALIZED ({ranking})
-SELECT b.id, b.score, 1 - (p.embedding <=> %(vector)s::halfvec) AS other
-FROM best b JOIN {data} p ON p.id = b.id
-ORDER BY b.score DESC, b.id
-
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
+
+-- ids_of_scope: the passages of a scope
+SELECT p.id FROM {data} p WHERE {scope} ORDER BY p.id
 
 -- ids_in_scope: those of given passages that lie in a scope
 SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}
@@ -226,6 +169,9 @@ DROP INDEX IF EXISTS {vector_index}
 
 -- vector_index_create: the HNSW graph, built in one go
 CREATE INDEX IF NOT EXISTS {vector_index} ON {data} USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)
+
+-- pack_postings: blocks that grew one by one put in the order of their terms, without room between them
+CLUSTER {postings} USING {postings_key}
 
 -- analyse: give the planner the table's numbers after a bulk load
 VACUUM ANALYZE {data}, {postings}, {lexicon}

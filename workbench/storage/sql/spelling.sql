@@ -6,10 +6,8 @@ FROM index_statistics WHERE index_name = %(index)s
 -- lexicon_all: every term, also one that no passage has at present, because it may come back without a new id
 SELECT coalesce(array_agg(term), '{{}}') AS terms FROM {lexicon}
 
--- terms_by_name: the lexicon's entries of given terms, and whether the scope holds them
-SELECT l.term, l.id, l.df, EXISTS (
-    SELECT 1 FROM {postings} o JOIN {data} p ON p.id = o.passage_id WHERE o.term_id = l.id AND {scope}) AS in_scope
-FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
+-- terms_by_name: the lexicon's entries of given terms
+SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
 
 -- terms_of_variants: the terms of a text (many spellings of one word) that the lexicon knows
 SELECT DISTINCT u.lexeme AS term

@@ -42,7 +42,9 @@ FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[]
     JOIN index_documents i ON i.index_name = %(index)s AND i.document_id = d.id AND i.content_hash = d.content_hash
 
 -- terms_of_passages: the terms of given passages with their share of the passage and their document frequency
-SELECT l.id, l.term, l.df, sum(cardinality(u.positions)::float8 / greatest(p.length, 1)) AS share,
+WITH read AS MATERIALIZED (
+    SELECT workbench_passage_terms(p.metadata_, p.text) AS terms FROM {data} p WHERE p.id = ANY(%(ids)s))
+SELECT l.id, l.term, l.df, sum(cardinality(u.positions)::float8 / greatest(workbench_length(r.terms), 1)) AS share,
     count(*) AS passages
-FROM {data} p, unnest(p.text_search_tsv) u JOIN {lexicon} l ON l.term = u.lexeme
-WHERE p.id = ANY(%(ids)s) GROUP BY l.id, l.term, l.df ORDER BY l.id
+FROM read r, unnest(r.terms) u JOIN {lexicon} l ON l.term = u.lexeme
+GROUP BY l.id, l.term, l.df ORDER BY l.id

@@ -19,6 +19,7 @@ from workbench.settings import Settings
 from workbench.storage.backup import Backup
 from workbench.storage.database import Database
 from workbench.storage.migrate import migrate, migrations
+from workbench.storage.queue import Queue
 
 FIRST_WITH_BLOCKS = 40
 WORDS = ("amber", "birch", "cedar")
@@ -128,7 +129,7 @@ def test_an_export_from_before_is_put_into_blocks(
     before: str, tmp_path: Path, make_settings: Callable[..., Settings]
 ) -> None:
     database = Database(before)
-    Backup(database).write(tmp_path / "before.zip", "0", lambda progress: None)
+    Backup(database, Queue(before)).write(tmp_path / "before.zip", "0", lambda progress: None)
     database.close()
     with Workbench.open(settings=make_settings()) as wb:
         wb.backups.read(tmp_path / "before.zip")

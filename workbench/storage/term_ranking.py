@@ -16,7 +16,7 @@ from workbench.storage.database import Connection
 from workbench.storage.postings import Ids, Postings, among, postings_of_passages, postings_of_terms
 from workbench.storage.rows import TermWeights
 
-Scores = NDArray[np.float64]
+TermScores = NDArray[np.float64]
 
 # Postings that are read and scored at once without looking for a way around them. At 100,000 passages and questions of
 # 180,000 postings the leg took 5.1 ms with 100,000 (median; 9.7 at the 95th percentile), 9.4 (14) with 250,000, and
@@ -32,7 +32,7 @@ class ScoredPassages:
     """The ``ids`` of passages (n), ascending, and their ``scores`` (n), above 0."""
 
     ids: Ids
-    scores: Scores
+    scores: TermScores
 
     def best(self, limit: int) -> dict[int, float]:
         """Return the first ``limit`` by score, equals by id."""
@@ -95,7 +95,7 @@ def scored(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassag
     return _summed(*_shares_of(postings, terms))
 
 
-def shares(postings: Postings, terms: TermWeights, term: int) -> Scores:
+def shares(postings: Postings, terms: TermWeights, term: int) -> TermScores:
     """Return what a term gives each of its passages: weight * tf / (tf + a + c * length)."""
     frequencies = postings["frequency"].astype(np.float64)
     return terms.weight(term) * frequencies / (frequencies + terms.a + terms.c * postings["length"])
@@ -124,7 +124,7 @@ def _count(ids: Sequence[int], terms: TermWeights) -> int:
     return sum(terms.count(term) for term in ids)
 
 
-def _shares_of(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, Scores]:
+def _shares_of(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
     """Return the passages of the postings and what each posting gives, the heaviest term's first."""
     read = [term for term in heaviest_first(terms) if term in postings]
     ids = [postings[term]["passage"].astype(np.int64) for term in read]
@@ -132,7 +132,7 @@ def _shares_of(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Id
     return np.concatenate([np.empty(0, np.int64), *ids]), np.concatenate([np.empty(0), *given])
 
 
-def _summed(ids: Ids, values: Scores) -> ScoredPassages:
+def _summed(ids: Ids, values: TermScores) -> ScoredPassages:
     if not len(ids):
         return ScoredPassages(ids, values)
     lowest = int(ids.min())
@@ -144,6 +144,6 @@ def _summed(ids: Ids, values: Scores) -> ScoredPassages:
     return ScoredPassages(held + lowest, sums[held])
 
 
-def _sums(places: Ids, values: Scores) -> Scores:
+def _sums(places: Ids, values: TermScores) -> TermScores:
     """Return the sum of the values at each place, added in their order."""
     return np.bincount(places, values).astype(np.float64, copy=False)

@@ -21,6 +21,14 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def scan_note(metadata: Mapping[str, JsonValue]) -> str:
+    """Return which pages OCR read, and how sure it is: "pages 1, 2 read by OCR, 99 % sure"; "" where it read none."""
+    pages, sure = _pages(metadata.get("scanned_pages")), metadata.get("ocr_confidence")
+    if not pages:
+        return ""
+    return f"{pages} read by OCR" + (f", {100 * sure:.0f} % sure" if isinstance(sure, int | float) else "")
+
+
 def _pages(numbers: JsonValue) -> str:
     """Return "page 3" or "pages 3, 4 and 2 more"; "" where there are none."""
     if not isinstance(numbers, list) or not numbers:

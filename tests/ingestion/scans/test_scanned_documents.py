@@ -16,7 +16,7 @@ from tests.ingestion.scans.printed import PrintedPage, marked, printed, scan_pdf
 from workbench import Workbench
 from workbench.display import report_html, report_text
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.page_notes import page_notes
+from workbench.ingestion.page_notes import page_notes, scan_note
 from workbench.ingestion.raw import plain_metadata
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.scans.page_text import PageText
@@ -177,6 +177,8 @@ def test_a_page_of_little_confidence_is_named() -> None:
     metadata = plain_metadata(scans.metadata())
     assert metadata["uncertain_pages"] == [2]
     assert page_notes("poor.pdf", metadata) == ("poor.pdf: OCR is not sure of page 2; compare with the picture.",)
+    assert scan_note(metadata) == "pages 1, 2 read by OCR, 87 % sure"
+    assert scan_note({}) == ""
 
 
 @pytest.mark.parametrize(("suffix", "kind"), [("png", "PNG"), ("jpg", "JPEG"), ("tiff", "TIFF"), ("webp", "WEBP")])

@@ -15,6 +15,7 @@ from workbench.app.widgets.assets import component
 from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.reader_data import read_place, reader_data
 from workbench.errors import NotFound
+from workbench.ingestion.page_notes import scan_note
 
 if TYPE_CHECKING:
     from workbench.types import Document
@@ -62,6 +63,7 @@ def _show(workbench: Workbench, document: Document, index: str | None) -> None:
         document.path or document.url or "",
         document.document_type,
         f"{len(document.text or ''):,} characters",
+        scan_note(document.metadata),
     ]
     st.html(f'<p class="wb-kind" style="margin:0">{escape(" · ".join(fact for fact in facts if fact))}</p>')
     part = address.get("part")

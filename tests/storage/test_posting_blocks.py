@@ -146,6 +146,9 @@ def test_the_frameworks_full_text_is_made_when_it_is_asked_for_and_kept(
         wb.corpus.database.rows(sql.SQL(table))
     assert "007.txt" in [hit.path for hit in wb.search("word7", "llamaindex-hybrid", limit=20)]
     assert wb.corpus.database.rows(sql.SQL(table))[0]["passages"] == 20
+    with wb.corpus.database.transaction() as writer:  # another writer's turn holds up no search
+        writer.execute("SELECT pg_advisory_xact_lock(7215005, hashtext('main'))")
+        assert wb.search("word8", "llamaindex-hybrid", limit=20).results
     wb.ingest(folder({"more.txt": "a zebra among them"}, "more"), source="More")
     assert any(hit.path == "more.txt" for hit in wb.search("zebra", "llamaindex-hybrid"))
     wb.sources.delete("First")

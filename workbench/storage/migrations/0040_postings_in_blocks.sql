@@ -176,6 +176,9 @@ END $$;
 -- own. Made once; the triggers keep it.
 CREATE FUNCTION workbench_create_full_text(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+    IF to_regclass(quote_ident('full_text_' || index_name)) IS NOT NULL THEN
+        RETURN;  -- without waiting for a writer
+    END IF;
     PERFORM pg_advisory_xact_lock(7215005, hashtext(index_name));
     IF to_regclass(quote_ident('full_text_' || index_name)) IS NULL THEN
         EXECUTE format('CREATE TABLE %I (passage_id integer PRIMARY KEY REFERENCES %I ON DELETE CASCADE, '

@@ -54,6 +54,17 @@ def test_searches_see_what_the_replica_has_and_writing_goes_on_beside_them(share
         assert explained.rank == 1
 
 
+def test_a_full_text_that_the_replica_has_yet_to_get_is_read_in_the_primary(
+    shared_home: Path, replica: Replica
+) -> None:
+    with opened(shared_home, replica) as wb:
+        wb.documents.create(text="Herons stand in the reeds.", title="Herons")
+        replica.catch_up()
+        replica.hold(on=True)
+        assert [hit.document_title for hit in wb.search("herons", "llamaindex-hybrid")] == ["Herons"]
+        replica.hold(on=False)
+
+
 def test_a_replica_takes_no_writes_and_a_search_needs_none(shared_home: Path, replica: Replica) -> None:
     with psycopg.connect(replica.url) as connection:
         row = connection.execute("SELECT pg_is_in_recovery()").fetchone()

@@ -20,6 +20,7 @@ from llama_index.core.vector_stores.types import (
 )
 from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.postgres.base import DBEmbeddingRow
+from psycopg.errors import UndefinedTable
 from pydantic import PrivateAttr
 from sqlalchemy import Column, Integer, MetaData, Select, Table, TextClause, func, literal_column, select
 from sqlalchemy.dialects.postgresql import REGCONFIG, TSVECTOR
@@ -72,11 +73,13 @@ class LlamaStore(PGVectorStore):
             with self._reader.reading():  # says whether it is away
                 pass
             if self._reader.is_away:
-                return LlamaStore(self._database, self._index).query(query, **kwargs)
+                return self._of_primary().query(query, **kwargs)
         with translated(self._reader.url):
             try:
                 return super().query(query, **kwargs)
             except DBAPIError as error:
+                if isinstance(error.orig, UndefinedTable) and isinstance(self._reader, Replica):
+                    return self._of_primary().query(query, **kwargs)  # the full text was only just made
                 raise (error.orig or error) from error
 
     def add(self, nodes: Sequence[BaseNode], **add_kwargs: object) -> list[str]:
@@ -92,6 +95,9 @@ class LlamaStore(PGVectorStore):
         embedded = np.asarray(vectors, dtype=np.float32)
         with self._database.transaction() as connection:
             return insert_passages(connection, self._index.name, passages, embedded, [None] * len(passages))
+
+    def _of_primary(self) -> LlamaStore:
+        return LlamaStore(self._database, self._index)
 
     def _build_sparse_query(
         self,

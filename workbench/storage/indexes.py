@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
+from workbench.storage.cluster import BUCKETS, LONGEST_NAME, Cluster
 from workbench.storage.database import Connection, Database, Row
 from workbench.storage.statements import statement
 from workbench.types import Index, ParameterValue
@@ -17,6 +18,7 @@ class Indexes:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._cluster = Cluster(database)
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return a person's indexes, or those of one evaluation corpus, with what they hold."""
@@ -73,10 +75,16 @@ class Indexes:
             "is_default": is_default,
             "dataset": dataset,
             "status": status,
+            "buckets": BUCKETS if self._cluster.shards() else 0,
         }
+        if values["buckets"] and len(name) > LONGEST_NAME:
+            raise InvalidInput(f"Name an index on shards in at most {LONGEST_NAME} characters.")
         with self._database.transaction() as connection:
             connection.execute(statement("index_insert"), values)
-            connection.execute(statement("index_create_tables"), {"name": name, "dimensions": dimensions})
+            if values["buckets"]:
+                self._cluster.create_tables(connection, name, dimensions, BUCKETS)
+            else:
+                connection.execute(statement("index_create_tables"), {"name": name, "dimensions": dimensions})
         return self.get(name)
 
     def set_default(self, name: str) -> Index:
@@ -106,9 +114,11 @@ class Indexes:
 
     def drop(self, name: str) -> None:
         """Drop an index's entry and tables in one transaction, whatever it is."""
+        shards = self._cluster.shards()
         with self._database.transaction() as connection:
             connection.execute(statement("index_delete"), {"name": name})
             connection.execute(statement("index_drop_tables"), {"name": name})
+        self._cluster.drop_tables(name, shards)
 
     def of_dataset(self, dataset: str) -> list[str]:
         """Return the names of the indexes over one evaluation corpus."""

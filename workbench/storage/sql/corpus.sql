@@ -222,8 +222,9 @@ ORDER BY d.updated_at LIMIT %(limit)s
 SELECT max(updated_at) AS at FROM documents
 
 -- index_insert: a new index
-INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status)
-VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)
+INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status, buckets)
+VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s,
+    %(buckets)s)
 
 -- index_list: indexes with what they hold; NULL parameters do not narrow
 SELECT x.*, count(i.document_id) AS documents_count, coalesce(sum(i.passages), 0)::bigint AS passages_count

@@ -53,24 +53,25 @@ totals AS (
         coalesce(sum(terms)::float8 / nullif(sum(passages), 0), 1) AS average_length,
         coalesce(array_agg(language ORDER BY language), '{{}}') AS languages,
         (SELECT max(updated_at) FROM documents) AS changed FROM spoken),
-asked AS (
-    SELECT u.lexeme AS term, min(l.id) AS id, coalesce(min(l.df), 0) AS df,
-        min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
-    FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u
-        LEFT JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
-    GROUP BY u.lexeme)
-SELECT * FROM totals LEFT JOIN asked ON true ORDER BY term
+asked AS MATERIALIZED (
+    SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
+    FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u GROUP BY u.lexeme),
+known AS (
+    SELECT l.term, min(l.id) AS id, sum(l.df) AS df FROM {lexicon} l
+    WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0 GROUP BY l.term)
+SELECT totals.*, term, id, coalesce(df, 0) AS df, position, asked.passages
+FROM totals LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
 
 -- postings_of_terms: all postings of given terms, the blocks of each in one piece
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
-WHERE o.term_id = ANY(%(term_ids)s::integer[]) GROUP BY o.term_id
+WHERE o.term_id = ANY(%(term_ids)s::bigint[]) GROUP BY o.term_id
 
 -- postings_of_passages: of given terms the blocks that can hold given passages, each once (OFFSET 0: only one way of
 -- joining to plan)
 SELECT w.term_id, string_agg(o.entries, ''::bytea) AS entries
 FROM (
     SELECT DISTINCT t.id AS term_id, b.first
-    FROM unnest(%(term_ids)s::integer[]) AS t (id), unnest(%(ids)s::integer[]) AS p (id), LATERAL (
+    FROM unnest(%(term_ids)s::bigint[]) AS t (id), unnest(%(ids)s::integer[]) AS p (id), LATERAL (
         SELECT o.first FROM {postings} o WHERE o.term_id = t.id AND o.first <= p.id ORDER BY o.first DESC LIMIT 1) AS b
     OFFSET 0) AS w,
     LATERAL (SELECT o.entries FROM {postings} o WHERE o.term_id = w.term_id AND o.first = w.first OFFSET 0) AS o
@@ -88,7 +89,7 @@ FROM asked, {data} p, LATERAL (
 WHERE p.id = ANY(%(ids)s) AND (%(every)s OR d.title_terms && asked.terms OR d.file_terms && asked.terms)
 
 -- document_frequencies: how many passages have each of given terms, those that the lexicon knows
-SELECT term, df FROM {lexicon} WHERE term = ANY(%(terms)s)
+SELECT term, sum(df) AS df FROM {lexicon} WHERE term = ANY(%(terms)s) GROUP BY term
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
 SELECT d.id, d.title, workbench_file_words(d.path) AS file, s.title AS source, d.document_type,

@@ -1,18 +1,19 @@
 -- lexicon_version: values that change whenever words come into an index: the newest word, and the index's counts
-SELECT (SELECT coalesce(max(id), 0) FROM {lexicon}) AS newest, coalesce(sum(passages), 0)::bigint AS passages,
+SELECT CASE WHEN (SELECT buckets FROM indexes WHERE name = %(index)s) = 0 THEN (SELECT coalesce(max(id), 0) FROM {lexicon})
+        ELSE pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')) END AS newest, coalesce(sum(passages), 0)::bigint AS passages,
     coalesce(sum(terms), 0)::bigint AS terms
 FROM index_statistics WHERE index_name = %(index)s
 
 -- lexicon_all: every term, also one that no passage has at present, because it may come back without a new id
-SELECT coalesce(array_agg(term), '{{}}') AS terms FROM {lexicon}
+SELECT coalesce(array_agg(DISTINCT term), '{{}}') AS terms FROM {lexicon}
 
 -- terms_by_name: the lexicon's entries of given terms
-SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
+SELECT l.term, min(l.id) AS id, sum(l.df)::integer AS df FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0 GROUP BY l.term
 
 -- terms_of_variants: the terms of a text (many spellings of one word) that the lexicon knows
-SELECT DISTINCT u.lexeme AS term
-FROM (SELECT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) g,
-    unnest(workbench_terms(g.language, %(variants)s)) u JOIN {lexicon} l ON l.term = u.lexeme AND l.df > 0
+SELECT DISTINCT l.term FROM {lexicon} l WHERE l.df > 0 AND l.term = ANY(ARRAY(
+    SELECT u.lexeme FROM index_statistics s, unnest(workbench_terms(s.language, %(variants)s)) u
+    WHERE s.index_name = %(index)s AND s.passages > 0))
 
 -- stop_words: the number of given words that each language of the text search leaves out as too common
 SELECT c.cfgname AS language, count(*)::integer AS words FROM pg_ts_config c, unnest(%(words)s::text[]) AS w (word)

@@ -44,7 +44,12 @@ FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[]
 -- terms_of_passages: the terms of given passages with their share of the passage and their document frequency
 WITH read AS MATERIALIZED (
     SELECT workbench_passage_terms(p.metadata_, p.text) AS terms FROM {data} p WHERE p.id = ANY(%(ids)s))
-SELECT l.id, l.term, l.df, sum(cardinality(u.positions)::float8 / greatest(workbench_length(r.terms), 1)) AS share,
-    count(*) AS passages
-FROM read r, unnest(r.terms) u JOIN {lexicon} l ON l.term = u.lexeme
-GROUP BY l.id, l.term, l.df ORDER BY l.id
+SELECT k.*, t.share, t.passages
+FROM (
+    SELECT u.lexeme AS term, sum(cardinality(u.positions)::float8 / greatest(workbench_length(r.terms), 1)) AS share,
+        count(*) AS passages
+    FROM read r, unnest(r.terms) u GROUP BY u.lexeme) AS t
+    JOIN (
+        SELECT min(l.id) AS id, l.term, sum(l.df)::integer AS df FROM {lexicon} l
+        WHERE l.term = ANY(ARRAY(SELECT u.lexeme FROM read r, unnest(r.terms) u)) GROUP BY l.term) AS k USING (term)
+ORDER BY k.term

@@ -1,0 +1,142 @@
+"""Many servers: shards that hold indexes by hash of their documents, as foreign tables of this database.
+
+The database of the settings is the coordinator: sources, documents and jobs lie there. The migration ``0041_cluster``
+says how an index is divided; Postgres routes what is written and asks all shards (declarative partitions, postgres_fdw).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from workbench.errors import Conflict, StorageError
+from workbench.storage.database import SESSION_OPTIONS, Connection, Database
+from workbench.storage.driver_errors import describe, translated
+from workbench.storage.migrate import migrate
+from workbench.storage.statements import statement
+from workbench.types import Value
+
+BUCKETS = 32  # of an index, however many shards there are: so far can a cluster grow
+LONGEST_NAME = 36  # of an index that is divided: its buckets' tables have their number behind the name
+OF_MAPPING = ("user", "password")  # what of an address stands in a user mapping, not with the server
+
+# Sorted rows of several shards are merged, so each must send them in order; a cursor fetches as many rows as a leg wants.
+SHARD_SESSION = {**SESSION_OPTIONS, "hnsw.iterative_scan": "strict_order"}
+SERVER_OPTIONS = {
+    "extensions": "vector",
+    "async_capable": "true",
+    "fetch_size": "100",
+    "batch_size": "500",
+    "connect_timeout": "3",
+    "options": " ".join(f"-c {name}={value}" for name, value in SHARD_SESSION.items()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shard(Value):
+    """A server that holds buckets of indexes; ``place`` is its address without the password."""
+
+    number: int
+    place: str
+    url: str = field(repr=False)
+
+
+class Cluster:
+    """The shards of a database; without any, every index lies in the database itself."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def shards(self) -> list[Shard]:
+        """Return the shards in the order they were added."""
+        return [_shard(row) for row in self._database.rows(statement("cluster_shards"))]
+
+    def add(self, url: str) -> Shard:
+        """Make a database a shard: bring it up to date and let this one reach it. Indexes made from now on use it.
+
+        Raises:
+            StorageError: it cannot be reached, or one of the two lacks an extension.
+            Conflict: it is a shard already, is this database, or has indexes of its own.
+        """
+        self._check_extension()
+        if any(_same(url, shard.url) for shard in self.shards()) or _same(url, self._database.url):
+            raise Conflict(f"{describe(url)} is part of this cluster already; name another database.")
+        migrate(url)
+        with translated(url), psycopg.connect(url) as connection:
+            held = connection.execute("SELECT count(*) FROM indexes").fetchone()
+        if held != (0,):
+            raise Conflict(f"{describe(url)} has indexes of its own; name an empty database.")
+        with self._database.transaction() as connection:
+            connection.execute(statement("cluster_alone"))
+            number = 1 + max([shard.number for shard in self.shards()], default=0)
+            for step in _definitions(f"shard_{number}", url):
+                connection.execute(step)
+        return Shard(number, describe(url), url)
+
+    def create_tables(self, connection: Connection, index: str, dimensions: int, buckets: int) -> None:
+        """Make the tables of an index on all shards and here, in the caller's transaction that has noted the index."""
+        shards = self.shards()
+        for place, shard in enumerate(shards):
+            held = list(range(place, buckets, len(shards)))
+            values = {"name": index, "dimensions": dimensions, "buckets": buckets, "held": held, "shard": shard.number}
+            connection.execute(statement("cluster_place_buckets"), values)
+            with translated(shard.url), psycopg.connect(shard.url) as there:
+                there.execute(statement("cluster_create_on_shard"), values)
+        connection.execute(statement("cluster_create_here"), {"name": index, "dimensions": dimensions})
+
+    def drop_tables(self, index: str, shards: Sequence[Shard]) -> None:
+        """Drop what shards hold of an index; one that is away keeps it until an index of that name is made again."""
+        for shard in shards:
+            try:
+                with translated(shard.url), psycopg.connect(shard.url) as there:
+                    there.execute(statement("cluster_drop_on_shard"), {"name": index})
+            except StorageError:
+                continue
+
+    def _check_extension(self) -> None:
+        if not self._database.rows(statement("cluster_extension")):
+            raise StorageError(
+                f"The Postgres at {self._database.place} has no postgres_fdw, which a coordinator needs; name one with "
+                "Postgres' contrib modules in WORKBENCH_DATABASE_URL."
+            )
+
+
+def _definitions(name: str, url: str) -> list[sql.Composed]:
+    """Return what makes a database reachable as foreign server ``name``, with a schema of the same name."""
+    parts = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+    mapping = {key: parts.pop(key) for key in OF_MAPPING if key in parts}
+    server = sql.Identifier(name)
+    return [
+        sql.SQL("CREATE EXTENSION IF NOT EXISTS postgres_fdw").format(),
+        sql.SQL("CREATE SERVER {} FOREIGN DATA WRAPPER postgres_fdw OPTIONS ({})").format(
+            server, _options(parts | SERVER_OPTIONS)
+        ),
+        sql.SQL("CREATE USER MAPPING FOR CURRENT_USER SERVER {} OPTIONS ({})").format(server, _options(mapping)),
+        sql.SQL("CREATE SCHEMA {}").format(server),
+        sql.SQL(
+            "CREATE FOREIGN TABLE {}.index_statistics (index_name text, language text, passages bigint, terms bigint) "
+            "SERVER {} OPTIONS (schema_name 'public')"
+        ).format(server, server),
+    ]
+
+
+def _options(values: dict[str, str]) -> sql.Composed:
+    return sql.SQL(", ").join(
+        sql.SQL("{} {}").format(sql.Identifier(key), sql.Literal(value)) for key, value in values.items()
+    )
+
+
+def _shard(row: dict[str, object]) -> Shard:
+    pairs = [str(option).split("=", 1) for option in [*row["server"], *row["mapping"]]]  # pyright: ignore
+    given = {key: value for key, value in pairs if key not in SERVER_OPTIONS}
+    url = make_conninfo(**given)
+    return Shard(int(str(row["number"])), describe(url), url)
+
+
+def _same(url: str, other: str) -> bool:
+    ours, theirs = conninfo_to_dict(url), conninfo_to_dict(other)
+    return all(ours.get(key) == theirs.get(key) for key in ("host", "port", "dbname"))

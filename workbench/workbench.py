@@ -34,6 +34,7 @@ from workbench.services.promotions import PromotionService
 from workbench.services.rankers import RankerService
 from workbench.services.requests import Requests
 from workbench.services.search import SearchService
+from workbench.services.shards import ShardService
 from workbench.services.sources import SourceService
 from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
@@ -94,6 +95,7 @@ class Workbench:
             browser_url=settings.crawl_browser_url,
         )
         self.backups, self.health = BackupService(corpus), HealthService(corpus, settings.home, embedded)
+        self.shards = ShardService(corpus)
 
     @classmethod
     def open(

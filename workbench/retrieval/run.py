@@ -39,6 +39,8 @@ def _served(query: str, request: Request) -> SearchResult:
     nodes = ranked(query, request)
     if request.store.replica_is_away:
         request.trace.note(REPLICA_AWAY)
+    if unseen := request.store.shards_note:
+        request.trace.note(unseen)
     passages = to_passages(nodes, request.draw_page)
     with request.trace.stage(TimedStep.EVIDENCE):
         evidence = evidence_of(request, query, nodes)

@@ -14,6 +14,7 @@ from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.naming import check_key
 from workbench.storage.citations import Citations
+from workbench.storage.cluster import Cluster
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
@@ -21,6 +22,7 @@ from workbench.storage.projects import Projects
 from workbench.storage.promotions import Promotions
 from workbench.storage.rankers import Rankers
 from workbench.storage.replica import Replica
+from workbench.storage.shard_outage import ShardOutage
 from workbench.storage.sources import Sources
 from workbench.types import Index
 
@@ -47,9 +49,13 @@ class Corpus:
         default_model: str,
         load_llm: Callable[[], Llm | None] = lambda: None,
         load_cross_encoder: Callable[[], CrossEncoder | None] = lambda: None,
+        *,
+        strict_shards: bool = False,
     ) -> None:
         """Take ``load_encoder``, which turns a model's name into an encoder (once a name); None is not configured."""
         self.database, self.reader = database, reader
+        self.cluster = Cluster(database)
+        self.outage = ShardOutage(self.cluster, strict=strict_shards)
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
         self.citations = Citations(database)
@@ -128,7 +134,7 @@ class Corpus:
             store = self._stores.get(index.name)
             if store is None or store.index != index:
                 reader = self._reader_of(index.name)
-                store = PassageStore(self.database, index, reader)
+                store = PassageStore(self.database, index, reader, self.outage)
                 if reader is self.reader:
                     self._stores[index.name] = store
             return store

@@ -1,7 +1,8 @@
 """Many servers: shards that hold indexes by hash of their documents, as foreign tables of this database.
 
 The database of the settings is the coordinator: sources, documents and jobs lie there. The migration ``0041_cluster``
-says how an index is divided; Postgres routes what is written and asks all shards (declarative partitions, postgres_fdw).
+says how an index is divided; Postgres routes what is written and asks all shards, by declarative partitions and
+postgres_fdw.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BUCKETS = 32  # of an index, however many shards there are: so far can a cluster
 LONGEST_NAME = 36  # of an index that is divided: its buckets' tables have their number behind the name
 OF_MAPPING = ("user", "password")  # what of an address stands in a user mapping, not with the server
 
-# Sorted rows of several shards are merged, so each must send them in order; a cursor fetches as many rows as a leg wants.
+# Sorted rows of several shards are merged, so each must send them in order; a cursor fetches what a leg wants at once.
 SHARD_SESSION = {**SESSION_OPTIONS, "hnsw.iterative_scan": "strict_order"}
 SERVER_OPTIONS = {
     "extensions": "vector",
@@ -49,11 +50,11 @@ class Cluster:
     """The shards of a database; without any, every index lies in the database itself."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
 
     def shards(self) -> list[Shard]:
         """Return the shards in the order they were added."""
-        return [_shard(row) for row in self._database.rows(statement("cluster_shards"))]
+        return [_shard(row) for row in self.database.rows(statement("cluster_shards"))]
 
     def add(self, url: str) -> Shard:
         """Make a database a shard: bring it up to date and let this one reach it. Indexes made from now on use it.
@@ -63,14 +64,20 @@ class Cluster:
             Conflict: it is a shard already, is this database, or has indexes of its own.
         """
         self._check_extension()
-        if any(_same(url, shard.url) for shard in self.shards()) or _same(url, self._database.url):
+        if any(_same(url, shard.url) for shard in self.shards()) or _same(url, self.database.url):
             raise Conflict(f"{describe(url)} is part of this cluster already; name another database.")
         migrate(url)
         with translated(url), psycopg.connect(url) as connection:
-            held = connection.execute("SELECT count(*) FROM indexes").fetchone()
-        if held != (0,):
+            there = connection.execute(statement("cluster_newcomer")).fetchone()
+        here = self.database.row(statement("cluster_newcomer")) or {}
+        if there is None or there[0]:
             raise Conflict(f"{describe(url)} has indexes of its own; name an empty database.")
-        with self._database.transaction() as connection:
+        if there[1] != here["character_type"]:
+            raise Conflict(
+                f"{describe(url)} reads characters by {there[1]!r} and this database by {here['character_type']!r}, so "
+                "words would differ; create it with createdb --template template0 --lc-ctype and the same locale."
+            )
+        with self.database.transaction() as connection:
             connection.execute(statement("cluster_alone"))
             number = 1 + max([shard.number for shard in self.shards()], default=0)
             for step in _definitions(f"shard_{number}", url):
@@ -97,10 +104,40 @@ class Cluster:
             except StorageError:
                 continue
 
+    def buckets_held(self) -> dict[int, int]:
+        """Return how many buckets of all indexes each shard holds, by its number; none where it holds none."""
+        return {row["shard"]: row["buckets"] for row in self.database.rows(statement("cluster_buckets_held"))}
+
+    def bytes_on_disk(self, index: str) -> int:
+        """Return the bytes that shards hold of an index; those that are away count nothing."""
+        total = 0
+        for shard in self.shards():
+            try:
+                with translated(shard.url), psycopg.connect(shard.url, connect_timeout=2) as there:
+                    row = there.execute(statement("cluster_size_on_shard"), {"name": index}).fetchone()
+            except StorageError:
+                continue
+            total += int(row[0]) if row else 0
+        return total
+
+    def clear_leftovers(self) -> int:
+        """Delete passages of documents that their index does not hold; return how many.
+
+        Shards commit one after the other, so a server that dies in between can leave them. Raises StorageError.
+        """
+        deleted = 0
+        for row in self.database.rows(statement("cluster_indexes")):
+            with self.database.transaction() as connection:
+                connection.execute(statement("index_turn"), {"name": row["name"]})
+                deleted += connection.execute(
+                    statement("cluster_leftovers", row["name"]), {"index": row["name"]}
+                ).rowcount
+        return deleted
+
     def _check_extension(self) -> None:
-        if not self._database.rows(statement("cluster_extension")):
+        if not self.database.rows(statement("cluster_extension")):
             raise StorageError(
-                f"The Postgres at {self._database.place} has no postgres_fdw, which a coordinator needs; name one with "
+                f"The Postgres at {self.database.place} has no postgres_fdw, which a coordinator needs; name one with "
                 "Postgres' contrib modules in WORKBENCH_DATABASE_URL."
             )
 

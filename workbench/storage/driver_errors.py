@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -31,6 +32,7 @@ def describe(url: str) -> str:
     return f"{where}{port}/{parts.get('dbname') or parts.get('user') or ''}"
 
 
+_SHARD = re.compile(r'server "shard_([0-9]+)"')
 _KINDS = {
     "sources": "source",
     "projects": "project",
@@ -69,6 +71,10 @@ def translated(url: str) -> Generator[None]:
 
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
     text = str(error).lower()
+    if shard := _SHARD.search(text):
+        return (
+            f"Shard {shard[1]} of the cluster cannot be reached; start it ('workbench cluster list' says where it is)."
+        )
     place = describe(url)
     if "password authentication failed" in text or "no password supplied" in text:
         return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."

@@ -147,7 +147,7 @@ class Indexes:
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index's tables, in bytes."""
         row = self._database.row(statement("index_size"), {"name": name})
-        return int(row["bytes"]) if row else 0
+        return (int(row["bytes"]) if row else 0) + self._cluster.bytes_on_disk(name)
 
 
 def _index(row: Row) -> Index:

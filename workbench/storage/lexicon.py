@@ -43,7 +43,9 @@ def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTo
 
 def lexicon_version(connection: Connection, index: str) -> Version:
     """Return a value that differs whenever words may have come into an index."""
-    row = only_row(connection.execute(statement("lexicon_version", index), {"index": index, "table": f"data_{index}"}))
+    row = only_row(
+        connection.execute(statement("lexicon_version", index), {"index": index, "table": f"public.data_{index}"})
+    )
     return int(row["newest"]), int(row["passages"]), int(row["terms"])
 
 

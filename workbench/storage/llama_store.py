@@ -94,7 +94,8 @@ class LlamaStore(PGVectorStore):
             vectors.append(node.get_embedding())
         embedded = np.asarray(vectors, dtype=np.float32)
         with self._database.transaction() as connection:
-            return insert_passages(connection, self._index.name, passages, embedded, [None] * len(passages))
+            no_bits, divided = [None] * len(passages), self._index.buckets > 0
+            return insert_passages(connection, self._index.name, passages, embedded, no_bits, divided=divided)
 
     def _of_primary(self) -> LlamaStore:
         return LlamaStore(self._database, self._index)

@@ -69,10 +69,11 @@ def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int,
     return {row["id"]: vector_from(row["embedding"]) for row in rows}
 
 
-def likeness_to_all(connection: Connection, index: str, ids: Sequence[int], passages: int) -> dict[int, float]:
+def likeness_to_all(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
     """Return how alike each passage is to the mean of a sample of the index's ``passages``, -1..1."""
     percent = min(100.0, 100.0 * LIKENESS_SAMPLE / max(1, passages))
-    rows = read(connection, index, "likeness_to_all", {"ids": list(ids), "percent": percent})
+    values = {"ids": list(ids), "percent": percent, "sample": LIKENESS_SAMPLE}
+    rows = read(connection, index.name, "likeness_to_some" if index.buckets else "likeness_to_all", values)
     return {row["id"]: float(row["likeness"]) for row in rows}
 
 

@@ -17,6 +17,8 @@ from workbench.storage.embedded_text import embedded_text
 from workbench.storage.statements import statement
 from workbench.types import JsonValue, ResolvedScope, as_whole
 
+_COPIES = {False: "copy_passages", True: "copy_divided_passages"}
+
 
 @dataclass(frozen=True, slots=True)
 class LegRanking:
@@ -166,13 +168,19 @@ def insert_passages(
     passages: Sequence[NewPassage],
     vectors: Iterable[NDArray[np.float32]],
     token_bits: Sequence[bytes | None],
+    *,
+    divided: bool = False,
 ) -> list[str]:
-    """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids."""
+    """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids.
+
+    ``divided`` tells that the index lies on shards.
+    """
     ids = [passage.node_id(index) for passage in passages]
-    with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
+    with connection.cursor() as cursor, cursor.copy(statement(_COPIES[divided], index)) as copy:
         for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
             metadata, embedding = passage.stored_metadata(index), vector_value(vector)
-            copy.write_row((node_id, clean(passage.text), metadata, embedding, passage.passage_hash, bits))
+            row = (node_id, clean(passage.text), metadata, embedding, passage.passage_hash, bits)
+            copy.write_row((*row, passage.document_id, passage.source_id) if divided else row)
     return ids
 
 

@@ -7,7 +7,7 @@ connection from ``reading``. LlamaIndex reads it by ``for_llama_index``.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from workbench.storage.database import Connection, Database
 from workbench.storage.replica import Replica
 from workbench.storage.rows import vector_from
+from workbench.storage.shard_outage import ShardOutage
 from workbench.storage.side_read import Fetched, side_read
 from workbench.storage.statements import statement
 from workbench.types import Index
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
 class PassageStore:
     """The table ``data_<index>`` with its lexicon and postings."""
 
-    def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
+    def __init__(
+        self, database: Database, index: Index, reader: Database | None = None, outage: ShardOutage | None = None
+    ) -> None:
         """Take ``reader``, the database for searches (a replica), by default the same one. Opens no connection."""
         self.database, self.index = database, index
+        self._outage = outage if index.buckets else None
         self._reader = reader or database
 
     @cached_property
@@ -44,6 +48,11 @@ class PassageStore:
     def database_url(self) -> str:
         """The URL of the database for searches: with the index's name it says which lexicon is whose."""
         return self._reader.url
+
+    @property
+    def shards_note(self) -> str | None:
+        """What a search could not see because a shard is away; None where all were asked."""
+        return self._outage.note(self.index.name) if self._outage else None
 
     @property
     def replica_is_away(self) -> bool:
@@ -77,9 +86,17 @@ class PassageStore:
     @contextmanager
     def reading(self) -> Generator[Connection]:
         """Yield one connection for the statements of one search."""
-        with self._reader.reading() as connection:
+        with self._reader.reading() as connection, self._seeing(connection):
             yield connection
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""
-        return side_read(self._reader, connection, read)
+
+        def apart(other: Connection) -> Fetched:
+            with nullcontext() if other is connection else self._seeing(other):
+                return read(other)
+
+        return side_read(self._reader, connection, apart)
+
+    def _seeing(self, connection: Connection) -> AbstractContextManager[None]:
+        return self._outage.leaving_out(connection) if self._outage else nullcontext()

@@ -97,6 +97,7 @@ class Index(Value):
     documents_count: int = 0
     passages_count: int = 0
     created_at: datetime | None = None
+    buckets: int = 0  # it lies on shards, by hash of its documents; 0: in the database itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ class FeedbackRetriever(Retriever):
             for term in telling
             if term.id not in asked_ids and term.passages > 1  # a term of one passage alone says little of the question
         }
-        counts = {term.id: term.df for term in telling}
-        best = sorted(rated, key=lambda key: (-rated[key], key))[:most]
+        counts, names = {term.id: term.df for term in telling}, {term.id: term.term for term in telling}
+        best = sorted(rated, key=lambda key: (-rated[key], names[key]))[:most]
         total = sum(rated[key] for key in best)
         if not total:
             return words

@@ -118,7 +118,7 @@ def _telling(
     """Return the cosines less what passages have of any question; ``across`` (0..1): how little words can say."""
     if not across:
         return dict(cosines)
-    likeness = likeness_to_all(connection, request.index.name, list(cosines), request.words[query].totals.passages)
+    likeness = likeness_to_all(connection, request.index, list(cosines), request.words[query].totals.passages)
     share = LIKENESS_TO_ALL * across
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
 

@@ -15,14 +15,16 @@ CREATE FUNCTION workbench_bucket(document_id text, buckets integer) RETURNS inte
     SELECT (hashtextextended(document_id, 0) & 2147483647)::integer % buckets
 $$;
 
+-- The document and the source are plain columns here: over generated ones postgres_fdw deletes row by row, by a place that
+-- says nothing in a table with partitions.
 CREATE FUNCTION workbench_passage_columns(dimensions integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT format($sql$
         text varchar NOT NULL,
         metadata_ jsonb NOT NULL,
         node_id varchar NOT NULL,
         embedding halfvec(%s) NOT NULL,
-        document_id text NOT NULL GENERATED ALWAYS AS (metadata_ ->> 'document_id') STORED,
-        source_id text NOT NULL GENERATED ALWAYS AS (metadata_ ->> 'source_id') STORED,
+        document_id text NOT NULL,
+        source_id text NOT NULL,
         passage_hash bytea,
         token_bits bytea
     $sql$, dimensions)
@@ -57,7 +59,7 @@ END $$;
 -- On both sides: the tables of an index, divided by bucket; their partitions come apart.
 CREATE FUNCTION workbench_create_divided(index_name text, dimensions integer, buckets integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('CREATE TABLE %I (id integer NOT NULL, %s) PARTITION BY LIST (workbench_bucket(metadata_ ->> ''document_id'', %s))',
+    EXECUTE format('CREATE TABLE %I (id integer NOT NULL, %s) PARTITION BY LIST (workbench_bucket(document_id, %s))',
         'data_' || index_name, workbench_passage_columns(dimensions), buckets);
     EXECUTE format('CREATE TABLE %I (bucket integer NOT NULL, id bigint NOT NULL GENERATED ALWAYS AS (hashtextextended(term, 0)) STORED, '
         'term text NOT NULL, df integer NOT NULL) PARTITION BY LIST (bucket)', 'lexicon_' || index_name);
@@ -86,9 +88,6 @@ END $$;
 
 -- On the coordinator: the tables, with those of each shard as foreign tables in a schema of the shard's own.
 CREATE FUNCTION workbench_create_cluster_index(index_name text, dimensions integer) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    held record;
-    kind text;
 BEGIN
     PERFORM workbench_create_divided(index_name, dimensions, (SELECT buckets FROM indexes WHERE name = index_name));
     EXECUTE format('CREATE SEQUENCE %I AS integer OWNED BY %I.id', 'passages_' || index_name, 'data_' || index_name);
@@ -119,8 +118,8 @@ DECLARE
     held record;
     kind text;
 BEGIN
-    FOR held IN SELECT shard, string_agg(bucket::text, ', ' ORDER BY bucket) AS buckets FROM index_buckets b
-            WHERE b.index_name = workbench_attach_shards.index_name GROUP BY shard LOOP
+    PERFORM workbench_forget_left_out();
+    FOR held IN SELECT DISTINCT shard FROM index_buckets b WHERE b.index_name = workbench_attach_shards.index_name LOOP
         FOREACH kind IN ARRAY ARRAY['data_', 'lexicon_', 'postings_'] LOOP
             EXECUTE format('DROP FOREIGN TABLE IF EXISTS %I.%I', 'shard_' || held.shard, kind || index_name);
         END LOOP;
@@ -229,3 +228,34 @@ BEGIN
 END $$;
 CREATE TRIGGER delete_from_shards AFTER DELETE ON documents REFERENCING OLD TABLE AS old_documents
     FOR EACH STATEMENT EXECUTE FUNCTION workbench_delete_from_shards();
+
+-- A schema with the tables of all divided indexes but for what some shards hold, for searches while these are away; made
+-- once, dropped when an index is made or its buckets move. Returns its name.
+CREATE FUNCTION workbench_leave_out(away integer[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    place text := 'without_' || array_to_string(away, '_');
+    divided record;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7215006);
+    IF to_regnamespace(place) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I', place);
+        FOR divided IN
+            SELECT kind || x.name AS name, string_agg(format('SELECT * FROM %I.%I', 'shard_' || s.shard, kind || x.name), ' UNION ALL ') AS rest
+            FROM indexes x, unnest(ARRAY['data_', 'lexicon_', 'postings_']) AS kind,
+                LATERAL (SELECT DISTINCT shard FROM index_buckets b WHERE b.index_name = x.name AND b.shard <> ALL (away)) AS s
+            WHERE x.buckets > 0 GROUP BY kind, x.name LOOP
+            EXECUTE format('CREATE VIEW %I.%I AS %s', place, divided.name, divided.rest);
+        END LOOP;
+    END IF;
+    RETURN place;
+END $$;
+
+CREATE FUNCTION workbench_forget_left_out() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    place text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7215006);
+    FOR place IN SELECT nspname FROM pg_namespace WHERE nspname ~ '^without_[0-9_]+$' LOOP
+        EXECUTE format('DROP SCHEMA %I CASCADE', place);
+    END LOOP;
+END $$;

@@ -20,3 +20,35 @@ SELECT workbench_create_cluster_index(%(name)s, %(dimensions)s)
 
 -- cluster_drop_on_shard: what a shard holds of an index
 SELECT workbench_drop_shard_index(%(name)s)
+
+-- cluster_leave_out: the schema whose tables lack what some shards hold
+SELECT workbench_leave_out(%(away)s::integer[]) AS place
+
+-- cluster_forget_left_out: the schemas of searches beside an outage go; they hold views only
+SELECT workbench_forget_left_out()
+
+-- cluster_search_path: where a session finds the tables of indexes
+SELECT set_config('search_path', %(path)s, false)
+
+-- cluster_unseen: the share of an index's passages that lie on some shards
+SELECT coalesce(sum(i.passages) FILTER (WHERE b.shard = ANY(%(away)s::integer[])), 0)::float8 / greatest(sum(i.passages), 1) AS share
+FROM index_documents i JOIN indexes x ON x.name = i.index_name
+    JOIN index_buckets b ON b.index_name = x.name AND b.bucket = workbench_bucket(i.document_id, x.buckets)
+WHERE i.index_name = %(index)s
+
+-- cluster_leftovers: passages whose document is not in the index: of a writing that ended between two shards
+DELETE FROM {data} WHERE document_id = ANY(ARRAY(
+    SELECT p.document_id FROM {data} p EXCEPT SELECT i.document_id FROM index_documents i WHERE i.index_name = %(index)s))
+
+-- cluster_indexes: the indexes that lie on shards
+SELECT name FROM indexes WHERE buckets > 0 ORDER BY name
+
+-- cluster_size_on_shard: the bytes of an index's buckets on a shard
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
+WHERE c.relkind = 'r' AND c.relname ~ ('^(data|lexicon|postings)_' || %(name)s || '_b[0-9]+$')
+
+-- cluster_buckets_held: how many buckets of all indexes each shard holds
+SELECT shard, count(*)::integer AS buckets FROM index_buckets GROUP BY shard
+
+-- cluster_newcomer: what a database must show before it becomes a shard: no indexes, and the coordinator's characters
+SELECT (SELECT count(*) FROM indexes)::integer AS indexes, datctype AS character_type FROM pg_database WHERE datname = current_database()

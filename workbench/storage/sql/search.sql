@@ -142,6 +142,11 @@ WITH centre AS MATERIALIZED (
     SELECT avg(p.embedding) AS mean FROM {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1))
 SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL
 
+-- likeness_to_some: the same for an index that lies on shards, which have no TABLESAMPLE: the first by their hash
+WITH centre AS MATERIALIZED (
+    SELECT avg(s.embedding) AS mean FROM (SELECT p.embedding FROM {data} p ORDER BY p.passage_hash LIMIT %(sample)s) AS s)
+SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL
+
 -- embeddings_by_hash: vectors already computed for the same text with the same model
 SELECT DISTINCT ON (passage_hash) passage_hash, embedding::text AS embedding, token_bits
 FROM {data} WHERE passage_hash = ANY(%(hashes)s)
@@ -155,6 +160,9 @@ SELECT id, node_id FROM {data} WHERE node_id = ANY(%(node_ids)s)
 
 -- copy_passages: take new passages in
 COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN (FORMAT BINARY)
+
+-- copy_divided_passages: the same for an index that lies on shards
+COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits, document_id, source_id) FROM STDIN (FORMAT BINARY)
 
 -- delete_passages_of_documents: take passages out before their documents' new versions come
 DELETE FROM {data} WHERE document_id = ANY(%(document_ids)s)

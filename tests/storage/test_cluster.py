@@ -1,0 +1,176 @@
+"""An index on three real servers: it answers as one server does, also while documents come, change and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.storage.shards import Server, servers
+from workbench import Workbench
+from workbench.cli import main
+from workbench.errors import Conflict, StorageError
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.settings import Settings
+from workbench.types import Scope
+
+NAMES = [name for name, strategy in STRATEGIES.items() if not strategy.needs and name != "llamaindex-hybrid"]
+QUESTIONS = ("herons in the reeds", "who reads a book of birds", "bok of brids", "1,204 storks", "Störche im Schilf")
+SAID = "heron stork reed book bird nest river tree night water Vogel Schilf 1,204 9.7"
+WORDS = SAID.split()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[list[Server]]:
+    with servers(3) as made:
+        yield made
+
+
+@pytest.fixture
+def fresh(running: list[Server]) -> list[Server]:
+    """The servers, each up and with an empty database."""
+    for server in running:
+        if not (server.folder / "data" / "postmaster.pid").exists():
+            server.start()
+        with psycopg.connect(server.url.replace("/postgres?", "/template1?"), autocommit=True) as connection:
+            connection.execute("DROP DATABASE postgres WITH (FORCE)")
+            connection.execute("CREATE DATABASE postgres")
+    return running
+
+
+@pytest.fixture
+def cluster(fresh: list[Server], make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
+    """A workbench whose indexes lie on two shards."""
+    with Workbench.open(settings=make_settings(database_url=fresh[0].url)) as wb:
+        for server in fresh[1:]:
+            wb.shards.add(server.url)
+        yield wb
+
+
+def fill(wb: Workbench) -> None:
+    """Take documents in, replace some and delete some."""
+    source = wb.sources.create("Birds").id
+    for number in range(45):  # fewer than are asked for, so that ties are cut nowhere
+        said = " ".join(WORDS[(number * step + step) % len(WORDS)] for step in range(1, 60))
+        wb.documents.create(text=f"Herons and storks, part {number}. {said}.", title=f"Birds {number}", source=source)
+    documents = wb.documents.list(source_id=source)
+    for document in documents[:5]:
+        wb.documents.update(document.id, text=f"The heron named {document.title} reads a book by night.")
+    for document in documents[5:9]:
+        wb.documents.delete(document.id)
+
+
+def answers(wb: Workbench, strategy: str, question: str) -> list[tuple[str, str, float]]:
+    """Return title, text and score of the first fifty passages."""
+    scope = Scope(sources=tuple(source.id for source in wb.sources.list()))
+    result = wb.search(question, strategy, limit=50, scope=scope if STRATEGIES[strategy].needs_scope else None)
+    assert not any("shard" in note for note in result.degraded)
+    return [(hit.document_title, hit.text, round(hit.score, 9)) for hit in result]
+
+
+def test_every_strategy_answers_as_one_server_does(cluster: Workbench, wb: Workbench) -> None:
+    fill(wb)
+    fill(cluster)
+    assert [index.buckets for index in cluster.indexes.list()] == [32]
+    assert {shard.buckets for shard in cluster.shards.list()} == {16}
+    for strategy in NAMES:
+        for question in QUESTIONS:
+            here, there = answers(wb, strategy, question), answers(cluster, strategy, question)
+            assert len(here) == len(there) and sorted(here) == sorted(there), (strategy, question)
+            assert [score for *_, score in here] == [score for *_, score in there]
+
+
+def test_deleting_everything_leaves_nothing_on_any_shard(cluster: Workbench, fresh: list[Server]) -> None:
+    fill(cluster)
+    cluster.sources.delete(cluster.sources.list()[0].id)
+    for server in fresh[1:]:
+        with psycopg.connect(server.url) as shard:
+            counts = (
+                "SELECT (SELECT count(*) FROM data_main), (SELECT count(*) FROM postings_main), "
+                "(SELECT sum(df) FROM lexicon_main)"
+            )
+            assert shard.execute(counts).fetchone() == (0, 0, 0)
+            assert shard.execute("SELECT sum(passages), sum(terms) FROM index_statistics").fetchone() == (0, 0)
+
+
+def test_a_dropped_index_is_gone_from_the_shards(cluster: Workbench, fresh: list[Server]) -> None:
+    fill(cluster)
+    cluster.indexes.create("second", chunker="sentence")
+    cluster.indexes.build("second")
+    assert cluster.corpus.indexes.bytes_on_disk("second") > 100_000
+    cluster.indexes.delete("second")
+    for server in fresh[1:]:
+        with psycopg.connect(server.url) as shard:
+            assert shard.execute("SELECT count(*) FROM pg_class WHERE relname ~ 'second'").fetchone() == (0,)
+            assert shard.execute("SELECT count(*) FROM indexes WHERE name ~ 'second'").fetchone() == (0,)
+
+
+def test_a_shard_that_is_down_is_said_and_whole_again_when_it_is_back(cluster: Workbench, fresh: list[Server]) -> None:
+    fill(cluster)
+    whole = {(name, question): answers(cluster, name, question) for name in NAMES for question in QUESTIONS}
+    fresh[2].kill()
+    for (name, question), before in whole.items():
+        scope = Scope(sources=tuple(source.id for source in cluster.sources.list()))
+        result = cluster.search(question, name, limit=50, scope=scope if STRATEGIES[name].needs_scope else None)
+        assert any("shard 2" in note and "% of the passages were not seen" in note for note in result.degraded), name
+        assert 0 < len(result) < len(before)
+        assert {hit.text for hit in result} < {text for _, text, _ in before}
+    assert [shard.is_reachable for shard in cluster.shards.list()] == [True, False]
+    with pytest.raises(StorageError, match="Shard 2 of the cluster cannot be reached"):
+        cluster.documents.create(text="Nobody keeps this.")
+    fresh[2].start()
+    cluster.corpus.outage.noticed()
+    assert {key: answers(cluster, *key) for key in whole} == whole
+
+
+def test_a_strict_search_fails_while_a_shard_is_down(
+    cluster: Workbench, fresh: list[Server], make_settings: Callable[..., Settings]
+) -> None:
+    fill(cluster)
+    with Workbench.open(settings=make_settings(database_url=fresh[0].url, strict_shards=True)) as strict:
+        assert len(strict.search("heron"))
+        fresh[1].kill()
+        with pytest.raises(StorageError, match=r"shard 1 .* cannot be reached; start it"):
+            strict.search("heron")
+
+
+def test_what_a_broken_writing_left_is_cleared(cluster: Workbench, fresh: list[Server]) -> None:
+    fill(cluster)
+    before = answers(cluster, "keyword", "herons")
+    with psycopg.connect(fresh[0].url) as connection:  # as if the coordinator had died after the shards' commits
+        connection.execute(
+            "INSERT INTO data_main (text, metadata_, node_id, embedding, document_id, source_id) "
+            "SELECT text, metadata_, 'left', embedding, 'nobody', source_id FROM data_main LIMIT 1"
+        )
+    assert cluster.shards.check() == 1
+    assert cluster.shards.check() == 0
+    assert answers(cluster, "keyword", "herons") == before
+
+
+def test_what_cannot_be_a_shard_is_refused(cluster: Workbench, fresh: list[Server], wb: Workbench) -> None:
+    with pytest.raises(Conflict, match="is part of this cluster already"):
+        cluster.shards.add(fresh[1].url)
+    with pytest.raises(Conflict, match="is part of this cluster already"):
+        cluster.shards.add(fresh[0].url)
+    with pytest.raises(StorageError, match="has no postgres_fdw"):
+        wb.shards.add(fresh[1].url)
+    with psycopg.connect(fresh[0].url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE other TEMPLATE template0 LC_CTYPE 'C'")
+    with pytest.raises(Conflict, match="words would differ"):
+        cluster.shards.add(fresh[0].url.replace("/postgres?", "/other?"))
+
+
+def test_the_command_adds_and_lists_shards(
+    fresh: list[Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", fresh[0].url)
+    assert main(["cluster", "list"]) == 0
+    assert "No shards: every index lies in this database." in capsys.readouterr().out
+    assert main(["cluster", "add", fresh[1].url]) == 0
+    assert "is shard 1. Indexes made from now on lie on 1 shard." in capsys.readouterr().out
+    assert main(["cluster", "check"]) == 0
+    assert main(["cluster", "list"]) == 0
+    assert "yes" in capsys.readouterr().out

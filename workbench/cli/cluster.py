@@ -1,0 +1,45 @@
+"""``workbench cluster``: the servers that indexes lie on."""
+
+from __future__ import annotations
+
+import argparse
+
+from workbench.cli.lifetime import opened
+from workbench.cli.output import Out, print_table
+from workbench.cli.parser import Verbs, run_verb
+
+run = run_verb
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verbs."""
+    verbs = Verbs(parser)
+    verbs.add("list", "List the shards, and whether they answer.", _list)
+    add = verbs.add("add", "Make an empty Postgres database a shard; indexes made from then on lie on shards.", _add)
+    add.add_argument("url", metavar="URL", help="postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
+    verbs.add("check", "Clear what a writing that broke off between two shards left.", _check)
+
+
+def _list(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        shards = workbench.shards.list()
+    rows = [(shard.number, shard.place, "yes" if shard.is_reachable else "no", shard.buckets) for shard in shards]
+    empty = "No shards: every index lies in this database."
+    out.show({"shards": shards}, lambda console: print_table(console, ("Shard", "Place", "Up", "Buckets"), rows, empty))
+    return 0
+
+
+def _add(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        shard = workbench.shards.add(arguments.url)
+        count = len(workbench.shards.list())
+    said = f"{shard.place} is shard {shard.number}. Indexes made from now on lie on {count} shard{'s' * (count > 1)}."
+    out.show({"shard": {"number": shard.number, "place": shard.place}}, lambda console: console.print(said))
+    return 0
+
+
+def _check(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        deleted = workbench.shards.check()
+    out.show({"deleted": deleted}, lambda console: console.print(f"Passages without a document: {deleted}, deleted."))
+    return 0

@@ -63,15 +63,14 @@ class Workbench:
         self.settings = settings
         self._worker: WorkerHandle | None = None
         self.beside: WorkerProcess | None = None
-        self.corpus = corpus
-        self.pages = PagePictures(corpus)
+        self.corpus, self.pages = corpus, PagePictures(corpus)
         self.requests = Requests(corpus, self.pages.of_passage)
         self.search_service = SearchService(corpus, self.requests)
         self.indexes = IndexService(corpus)
         self.sources = SourceService(corpus, self.indexes)
         self.documents = DocumentService(corpus, self.sources, Intake(corpus, self.indexes))
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
-        self.tool_calls = ToolCallService(corpus)
+        self.tool_calls, self.shards = ToolCallService(corpus), ShardService(corpus)
         self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()
@@ -95,7 +94,6 @@ class Workbench:
             browser_url=settings.crawl_browser_url,
         )
         self.backups, self.health = BackupService(corpus), HealthService(corpus, settings.home, embedded)
-        self.shards = ShardService(corpus)
 
     @classmethod
     def open(

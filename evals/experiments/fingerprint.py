@@ -31,6 +31,7 @@ RANKS = (
             "rows",
             "said_names",
             "scores",
+            "shard_outage",
             "side_read",
             "surroundings",
             "term_ranking",

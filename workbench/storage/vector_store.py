@@ -51,7 +51,7 @@ class PassageStore:
 
     @property
     def shards_note(self) -> str | None:
-        """What a search could not see because a shard is away; None where all were asked."""
+        """The note of a search beside a shard that is away; None where all shards were asked."""
         return self._outage.note(self.index.name) if self._outage else None
 
     @property

@@ -21,6 +21,7 @@ RANKS = (
     *(
         f"storage/{name}.py"
         for name in (
+            "cluster",
             "embedded_text",
             "filters",
             "lexicon",

@@ -9,7 +9,8 @@ import workbench
 from evals.experiments.fingerprint import ranking_files
 
 ROOT = Path(workbench.__file__).parent
-NOT_RANKING = {  # places, connections and texts: they decide what is searched and shown, not in which order
+NOT_RANKING = {
+    "migrate",  # places, connections and texts: they decide what is searched and shown, not in which order
     *("database", "driver_errors", "framework_store", "indexes", "projects", "promotions", "replica", "sources"),
     *("sqlalchemy_engines", "standing", "statements"),
 }

@@ -125,10 +125,15 @@ class Bench:
                 weights[text] = weigh(terms, totals)
         return weights
 
-    def raw_both(self) -> Timed:
-        """Return a timed call of the two bare statements that hybrid needs."""
+    def legs_alone(self) -> Timed:
+        """Return a timed call of the two legs that hybrid fuses: the bare vector statement and our keyword leg."""
         vector, keyword = self.raw_vector(LEG), self.raw_keyword(LEG)
         return lambda question: (vector(question), keyword(question))
+
+    def raw_both(self, plain: Timed) -> Timed:
+        """Return a timed call of what anyone would write: the bare vector statement and ``plain``, BM25 in SQL."""
+        vector = self.raw_vector(LEG)
+        return lambda question: (vector(question), plain(question))
 
     def framework_hybrid(self) -> Timed:
         """Return a timed call of the framework's own hybrid over its own table."""
@@ -176,17 +181,17 @@ class Bench:
         p50, p95, base = np.percentile(ours, 50), np.percentile(ours, 95), np.percentile(theirs, 50)
         return Latency(round(p50, 3), round(p95, 3), name, round(base, 3), round(p50 / base, 3))
 
-    def recall(self, questions: int = 20) -> float:
+    def recall(self, questions: Sequence[EncodedQuestion]) -> float:
         """Return the share of the true ten nearest that the HNSW graph finds."""
         hits = 0
-        for question in self.questions[:questions]:
+        for question in questions:
             exact = statement("vector_exact", self._index.name, scope="scope_everything")
             parameters = {"vector": _literal(question[1]), "limit": LIMIT}
             with self._store.reading() as connection:
                 truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
             rows = cast("Iterable[dict[str, Any]]", self.raw_vector()(question))
             hits += len(truth & {row["id"] for row in rows})
-        return hits / (questions * LIMIT)
+        return hits / (len(questions) * LIMIT)
 
 
 def _milliseconds(timed: Timed, question: EncodedQuestion) -> float:

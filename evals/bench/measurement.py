@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -15,23 +15,41 @@ from evals.bench.deletion_speed import deletion_speed
 from evals.bench.figures import Figures, LatencyRow
 from evals.bench.ingest_speed import ingestion
 from evals.bench.latency import Bench
-from evals.bench.loading import BenchCorpus, fill, open_bench
+from evals.bench.loading import BenchCorpus, Say, clear, fill, held, open_bench
+from evals.bench.needs import check_disk, outlook
 from evals.bench.pairs import latencies
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from evals.bench.throughput import throughput
 from evals.bench.trade import trade
 from workbench.sizes import GB, MB
+from workbench.workbench import Workbench
 
 SIZES = (10_000, 100_000)
 QUESTIONS = 60
-Say = Callable[[str], None]
+RECALL_QUESTIONS = 100
 
 
 def run_bench(
-    home: Path, sizes: Sequence[int] = SIZES, say: Say = print, questions: int = QUESTIONS, with_trade: bool = True
+    home: Path,
+    sizes: Sequence[int] = SIZES,
+    say: Say = print,
+    questions: int = QUESTIONS,
+    with_trade: bool = True,
+    keep: bool = False,
 ) -> Figures:
-    """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading."""
+    """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading.
+
+    A load that was stopped goes on where it stopped. With ``keep`` the corpus stays for the next run, which then loads
+    nothing, and deleting is not timed.
+
+    Raises:
+        ConfigurationError: the disk is too small for the largest size; nothing was loaded.
+    """
     with open_bench(home) as workbench:
+        loaded = [(size, held(workbench, size)) for size in sizes]
+        for size, there in loaded:
+            say(outlook(size, there))
+        check_disk(home, loaded, keep)
         workbench.warm()
         synthetic = SyntheticCorpus(workbench.corpus.encoder().dimensions)
         result: Figures = {
@@ -39,28 +57,38 @@ def run_bench(
             "deletion": {}, "ingestion": {}, "memory_mb": 0,
         }  # fmt: skip
         for size in sizes:
-            say(f"loading {size:,} passages")
-            corpus = fill(workbench, size, synthetic)
-            bench = Bench(corpus, synthetic, questions)
-            result["load"][str(size)] = _load(corpus, size)
-            result["sizes"][str(size)] = {
-                name: cast("LatencyRow", latency.to_dict()) for name, latency in latencies(bench, size, synthetic, say)
-            }
-            result["recall"][str(size)] = bench.recall()
-            say("searching with several callers")
-            result["throughput"] = throughput(bench.strategy("hybrid"), bench.questions)
-            result["bytes_per_passage"] = workbench.indexes.bytes_on_disk(corpus.index.name) // size
-            say("deleting a quarter of it")
-            deletion = deletion_speed(workbench, corpus.leaving, bench.strategy("hybrid"), bench.questions)
-            result["deletion"][str(size)] = deletion
-            workbench.sources.delete(corpus.small.id)
-            workbench.sources.delete(corpus.large.id)
+            _measure(workbench, size, synthetic, result, say, questions, keep)
         say("ingesting")
         result["ingestion"] = ingestion(workbench, synthetic)
         if with_trade:
             result["trade"] = trade(workbench, say)
         result["memory_mb"] = round(_most_memory() / MB)
         return result
+
+
+def _measure(
+    workbench: Workbench, size: int, synthetic: SyntheticCorpus, result: Figures, say: Say, questions: int, keep: bool
+) -> None:
+    """Load one size, measure it into ``result`` and delete it, or keep it."""
+    say(f"loading {size:,} passages")
+    corpus = fill(workbench, size, synthetic, say)
+    bench = Bench(corpus, synthetic, questions)
+    result["load"][str(size)] = _load(corpus)
+    result["sizes"][str(size)] = {
+        name: cast("LatencyRow", latency.to_dict()) for name, latency in latencies(bench, size, synthetic, say)
+    }
+    say("comparing the graph with an exact search")
+    result["recall"][str(size)] = bench.recall(synthetic.questions(RECALL_QUESTIONS))
+    say("searching with several callers")
+    result["throughput"] = throughput(bench.strategy("hybrid"), bench.questions)
+    result["bytes_per_passage"] = workbench.indexes.bytes_on_disk(corpus.index.name) // size
+    if keep:
+        say(f"keeping the {size:,} passages for the next run; deleting is not timed")
+        return
+    say("deleting a quarter of it")
+    deletion = deletion_speed(workbench, corpus.leaving, bench.strategy("hybrid"), bench.questions)
+    result["deletion"][str(size)] = deletion
+    clear(workbench, size)
 
 
 def machine() -> str:
@@ -83,11 +111,14 @@ def _most_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _load(corpus: BenchCorpus, size: int) -> dict[str, float]:
-    return {
-        "rows_ms_a_passage": round(corpus.load_seconds * 1000 / size, 3),
-        "graph_seconds": round(corpus.graph_seconds, 2),
-    }
+def _load(corpus: BenchCorpus) -> dict[str, float]:
+    """Return the figures of what this run loaded; those of what an earlier one loaded are not known."""
+    figures: dict[str, float] = {}
+    if corpus.loaded:
+        figures["rows_ms_a_passage"] = round(corpus.load_seconds * 1000 / corpus.loaded, 3)
+    if corpus.graph_seconds:
+        figures["graph_seconds"] = round(corpus.graph_seconds, 2)
+    return figures
 
 
 def _lines(path: str) -> list[str]:

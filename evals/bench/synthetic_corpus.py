@@ -21,6 +21,7 @@ TOPICS = 400
 TOPIC_WORDS = 300
 SUBSPACE = 60
 PASSAGES_A_DOCUMENT = 5
+BLOCK = 1_000  # passages that are made from one seed
 
 _SYLLABLES = [
     first + last for first in "bdfgklmnprstvz" for last in ("a", "e", "i", "o", "u", "an", "er", "il", "or", "us")
@@ -50,10 +51,18 @@ class SyntheticCorpus:
         self._common = np.cumsum(self._common / self._common.sum())
         self._dimensions, self._seed = dimensions, seed
 
-    def passages(self, count: int) -> Iterator[SyntheticPassage]:
-        """Yield ``count`` passages; the first n are the same whatever the count."""
-        rng = np.random.default_rng(self._seed + 1)
-        for _ in range(count):
+    def passages(self, count: int, first: int = 0) -> Iterator[SyntheticPassage]:
+        """Yield the passages from number ``first`` up to ``count``; each is the same whatever the two are.
+
+        A thousand have a seed of their own, so that a later beginning costs at most what that many take to make.
+        """
+        for block in range(first // BLOCK, -(-count // BLOCK)):
+            rng = np.random.default_rng((self._seed + 1, block))
+            numbers = range(block * BLOCK, min((block + 1) * BLOCK, count))
+            yield from (piece for number, piece in zip(numbers, self._pieces(rng), strict=False) if number >= first)
+
+    def _pieces(self, rng: np.random.Generator) -> Iterator[SyntheticPassage]:
+        while True:
             topic = int(rng.integers(TOPICS))
             bits = rng.integers(0, 256, TOKENS_A_PASSAGE * 16, dtype=np.uint8).tobytes()
             yield SyntheticPassage(

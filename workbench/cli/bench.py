@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--passages", type=int, action="append", metavar="N", help="size of the corpus; may be repeated"
     )
     parser.add_argument("--questions", type=int, default=60, metavar="N", help="questions a strategy is asked (60)")
+    parser.add_argument("--keep", action="store_true", help="keep the loaded corpus: the next run loads nothing")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the medians (PNG)")
     parser.add_argument(
         "--no-trade", action="store_true", help="leave out the measurement of index size against quality"
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Measure and print; takes about ten minutes at 100,000 passages."""
+    """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped goes on next time."""
     check_extra("eval")
     from evals.bench.figures import plot
     from evals.bench.measurement import SIZES, run_bench
@@ -44,7 +45,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if value < least:
             raise InvalidInput(f"{name} cannot be {value}; use a whole number of at least {least}.")
     home, questions = load_settings().home, arguments.questions
-    result = run_bench(home, sizes, say=out.message, questions=questions, with_trade=not arguments.no_trade)
+    trade, keep = not arguments.no_trade, arguments.keep
+    result = run_bench(home, sizes, say=out.message, questions=questions, with_trade=trade, keep=keep)
     if not arguments.no_mcp:
         out.message("measuring the time that MCP adds")
         result["mcp_overhead"] = _overhead(home)

@@ -179,6 +179,15 @@ DROP INDEX IF EXISTS {vector_index}
 -- vector_index_create: the HNSW graph, built in one go
 CREATE INDEX IF NOT EXISTS {vector_index} ON {data} USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)
 
+-- vector_index_stands: whether an index has its HNSW graph
+SELECT to_regclass(quote_ident('data_' || %(name)s || '_embedding_idx')) IS NOT NULL AS stands
+
+-- vector_index_memory: grant the transaction that builds the graph the memory to keep it: 2 bytes a number, 1.2 KB for its links
+SELECT set_config('maintenance_work_mem', greatest(
+    (SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'),
+    reltuples::bigint * (SELECT 2 * dimensions + 1200 FROM indexes WHERE name = %(name)s) / 1024)::text, true)
+FROM pg_class WHERE oid = to_regclass(quote_ident('data_' || %(name)s))
+
 -- pack_postings: blocks that grew one by one put in the order of their terms, without room between them
 CLUSTER {postings} USING {postings_key}
 

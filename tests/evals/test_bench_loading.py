@@ -1,0 +1,111 @@
+"""The bench's corpus: a killed load goes on, a disk that is too small is refused, a kept corpus is not loaded anew."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from evals.bench.latency import Bench
+from evals.bench.loading import BenchCorpus, clear, fill, held, open_bench
+from evals.bench.measurement import run_bench
+from evals.bench.needs import check_disk, disk_needed
+from evals.bench.synthetic_corpus import SyntheticCorpus
+from workbench.errors import ConfigurationError
+from workbench.storage.rows import LegRanking
+from workbench.workbench import Workbench
+
+PASSAGES = 600
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from evals.bench import loading
+from evals.bench.synthetic_corpus import SyntheticCorpus
+write = loading._write
+def write_some(workbench, index, sources, batch, first):
+    if first == 200:
+        os.kill(os.getpid(), signal.SIGKILL)
+    write(workbench, index, sources, batch, first)
+loading._write = write_some
+with loading.open_bench(Path(sys.argv[1])) as workbench:
+    loading.fill(workbench, 600, SyntheticCorpus(workbench.corpus.encoder().dimensions), batch=100)
+"""
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A data folder that the embedded server's own user can reach."""
+    with tempfile.TemporaryDirectory(prefix="wb-bench-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def _contents(workbench: Workbench, corpus: BenchCorpus, synthetic: SyntheticCorpus) -> list[object]:
+    """Return everything of the corpus but ids that are drawn anew, and what its postings score."""
+    rows = workbench.corpus.database.rows
+    passages = (
+        "SELECT d.key, s.title, p.text, p.embedding::text, p.token_bits, p.metadata_ ->> 'ordinal' AS ordinal "
+        f"FROM data_bench_{PASSAGES} p JOIN documents d ON d.id = p.document_id JOIN sources s ON s.id = d.source_id "
+        "ORDER BY d.key, ordinal"
+    )
+    words = f"SELECT term, df FROM lexicon_bench_{PASSAGES} ORDER BY term"
+    bench = Bench(corpus, synthetic, 20)
+    leg = bench.raw_keyword()
+    scores = [sorted(cast("LegRanking", leg(question)).scores.values()) for question in bench.questions]
+    assert all(scores)
+    return [rows(passages), rows(words), scores]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
+def test_a_killed_load_goes_on_and_gives_the_corpus_of_an_undisturbed_one(home: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(Path.cwd())}
+    process = subprocess.run([sys.executable, "-c", KILLED, str(home)], env=environment)
+    assert process.returncode == -signal.SIGKILL
+    with open_bench(home) as workbench:
+        synthetic = SyntheticCorpus(workbench.corpus.encoder().dimensions)
+        assert held(workbench, PASSAGES) == 200
+        corpus = fill(workbench, PASSAGES, synthetic, batch=100)
+        assert corpus.loaded == PASSAGES - 200
+        resumed = _contents(workbench, corpus, synthetic)
+        again = fill(workbench, PASSAGES, synthetic)
+        assert (again.loaded, again.graph_seconds) == (0, 0), "what is loaded, and its graph, is found again"
+        clear(workbench, PASSAGES)
+        assert held(workbench, PASSAGES) == 0
+        undisturbed = fill(workbench, PASSAGES, synthetic, batch=100)
+        assert _contents(workbench, undisturbed, synthetic) == resumed
+
+
+def test_a_passage_is_the_same_wherever_the_making_begins() -> None:
+    synthetic = SyntheticCorpus(8)
+    whole = [(piece.text, piece.token_bits) for piece in synthetic.passages(1_100)]
+    assert len(whole) == len(set(whole)) == 1_100
+    for first in (1, 999, 1_000, 1_050):
+        assert [(piece.text, piece.token_bits) for piece in synthetic.passages(1_100, first)] == whole[first:]
+
+
+def test_a_disk_that_is_too_small_is_refused_before_anything_is_loaded(home: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"needs [\d,.]+ GB of disk and .* are free"):
+        run_bench(home, [10**12], say=lambda text: None)
+    with open_bench(home) as workbench:
+        assert held(workbench, 10**12) == 0
+    check_disk(home, [(1_000, 0)])
+    assert disk_needed(10**6, 10**6) == 0 < disk_needed(10**6, 10**5) < disk_needed(10**6)
+
+
+@pytest.mark.slow
+def test_a_corpus_that_is_kept_is_measured_again_without_loading(home: Path) -> None:
+    def measured() -> dict[str, float]:
+        result = run_bench(home, [300], say=lambda text: None, questions=2, with_trade=False, keep=True)
+        assert result["sizes"]["300"]["hybrid"]["p50_ms"] > 0 and result["deletion"] == {}
+        return result["load"]["300"]
+
+    assert measured().keys() == {"rows_ms_a_passage", "graph_seconds"}
+    assert measured() == {}

@@ -79,6 +79,7 @@ def _print(console: Console, workbench: Workbench) -> None:
             "home": status["home"],
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
             **({"replica": replica.sentence} if replica else {}),
+            **{f"shard {shard.number}": shard.sentence for shard in workbench.health.shards()},
             "on disk": f"{size_text(database['bytes'])}; {size_text(status['disk_free_bytes'])} free",
             **status["corpus"],
             "python": status["python"],

@@ -14,6 +14,7 @@ from workbench.errors import WorkbenchError
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, size_text
 from workbench.storage.replica import ReplicaState
+from workbench.storage.shard_state import ShardState, shard_states
 from workbench.storage.statements import statement
 from workbench.storage.workload import Workload, workload
 from workbench.types import JsonObject, ParameterValue, Value
@@ -61,7 +62,8 @@ class IndexStatus(TypedDict):
 class Status(TypedDict):
     """The JSON of ``workbench status``; ``corpus`` counts by kind, ``packages`` are versions.
 
-    ``work`` is a ``Workload`` and ``replica`` a ``ReplicaState``, as ``to_dict`` writes them.
+    ``work`` is a ``Workload``, ``replica`` a ``ReplicaState`` and each of ``shards`` a ``ShardState``, as ``to_dict``
+    writes them.
     """
 
     version: str
@@ -71,6 +73,7 @@ class Status(TypedDict):
     indexes: list[IndexStatus]
     work: JsonObject
     replica: JsonObject | None
+    shards: list[JsonObject]
     disk_free_bytes: int
     python: str
     packages: dict[str, str]
@@ -103,6 +106,7 @@ class HealthService:
             "indexes": indexes,
             "work": self.work().to_dict(),
             "replica": replica.to_dict() if (replica := self.replica()) else None,
+            "shards": [shard.to_dict() for shard in self.shards()],
             "disk_free_bytes": shutil.disk_usage(_existing(self._home)).free,
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in SHOWN_PACKAGES},
@@ -116,6 +120,10 @@ class HealthService:
         """Return how far the replica that searches read is behind; None where none is set."""
         replica = self._corpus.replica
         return replica.state() if replica else None
+
+    def shards(self) -> list[ShardState]:
+        """Return the shards of a cluster, each asked whether it answers; none where every index lies here."""
+        return shard_states(self._corpus.cluster)
 
     def check_database(self) -> None:
         """Look whether the database answers, and start nothing. Raises StorageError where it does not."""

@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from workbench.errors import StorageError
 from workbench.services.corpus import Corpus
 from workbench.storage.cluster import Shard
-from workbench.storage.database import check_reachable
-from workbench.types import Value
-
-CONNECT_TIMEOUT = 2.0  # seconds
-
-
-@dataclass(frozen=True, slots=True)
-class ShardState(Value):
-    """A shard's number, address without the password, whether it answers, and how many buckets of indexes it holds."""
-
-    number: int
-    place: str
-    is_reachable: bool
-    buckets: int
+from workbench.storage.shard_state import ShardState, shard_states
 
 
 class ShardService:
@@ -31,11 +15,7 @@ class ShardService:
 
     def list(self) -> list[ShardState]:
         """Return the shards in the order they were added; each is asked whether it answers."""
-        held = self._cluster.buckets_held()
-        return [
-            ShardState(shard.number, shard.place, _answers(shard), held.get(shard.number, 0))
-            for shard in self._cluster.shards()
-        ]
+        return shard_states(self._cluster)
 
     def add(self, url: str) -> Shard:
         """Make an empty database a shard.
@@ -49,11 +29,3 @@ class ShardService:
     def check(self) -> int:
         """Delete passages of documents that their index does not hold; return how many. Raises StorageError."""
         return self._cluster.clear_leftovers()
-
-
-def _answers(shard: Shard) -> bool:
-    try:
-        check_reachable(shard.url, CONNECT_TIMEOUT)
-    except StorageError:
-        return False
-    return True

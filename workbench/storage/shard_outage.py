@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 from workbench.errors import StorageError
 from workbench.storage.cluster import Cluster, Shard
-from workbench.storage.database import Connection, check_reachable
+from workbench.storage.database import Connection
+from workbench.storage.shard_state import answers_now
 from workbench.storage.statements import statement
 
 REST = 5.0  # seconds after which a shard that was away is asked again
-CONNECT_TIMEOUT = 2.0  # seconds
 
 
 class ShardOutage:
@@ -72,20 +72,12 @@ class ShardOutage:
 
     def _look(self, shards: tuple[Shard, ...] | list[Shard]) -> None:
         with self._lock:
-            away = tuple(shard for shard in shards if not _answers(shard))
+            away = tuple(shard for shard in shards if not answers_now(shard))
             self._looked_at = time.monotonic()
             if away != self._away:
                 self._away, self._shares = away, {}
         if away and self._strict:
             raise StorageError(f"{_named(away)} cannot be reached; start it, or set WORKBENCH_STRICT_SHARDS=false.")
-
-
-def _answers(shard: Shard) -> bool:
-    try:
-        check_reachable(shard.url, CONNECT_TIMEOUT)
-    except StorageError:
-        return False
-    return True
 
 
 def _named(shards: tuple[Shard, ...]) -> str:

@@ -16,8 +16,7 @@ from workbench.app.widgets.table import Column, table
 from workbench.sizes import size_text
 
 if TYPE_CHECKING:
-    from workbench.services.health import Status
-    from workbench.storage.replica import ReplicaState
+    from workbench.services.health import HealthService, Status
     from workbench.workbench import Workbench
 
 CHECK_COLUMNS = (Column("name", "Check"), Column("outcome", "Outcome", "state"), Column("detail", "Detail"))
@@ -35,7 +34,7 @@ def page() -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
-        facts(_database(status, workbench.health.replica()))
+        facts(_database(status, workbench.health))
         st.header("Models", anchor=False)
         facts(_models(workbench))
     with right:
@@ -69,8 +68,8 @@ def _health(workbench: Workbench) -> None:
     table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
 
 
-def _database(status: Status, replica: ReplicaState | None) -> dict[str, str]:
-    database = status["database"]
+def _database(status: Status, health: HealthService) -> dict[str, str]:
+    database, replica = status["database"], health.replica()
     return {
         "Postgres": database["postgres"],
         "pgvector": str(database["pgvector"]),
@@ -78,6 +77,7 @@ def _database(status: Status, replica: ReplicaState | None) -> dict[str, str]:
         if database["embedded"]
         else "on the server of WORKBENCH_DATABASE_URL",
         **({"Replica": replica.sentence} if replica else {}),
+        **{f"Shard {shard.number}": shard.sentence for shard in health.shards()},
         "Size": size_text(database["bytes"]),
         "Data folder": status["home"],
         "Free on disk": size_text(status["disk_free_bytes"]),

@@ -53,7 +53,9 @@ class Bench:
         rng = np.random.default_rng(11)
         self._encoded = {text: EncodedQuery(vector, _axes(rng), _spans(text)) for text, vector in self.questions}
 
-    def strategy(self, name: str, *, scoped: bool = False, parameters: Mapping[str, object] | None = None) -> Timed:
+    def strategy(
+        self, name: str, *, scoped: bool = False, parameters: Mapping[str, object] | None = None, limit: int = LIMIT
+    ) -> Callable[[EncodedQuestion], SearchResult]:
         """Return a timed call of a strategy, through the same service that every face uses."""
         from workbench.retrieval.ask import Ask
         from workbench.retrieval.run import run as served
@@ -62,7 +64,7 @@ class Bench:
         scope = self._small if scoped else ResolvedScope()
 
         def run(question: EncodedQuestion) -> SearchResult:
-            ask = Ask(name, LIMIT, scope, self._index.name, parameters or {})
+            ask = Ask(name, limit, scope, self._index.name, parameters or {})
             request = requests.of(ask, remembered=True)
             request.encoded_queries = self._encoded
             return served(question[0], request)

@@ -10,10 +10,10 @@ from workbench.errors import ConfigurationError
 from workbench.sizes import size_text
 
 COPIED = 200_000  # passages up to which the corpus is also copied for baselines (plain postings, framework, bm25s)
-# Measured on two cores (EPYC) with an embedded server, beside other work: 10,000 to 200,000 passages.
+# Measured on two cores (EPYC) with an embedded server, beside other work, but for the two sizes that say so.
 INDEX_BYTES = 9_500  # of a passage in the index, once its graph stands
-DOCUMENT_BYTES = 1_500  # of its text in its document, compressed, and of what is noted of it
-COPY_BYTES = 20_000  # of its copies for the baselines: a row a posting, and the framework's own table
+DOCUMENT_BYTES = 1_500  # of its text in its document and of what is noted of it; reckoned
+COPY_BYTES = 20_000  # of its copies for the baselines: a row a posting, and the framework's own table; reckoned
 LOG_BYTES = 4_000_000_000  # the write-ahead log at most, as the embedded server is set (max_wal_size)
 LOAD_MS = 0.95  # to write a passage
 GRAPH_MS = 0.2  # to build the graph, for each passage

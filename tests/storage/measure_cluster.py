@@ -1,15 +1,137 @@
-"""Hold an index on three real servers against one server: ``python -m tests.storage.measure_cluster`` [--passages N].
+"""Hold an index on shards against one server: ``python -m tests.storage.measure_cluster`` [--passages N] [--kill].
 
-Synthetic passages lie in both. It prints, for each strategy, the questions whose first fifty passages and scores (to nine
-digits) are the same, and the milliseconds of both, asked one after the other. The graphs are walked far enough on both
-sides to be exact (ef_search 1,000, the most there is), since the nearest that a graph misses say nothing of the cluster.
+Synthetic passages lie on three real servers, and on one. It prints, for each strategy, the questions whose first fifty
+passages and scores are the same, and the median milliseconds of both, asked one after the other. Graphs are walked as
+far as they can be on both sides (ef_search 1,000), since the nearest that a graph misses say nothing of the cluster. With
+``--kill`` a shard is killed with SIGKILL in the middle of 1,000 searches and started again ten seconds later.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
+import threading
 import time
-from itertools import batched  # pyright: ignore
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
+
+from tests.shared_home import fresh_home
+from tests.storage.shards import Server, servers
+from workbench.errors import WorkbenchError
+from workbench.storage import database
+
+database.SESSION_OPTIONS["hnsw.ef_search"] = "1000"  # before what follows writes them into its own settings
+
+from evals.bench.latency import Bench  # noqa: E402
+from evals.bench.loading import fill  # noqa: E402
+from evals.bench.pairs import timed  # noqa: E402
+from evals.bench.synthetic_corpus import SyntheticCorpus  # noqa: E402
+from workbench import Workbench  # noqa: E402
+from workbench.settings import Settings  # noqa: E402
+from workbench.types import SearchResult  # noqa: E402
+
+FIRST = 50
+SEARCHES = 1_000
+PAUSE = 0.02  # seconds between two of them, so that they outlast the outage
+AWAY = 10.0  # seconds for which the killed shard is not started
+LEFT_OUT = ("llamaindex-hybrid", "scoped")
+
+
+def opened(home: Path, url: str | None) -> Workbench:
+    """Open a workbench on a server by URL, or on the embedded one of its home."""
+    home.mkdir(mode=0o755, exist_ok=True)
+    return Workbench.open(settings=Settings(home=home, database_url=url, _env_file=None))  # pyright: ignore
+
+
+def ranking(result: SearchResult) -> list[tuple[str, float]]:
+    """Return the texts of a result with their scores, to nine digits; equal ones in one order."""
+    return sorted((hit.text, round(hit.score, 9)) for hit in result)
+
+
+def compare(one: Bench, many: Bench, names: list[str]) -> None:
+    """Print how many questions every strategy answers alike, and how long both take."""
+    print("| strategy | alike | one server, ms | three shards, ms |\n|---|---:|---:|---:|")
+    for name in names:
+        here, there = one.strategy(name, limit=FIRST), many.strategy(name, limit=FIRST)
+        alike, spent = 0, ([], [])
+        for question in one.questions:
+            results = []
+            for ask, times in zip((here, there), spent, strict=True):
+                began = time.perf_counter()
+                results.append(ask(question))
+                times.append((time.perf_counter() - began) * 1000)
+            alike += ranking(results[0]) == ranking(results[1])
+        medians = [f"{np.median(times):.1f}" for times in spent]
+        print(f"| {name} | {alike} of {len(one.questions)} | {medians[0]} | {medians[1]} |", flush=True)
+
+
+def kill_in_between(workbench: Workbench, index: str, questions: list[str], shard: Server) -> None:
+    """Print what 1,000 searches answer while a shard is killed and comes back."""
+
+    def ask(question: str) -> SearchResult:
+        return workbench.search(question, "hybrid", limit=FIRST, index=index)
+
+    whole = {question: ranking(ask(question)) for question in questions}
+    outcomes, started, whole_again = Counter[str](), list[float](), 0.0
+    killer = threading.Thread(target=_kill_and_start, args=(shard, started))
+    killer.start()
+    for number in range(SEARCHES):
+        question = questions[number % len(questions)]
+        try:
+            result = ask(question)
+        except WorkbenchError as error:
+            outcome = f"refused: {error}"
+        else:
+            noted = any("shard" in note for note in result.degraded)
+            outcome = "marked" if noted else "whole" if ranking(result) == whole[question] else "wrong and not marked"
+        outcomes[outcome] += 1
+        if outcome == "whole" and started and not whole_again:
+            whole_again = time.monotonic() - started[0]
+        time.sleep(PAUSE)
+    killer.join()
+    print(f"{SEARCHES} searches: {dict(outcomes)}; whole again {whole_again:.1f} s after the shard's start")
+
+
+def _kill_and_start(shard: Server, started: list[float]) -> None:
+    time.sleep(AWAY / 2)
+    shard.sigkill()
+    time.sleep(AWAY)
+    while not started:
+        try:
+            shard.start()
+        except AssertionError:  # the last of its processes still hold its memory
+            time.sleep(0.2)
+        else:
+            started.append(time.monotonic())
+
+
+def main() -> None:
+    """Fill both, compare them, and kill a shard where that is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--passages", type=int, default=5_000)
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--kill", action="store_true")
+    given = parser.parse_args()
+    with (
+        fresh_home() as home,
+        servers(4) as made,
+        opened(home, None) as one,
+        opened(home / "cluster", made[0].url) as many,
+    ):
+        for server in made[1:]:
+            many.shards.add(server.url)
+        synthetic = SyntheticCorpus()
+        benches = list[Bench]()
+        for place, workbench in (("one server", one), ("three shards", many)):
+            corpus = fill(workbench, given.passages, synthetic, print)
+            print(f"{place}: {corpus.load_seconds:.0f} s to load, {corpus.graph_seconds:.0f} s for the graph")
+            benches.append(Bench(corpus, synthetic, given.questions))
+        compare(*benches, [name for name in timed() if name not in LEFT_OUT])
+        if given.kill:
+            questions = [text for text, _ in benches[0].questions]
+            kill_in_between(many, corpus.index.name, questions, made[2])
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -31,6 +32,10 @@ class Server:
         """Start it; returns once it answers."""
         options = f"-c unix_socket_directories={self.folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB"
         _run("pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-o", options, "-w", "start")
+
+    def sigkill(self) -> None:
+        """Kill its first process, as the kernel may; its others end by themselves."""
+        os.kill(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
 
     def kill(self) -> None:
         """End it as a crash does: nothing is written any more."""

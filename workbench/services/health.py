@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import shutil
 from collections.abc import Callable
@@ -137,6 +138,7 @@ class HealthService:
             ("embedding model", self._model),
             ("default index", self._index),
             ("disk", self._disk),
+            *((f"shard {shard.number}", functools.partial(_answering, shard)) for shard in self.shards()),
         )
         return [_tried(name, attempt) for name, attempt in tries]
 
@@ -168,6 +170,14 @@ class HealthService:
         if free < LEAST_FREE:
             raise WorkbenchError(f"Only {size_text(free)} are free under {self._home}; make room.")
         return f"{size_text(free)} free"
+
+
+def _answering(shard: ShardState) -> str:
+    if not shard.is_reachable:
+        raise WorkbenchError(
+            f"{shard.sentence}; start it. Searches leave out what it holds, and nothing can be written."
+        )
+    return shard.sentence
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> Check:

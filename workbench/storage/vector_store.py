@@ -71,10 +71,16 @@ class PassageStore:
 
         Searches by vector meanwhile read every row: for loads into an index that is not in use yet.
         """
-        self.database.rows(statement("vector_index_drop", self.index.name))
+        if not self.index.buckets:
+            self.database.rows(statement("vector_index_drop", self.index.name))
 
     def has_graph(self) -> bool:
-        """True where the HNSW graph stands, and thus everything that ``build_graph`` does was done."""
+        """True where the HNSW graph stands, and thus everything that ``build_graph`` does was done.
+
+        The buckets of an index on shards always have theirs.
+        """
+        if self.index.buckets:
+            return True
         row = self.database.row(statement("vector_index_stands"), {"name": self.index.name})
         return bool(row and row["stands"])
 

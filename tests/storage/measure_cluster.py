@@ -2,7 +2,7 @@
 
 Synthetic passages lie on three real servers, and on one. It prints, for each strategy, the questions whose first fifty
 passages and scores are the same, and the median milliseconds of both, asked one after the other. Graphs are walked as
-passages and scores are the same, and the median milliseconds of both, asked one after the other. Graphs are walked
+far as they can be on both sides (ef_search 1,000), as the nearest that a graph misses say nothing of the cluster. With
 ``--kill`` a shard is killed with SIGKILL in the middle of 1,000 searches and started again ten seconds later.
 """
 

@@ -12,7 +12,7 @@ ROOT = Path(workbench.__file__).parent
 NOT_RANKING = {
     "migrate",  # places, connections and texts: they decide what is searched and shown, not in which order
     *("database", "driver_errors", "framework_store", "indexes", "projects", "promotions", "replica", "sources"),
-    *("sqlalchemy_engines", "standing", "statements"),
+    *("shard_state", "sqlalchemy_engines", "standing", "statements"),
 }
 
 

@@ -16,7 +16,7 @@ DOCUMENT_BYTES = 1_500  # of its text in its document and of what is noted of it
 COPY_BYTES = 20_000  # of its copies for the baselines: a row a posting, and the framework's own table; reckoned
 LOG_BYTES = 4_000_000_000  # the write-ahead log at most, as the embedded server is set (max_wal_size)
 LOAD_MS = 0.95  # to write a passage
-GRAPH_MS = 0.2  # to build the graph, for each passage
+GRAPH_MS = 0.5  # to build the graph, for each passage: .2 for few, .5 for a million
 
 
 def disk_needed(passages: int, loaded: int = 0) -> int:
@@ -27,11 +27,13 @@ def disk_needed(passages: int, loaded: int = 0) -> int:
 
 def seconds_needed(passages: int, loaded: int = 0) -> float:
     """Return the seconds that loading and the graph take on a machine like the one that was measured."""
-    return ((passages - loaded) * LOAD_MS + passages * GRAPH_MS) / 1000
+    return ((passages - loaded) * LOAD_MS + (passages * GRAPH_MS if loaded < passages else 0)) / 1000
 
 
 def outlook(passages: int, loaded: int = 0) -> str:
     """Tell what a size needs."""
+    if loaded >= passages:
+        return f"{passages:,} passages: all are loaded already"
     begun = f" ({loaded:,} are loaded already)" if loaded else ""
     minutes = max(1, round(seconds_needed(passages, loaded) / 60))
     return (

@@ -11,7 +11,7 @@ import pytest
 from tests.storage.shards import Server, servers
 from workbench import Workbench
 from workbench.cli import main
-from workbench.errors import Conflict, StorageError
+from workbench.errors import Conflict, InvalidInput, StorageError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 from workbench.types import Scope
@@ -149,11 +149,23 @@ def test_what_a_broken_writing_left_is_cleared(cluster: Workbench, fresh: list[S
     assert answers(cluster, "keyword", "herons") == before
 
 
+def test_an_export_of_a_cluster_is_imported_into_one_server(cluster: Workbench, wb: Workbench, tmp_path: Path) -> None:
+    fill(cluster)
+    cluster.backups.write(tmp_path / "all.zip")
+    wb.backups.read(tmp_path / "all.zip")
+    assert [index.buckets for index in wb.indexes.list()] == [0]
+    for strategy in NAMES:
+        here, there = answers(wb, strategy, QUESTIONS[1]), answers(cluster, strategy, QUESTIONS[1])
+        assert sorted(here) == sorted(there), strategy
+
+
 def test_what_cannot_be_a_shard_is_refused(cluster: Workbench, fresh: list[Server], wb: Workbench) -> None:
     with pytest.raises(Conflict, match="is part of this cluster already"):
         cluster.shards.add(fresh[1].url)
     with pytest.raises(Conflict, match="is part of this cluster already"):
         cluster.shards.add(fresh[0].url)
+    with pytest.raises(InvalidInput, match="lies on shards; use the strategy hybrid"):
+        cluster.search("herons", "llamaindex-hybrid")
     with pytest.raises(StorageError, match="has no postgres_fdw"):
         wb.shards.add(fresh[1].url)
     with psycopg.connect(fresh[0].url, autocommit=True) as connection:

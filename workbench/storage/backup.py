@@ -125,14 +125,18 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
         on_progress(Progress(done, len(tables), name))
         _copy_in(connection, archive, tables[name])
         done += 1
+    connection.execute(statement("backup_undivided"))
+    in_blocks = _BLOCKS in manifest["migrations"]
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
-        in_blocks = _BLOCKS in manifest["migrations"]
-        for name in [f"{kind}_{index['name']}" for kind in (_KINDS if in_blocks else _KINDS[:1])]:
+        has_words = (
+            in_blocks and f"{_KINDS[-1]}_{index['name']}" in tables
+        )  # of an index on shards it has passages alone
+        for name in [f"{kind}_{index['name']}" for kind in (_KINDS if has_words else _KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
             _copy_in(connection, archive, tables[name], () if in_blocks else _BEFORE_BLOCKS)
             done += 1
-        if not in_blocks:
+        if not has_words:
             connection.execute(statement("backup_read_again"), index)
 
 

@@ -122,7 +122,16 @@ class LlamaStore(PGVectorStore):
         return self._apply_filters_and_limit(matching, limit, metadata_filters)
 
     def _full_text(self) -> Table:
-        """Return the table of the passages' terms, made where nothing has asked for it before."""
+        """Return the table of the passages' terms, made where nothing has asked for it before.
+
+        Raises:
+            InvalidInput: the index lies on shards.
+        """
+        if self._index.buckets:
+            raise InvalidInput(
+                f"The framework's own hybrid cannot ask {self._index.name!r}, which lies on shards; use the strategy "
+                "hybrid."
+            )
         self._database.rows(statement("full_text_create"), {"name": self._index.name})
         columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
         return Table(f"full_text_{self._index.name}", MetaData(), *columns)

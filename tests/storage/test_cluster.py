@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -14,6 +15,7 @@ from workbench.cli import main
 from workbench.errors import Conflict, InvalidInput, StorageError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
+from workbench.storage.postings import among, postings_of_passages, postings_of_terms
 from workbench.types import Scope
 
 NAMES = [name for name, strategy in STRATEGIES.items() if not strategy.needs and name != "llamaindex-hybrid"]
@@ -80,6 +82,20 @@ def test_every_strategy_answers_as_one_server_does(cluster: Workbench, wb: Workb
             here, there = answers(wb, strategy, question), answers(cluster, strategy, question)
             assert len(here) == len(there) and sorted(here) == sorted(there), (strategy, question)
             assert [score for *_, score in here] == [score for *_, score in there]
+
+
+def test_postings_are_looked_up_in_the_bucket_of_their_passage(cluster: Workbench) -> None:
+    fill(cluster)
+    with cluster.corpus.database.transaction() as connection:
+        terms = [row["id"] for row in connection.execute("SELECT DISTINCT id FROM lexicon_main").fetchall()]
+        ids = [row["id"] for row in connection.execute("SELECT id FROM data_main ORDER BY id").fetchall()]
+        every = postings_of_terms(connection, "main", terms)
+        for wanted in ([ids[0]], [ids[len(ids) // 2]], [ids[-1]], ids[::7], ids):
+            brought = {term: sorted(among(of, np.array(wanted)).tolist()) for term, of in every.items()}
+            looked_up = postings_of_passages(connection, "main", terms, wanted)
+            assert {term: sorted(of.tolist()) for term, of in looked_up.items()} == {
+                term: of for term, of in brought.items() if of
+            }
 
 
 def test_deleting_everything_leaves_nothing_on_any_shard(cluster: Workbench, fresh: list[Server]) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import psycopg
+import pytest
+
 from evals.bench.loading import fill
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench import Workbench
@@ -26,9 +30,22 @@ def test_the_walk_for_one_percent_finds_what_computing_every_distance_finds(wb: 
             assert len(walked) == len(exact) == WANTED
             assert in_scope(connection, name, scope, list(walked)) == set(walked)
             agreed += len(exact.keys() & walked.keys())
-        walk = statement("vector_filtered", name, scope=scope_statement(scope))
-        values = {"vector": vector_value(questions[0][1]), "limit": WANTED, **scope_parameters(scope)}
+        walk = statement("vector_filtered", name, scope=scope_statement(scope), breadth="breadth_by_size")
+        values = {"vector": vector_value(questions[0][1]), "limit": WANTED, "index": name, **scope_parameters(scope)}
         plan = connection.execute(b"EXPLAIN " + walk.as_bytes(connection), values).fetchall()
         connection.execute("RESET enable_sort")
     assert f"data_{name}_embedding_idx" in str(plan), plan
     assert agreed >= 0.95 * WANTED * QUESTIONS
+
+
+@pytest.mark.parametrize(("passages", "breadth"), [(159_000, "100"), (1_000_000, "625"), (9_000_000, "1000")])
+def test_the_walk_keeps_more_in_view_in_a_larger_index(wb: Workbench, passages: int, breadth: str) -> None:
+    wb.documents.create(text="A heron stands in the reeds.")
+    vector = np.ones(wb.corpus.encoder().dimensions, np.float32)
+    with psycopg.connect(wb.corpus.database.url) as connection:
+        connection.execute("UPDATE index_statistics SET passages = %s", (passages,))
+    with wb.corpus.database.transaction() as connection:
+        assert len(nearest(connection, "main", vector, ResolvedScope(), WANTED, 0).scores) == 1
+        assert connection.execute("SHOW hnsw.ef_search").fetchall() == [{"hnsw.ef_search": breadth}]
+    with wb.corpus.database.transaction() as connection:
+        assert connection.execute("SHOW hnsw.ef_search").fetchall() == [{"hnsw.ef_search": "100"}]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby, pairwise
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 from keyword_index import blocks, brought, kept
@@ -19,6 +20,7 @@ from workbench.settings import Settings
 from workbench.storage.backup import Backup
 from workbench.storage.database import Database
 from workbench.storage.migrate import migrate, migrations
+from workbench.storage.postings import among, postings_of_passages, postings_of_terms
 from workbench.storage.queue import Queue
 
 FIRST_WITH_BLOCKS = 40
@@ -50,6 +52,20 @@ def test_blocks_of_a_term_do_not_overlap_when_passages_come_and_go(wb: Workbench
     assert held == brought(wb)
     firsts = {term: [first for _, first, _ in of] for term, of in groupby(blocks(wb), key=lambda block: block[0])}
     assert all(earlier < later for of_term in firsts.values() for earlier, later in pairwise(of_term))
+
+
+@pytest.mark.parametrize("step", [1, 3, 50, 70, 129, 250])
+def test_passages_bring_the_blocks_that_hold_them(wb: Workbench, folder: Callable[..., Path], step: int) -> None:
+    wb.ingest(folder(_passages(600), "all"))
+    with wb.corpus.database.transaction() as connection:
+        terms = [row["id"] for row in connection.execute("SELECT id FROM lexicon_main").fetchall()]
+        every = postings_of_terms(connection, "main", terms)
+        wanted = np.arange(step, 600, step)
+        looked_up = postings_of_passages(connection, "main", terms, wanted)
+    brought = {term: among(of, wanted).tolist() for term, of in every.items()}
+    assert {term: sorted(of.tolist()) for term, of in looked_up.items()} == {
+        term: sorted(of) for term, of in brought.items() if of
+    }
 
 
 def test_a_passage_with_a_number_of_its_own_is_refused(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -12,7 +12,7 @@ from workbench.storage.database import Connection, Row
 from workbench.storage.rows import StoredPassage, read, scope_parameters, scope_statement, vector_from, vector_value
 from workbench.types import Index, ResolvedScope
 
-_SHOWN = {"passage": "passage_columns", "document": "document_columns"}
+_SHOWN = {"passage": "passage_columns", "document": "document_columns", "breadth": "breadth_by_size"}
 LIKENESS_SAMPLE = 2000  # passages whose mean stands for an index
 
 
@@ -31,7 +31,8 @@ def nearest_passages(
 
     This is ``ranking.nearest`` and ``passages_by_id`` in one statement; ``same_as`` as there.
     """
-    rows = _shown(connection, index, "nearest_passages", {"vector": vector_value(vector), "limit": limit}, same_as)
+    values = {"vector": vector_value(vector), "limit": limit, "index": index}
+    rows = _shown(connection, index, "nearest_passages", values, same_as)
     rows.sort(key=lambda row: (-row["score"], row["id"]))  # here rather than by a sort node that is planned anew
     scores = [float(row.pop("score")) for row in rows]
     return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]

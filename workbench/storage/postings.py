@@ -18,6 +18,8 @@ Ids = NDArray[np.int64]
 Postings = NDArray[np.void]  # one dimension of POSTING
 
 POSTING = np.dtype([("passage", ">u4"), ("frequency", ">u2"), ("length", ">u2")])
+# Passages whose numbers lie no further apart are looked up as one run: a block of a term holds 128.
+SAME_RUN = 64
 
 
 def postings_of_terms(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
@@ -32,9 +34,26 @@ def postings_of_passages(
     wanted = np.unique(np.asarray(ids, dtype=np.int64))
     if not len(wanted) or not terms:
         return {}
-    blocks = _read(connection, index, "postings_of_passages", {"term_ids": list(terms), "ids": wanted.tolist()})
+    runs = runs_of(wanted)
+    values = {
+        "index": index,
+        "term_ids": list(terms),
+        "firsts": [first for first, _ in runs],
+        "lasts": [last for _, last in runs],
+        "befores": [-1, *(last for _, last in runs[:-1])],
+        "last": runs[-1][1],
+        "runs": "{" + ",".join(f"[{first},{last}]" for first, last in runs) + "}",
+    }
+    blocks = _read(connection, index, "postings_of_passages", values)
     held = {term: among(postings, wanted) for term, postings in blocks.items()}
     return {term: postings for term, postings in held.items() if len(postings)}
+
+
+def runs_of(ids: Ids) -> list[tuple[int, int]]:
+    """Return first and last of each run of sorted ids, cut where more than ``SAME_RUN`` lie between two."""
+    cuts = np.flatnonzero(np.diff(ids) > SAME_RUN)
+    firsts, lasts = ids[np.concatenate([[0], cuts + 1])], ids[np.concatenate([cuts, [len(ids) - 1]])]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def among(postings: Postings, ids: Ids) -> Postings:

@@ -93,14 +93,14 @@ def _nearest_rows(
 ) -> Rows:
     if scope.is_empty:
         return []
-    parameters = {"vector": vector_value(vector), "limit": limit}
+    parameters = {"vector": vector_value(vector), "limit": limit, "index": index}
     if scope.is_everything:
-        return read(connection, index, "vector_everything", parameters)
+        return read(connection, index, "vector_everything", parameters, breadth="breadth_by_size")
     predicate = scope_statement(scope)
     parameters |= scope_parameters(scope)
     if size <= EXACT_UP_TO:
         return read(connection, index, "vector_exact", parameters, scope=predicate)
-    rows = read(connection, index, "vector_filtered", parameters, scope=predicate)
+    rows = read(connection, index, "vector_filtered", parameters, scope=predicate, breadth="breadth_by_size")
     if len(rows) < limit:  # the graph was walked to its bound and the scope lay elsewhere
         return read(connection, index, "vector_exact", parameters, scope=predicate)
     return rows

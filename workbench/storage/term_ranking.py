@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.storage.database import Connection
-from workbench.storage.postings import Ids, Postings, among, postings_of_passages, postings_of_terms
+from workbench.storage.postings import Ids, Postings, among, postings_of_passages, postings_of_terms, runs_of
 from workbench.storage.rows import TermWeights
 
 TermScores = NDArray[np.float64]
@@ -107,8 +107,8 @@ def heaviest_first(terms: TermWeights) -> tuple[int, ...]:
 
 
 def _of_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
-    """Return the postings of given passages: looked up where they are few, picked from all where that is less work."""
-    if LOOK_UP * len(ids) * len(terms.ids) < _count(terms.ids, terms):
+    """Return the postings of given passages: looked up where they lie in few runs, else picked from all."""
+    if not len(ids) or LOOK_UP * len(runs_of(ids)) * len(terms.ids) < _count(terms.ids, terms):
         return postings_of_passages(connection, index, terms.ids, ids)
     postings = postings_of_terms(connection, index, terms.ids)
     return {term: among(of_term, ids) for term, of_term in postings.items()}

@@ -24,15 +24,21 @@ p.source_id = ANY(%(source_ids)s)
 -- count_in_scope: the number of passages in a scope, counted no further than a cap
 SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped
 
+-- breadth_by_size: a condition that always holds, and before a graph is walked sets how many of the nearest the walk keeps in
+-- view, for its transaction: one for every 1,600 passages of the index, no fewer than the connection's and 1,000 at most
+(SELECT set_config('hnsw.ef_search', least(1000, greatest(
+    current_setting('hnsw.ef_search')::integer, (sum(s.passages) / 1600)::integer))::text, true)
+FROM index_statistics s WHERE s.index_name = %(index)s) IS NOT NULL
+
 -- vector_everything: nearest passages by HNSW
 SELECT id, score FROM (
-    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
+    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
 ORDER BY score DESC, id
 
 -- vector_filtered: nearest passages within a large scope, HNSW scanned on until the limit is filled
 SELECT id, score FROM (
-    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
+    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
 ORDER BY score DESC, id
 
@@ -66,16 +72,27 @@ FROM totals LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
 WHERE o.term_id = ANY(%(term_ids)s::bigint[]) GROUP BY o.term_id
 
--- postings_of_passages: of given terms the blocks that can hold given passages, each once (OFFSET 0: only one way of
--- joining to plan)
-SELECT w.term_id, string_agg(o.entries, ''::bytea) AS entries
-FROM (
-    SELECT DISTINCT t.id AS term_id, b.first
-    FROM unnest(%(term_ids)s::bigint[]) AS t (id), unnest(%(ids)s::integer[]) AS p (id), LATERAL (
-        SELECT o.first FROM {postings} o WHERE o.term_id = t.id AND o.first <= p.id ORDER BY o.first DESC LIMIT 1) AS b
-    OFFSET 0) AS w,
-    LATERAL (SELECT o.entries FROM {postings} o WHERE o.term_id = w.term_id AND o.first = w.first OFFSET 0) AS o
-GROUP BY w.term_id
+-- postings_of_passages: of given terms the blocks that can hold passages of given runs of numbers, each once. In one table
+-- a run's blocks begin with the last that begins no later, and end with its end; those that the run before it has got are
+-- left out. An index on shards has blocks of many buckets side by side, so that each says itself from where to where it
+-- reaches (its last eight bytes begin with the number of its last passage), which postgres_fdw lets the shards find out.
+SELECT t.id AS term_id, string_agg(b.entries, ''::bytea) AS entries
+FROM unnest(%(term_ids)s::bigint[]) AS t (id),
+    unnest(%(firsts)s::integer[], %(lasts)s::integer[], %(befores)s::integer[]) AS r (first, last, before),
+    LATERAL (
+        SELECT o.entries FROM {postings} o
+        WHERE o.term_id = t.id AND o.first > r.before AND o.first <= r.last AND o.first >= coalesce(
+            (SELECT max(e.first) FROM {postings} e WHERE e.term_id = t.id AND e.first <= r.first), 0)
+        OFFSET 0) AS b
+WHERE NOT (SELECT i.buckets > 0 FROM indexes i WHERE i.name = %(index)s)
+GROUP BY t.id
+UNION ALL
+SELECT o.term_id, string_agg(o.entries, ''::bytea) FROM {postings} o
+WHERE (SELECT i.buckets > 0 FROM indexes i WHERE i.name = %(index)s) AND o.term_id = ANY(%(term_ids)s::bigint[])
+    AND o.first <= %(last)s AND int4range(o.first, (get_byte(o.entries, octet_length(o.entries) - 8) << 24)
+        | (get_byte(o.entries, octet_length(o.entries) - 7) << 16) | (get_byte(o.entries, octet_length(o.entries) - 6) << 8)
+        | get_byte(o.entries, octet_length(o.entries) - 5), '[]') && %(runs)s::int4multirange
+GROUP BY o.term_id
 
 -- named_documents: those of given passages whose document has a term of a question in its title or file name (or every
 -- one), with both names' texts and terms, and the question's terms (OFFSET 0: only one way of joining to plan)
@@ -126,7 +143,7 @@ WHERE p.id = ANY(%(ids)s) AND {condition}
 
 -- nearest_passages: nearest passages by HNSW with their documents, in any order
 SELECT n.*, o.* FROM (
-    SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
+    SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS n,
     LATERAL (SELECT {document} FROM documents d WHERE d.id = n.document_id OFFSET 0) AS o
 WHERE {condition}

@@ -120,7 +120,7 @@ def _best(
     if scope.is_everything:
         return best_of_everything(connection, index, terms, limit, at_once)
     if size <= EXACT_UP_TO:
-        return best_of_listed(connection, index, terms, ids_of(connection, index, scope), limit)
+        return best_of_listed(connection, index, terms, ids_of(connection, index, scope), limit, at_once)
     return _best_of_many(connection, index, terms, scope, limit, at_once)
 
 

@@ -58,9 +58,14 @@ class ScoredPassages:
 
 
 def best_of_everything(
-    connection: Connection, index: str, terms: TermWeights, limit: int, at_once: int = AT_ONCE
+    connection: Connection,
+    index: str,
+    terms: TermWeights,
+    limit: int,
+    at_once: int = AT_ONCE,
+    within: Ids | None = None,
 ) -> dict[int, float]:
-    """Return the ``limit`` best passages with their scores, best first.
+    """Return the ``limit`` best passages with their scores, best first; only of those ``within`` where it is given.
 
     Up to ``at_once`` postings are simply read. Of more, MaxScore (Turtle & Flood, "Query evaluation: strategies and
     optimizations", 1995) leaves out what cannot matter: the heaviest terms are read until the rest together stays below
@@ -68,20 +73,27 @@ def best_of_everything(
     """
     rest = list(heaviest_first(terms))
     first = _up_to(at_once, rest, terms)
-    found, rest = scored(postings_of_terms(connection, index, first), terms), rest[len(first) :]
+    found, rest = scored(_all_of(connection, index, first, within), terms), rest[len(first) :]
     while rest:
         bar = found.bar(limit) * (1 - 1e-9)
         at_most = sum(terms.weight(term) for term in rest)
         hopeful = found.above(bar - at_most)
         if at_most < bar and LOOK_UP * len(hopeful.ids) * len(rest) < _count(rest, terms):
             return hopeful.plus(postings_of_passages(connection, index, rest, hopeful.ids), terms).best(limit)
-        found, rest = found.plus(postings_of_terms(connection, index, rest[:1]), terms), rest[1:]
+        found, rest = found.plus(_all_of(connection, index, rest[:1], within), terms), rest[1:]
     return found.best(limit)
 
 
-def best_of_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int) -> dict[int, float]:
-    """Return the ``limit`` best of given passages (sorted ids) with their scores, best first."""
-    return scored(_of_listed(connection, index, terms, ids), terms).best(limit)
+def best_of_listed(
+    connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = AT_ONCE
+) -> dict[int, float]:
+    """Return the ``limit`` best of given passages (sorted ids) with their scores, best first.
+
+    Those in few runs are looked up; of those that lie apart, what cannot matter is left out as of everything.
+    """
+    if _in_few_runs(ids, terms):
+        return scored(postings_of_passages(connection, index, terms.ids, ids), terms).best(limit)
+    return best_of_everything(connection, index, terms, limit, at_once, within=ids)
 
 
 def scores_of(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
@@ -108,10 +120,22 @@ def heaviest_first(terms: TermWeights) -> tuple[int, ...]:
 
 def _of_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
     """Return the postings of given passages: looked up where they lie in few runs, else picked from all."""
-    if not len(ids) or LOOK_UP * len(runs_of(ids)) * len(terms.ids) < _count(terms.ids, terms):
+    if _in_few_runs(ids, terms):
         return postings_of_passages(connection, index, terms.ids, ids)
-    postings = postings_of_terms(connection, index, terms.ids)
-    return {term: among(of_term, ids) for term, of_term in postings.items()}
+    return _all_of(connection, index, terms.ids, ids)
+
+
+def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
+    """Say whether it takes less to look passages up, run by run, than to read all postings of the terms."""
+    return not len(ids) or LOOK_UP * len(runs_of(ids)) * len(terms.ids) < _count(terms.ids, terms)
+
+
+def _all_of(connection: Connection, index: str, terms: Sequence[int], within: Ids | None) -> dict[int, Postings]:
+    """Return all postings of given terms, or those ``within`` some passages."""
+    postings = postings_of_terms(connection, index, terms)
+    if within is None:
+        return postings
+    return {term: among(of_term, within) for term, of_term in postings.items()}
 
 
 def _up_to(postings: int, ordered: Sequence[int], terms: TermWeights) -> Sequence[int]:

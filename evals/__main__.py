@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evals.command import add_arguments, evaluate
 from workbench.errors import InvalidInput, WorkbenchError
+from workbench.extras import check_extra
 
 BASELINE = Path(__file__).parent / "baselines" / "sample.json"
 
@@ -26,7 +27,8 @@ def main() -> int:
         print(text, file=sys.stderr, flush=True)
 
     try:
-        with Workbench.open() as wb, progress_bar("Evaluate") as show:
+        check_extra("eval")
+        with Workbench.open() as wb, progress_bar("Evaluate", unit="") as show:
             payload, code = evaluate(wb, arguments, say=say, on_progress=show)
     except WorkbenchError as error:
         say(str(error))

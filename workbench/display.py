@@ -154,9 +154,8 @@ def report_text(report: IngestReport) -> str:
 
 def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
     """Return a chart of ranks by strategy, best on top, with a line through every place of the same passage."""
-    import altair as alt
-
     check_extra("app")
+    import altair as alt
     import pandas as pd
 
     names = list(comparison.strategies)

@@ -10,8 +10,11 @@ from workbench.types import OnProgress, Progress, time_left
 
 
 @contextmanager
-def progress_bar(title: str, instead: OnProgress | None = None) -> Generator[OnProgress]:
-    """Yield a function that shows progress; ``instead`` takes its place where a caller shows its own."""
+def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "doc") -> Generator[OnProgress]:
+    """Yield a function that shows progress; ``instead`` takes its place where a caller shows its own.
+
+    ``unit`` is what is counted, empty where that changes on the way.
+    """
     if instead is not None:
         yield instead
         return
@@ -19,7 +22,7 @@ def progress_bar(title: str, instead: OnProgress | None = None) -> Generator[OnP
         warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which the bar can do without
         from tqdm.auto import tqdm
 
-    with tqdm(total=0, desc=title, unit="doc", leave=False) as bar:
+    with tqdm(total=0, desc=title, unit=unit, leave=False) as bar:
 
         def show(progress: Progress) -> None:
             bar.total = progress.total

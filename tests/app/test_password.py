@@ -43,3 +43,20 @@ def test_a_cookie_ends_after_its_days(monkeypatch: pytest.MonkeyPatch) -> None:
     value, later = cookie(), time.time() + DAYS * 86_400 + 1
     monkeypatch.setattr("workbench.app.shell.password.time.time", lambda: later)
     assert not PASSWORD.opens(connection(cookie=f"{COOKIE}={value}"))
+
+
+@pytest.mark.parametrize("wanted", ["/", "/?q=how%20is%20it%20measured%3F", "/library?document=doc_1"])
+def test_the_password_leads_to_the_page_that_was_wanted(wanted: str) -> None:
+    assert PASSWORD.let_in(wanted=wanted, secure=False).headers["location"] == f"/tools{wanted}"
+
+
+@pytest.mark.parametrize(
+    "wanted", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nset-cookie: b"]
+)
+def test_the_password_leads_nowhere_but_into_the_app(wanted: str) -> None:
+    assert Password("open sesame").let_in(wanted=wanted, secure=False).headers["location"] == "/"
+
+
+def test_the_form_carries_the_page_that_was_wanted_as_one_value() -> None:
+    page = bytes(PASSWORD.form(wanted='/?q="a"&b=<c>').body).decode()
+    assert 'action="/tools/login?wanted=%2F%3Fq%3D%22a%22%26b%3D%3Cc%3E"' in page

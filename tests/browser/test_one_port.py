@@ -75,13 +75,14 @@ def test_other_hosts_and_callers_without_the_password_stay_outside(address: str)
 
 
 def test_a_person_gives_the_password_once_and_works_under_the_path(address: str, page: Page) -> None:
-    page.goto(f"{address}/")
+    page.goto(f"{address}/?q=what keeps waves out?")
     page.get_by_label("Password").fill("guessed")
     page.get_by_role("button", name="Open").click()
     expect(page.get_by_role("alert")).to_have_text("That is not the password.")
     page.get_by_label("Password").fill(TOKEN)
     page.get_by_role("button", name="Open").click()
     expect(page.locator(".st-key-scopebar")).to_be_visible(timeout=SLOW)
+    expect(page.locator(".card").first).to_be_visible(timeout=SLOW)  # the question outlasts the form
     with page.expect_response(lambda response: response.url.endswith("source-sans-3-latin-wght-normal.woff2")) as font:
         page.goto(f"{address}/?q=level of the sea")
     assert font.value.status == 200 and font.value.url.startswith(f"{address}/app/static/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import anyio
 from starlette.requests import HTTPConnection, Request
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_app.guard import Gate, HostGuard, is_allowed
 from mcp_app.serving import web_app
-from workbench.app.shell.password import WAIT, Password
+from workbench.app.shell.password import WAIT, WANTED, Password
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -70,21 +71,29 @@ class OnePort:
         elif path == "/login" and scope["method"] == "POST":
             await self._login(password, Request(scope, receive), scope, receive, send)
         elif scope["method"] == "GET" and "text/html" in connection.headers.get("accept", ""):
-            await password.form()(scope, receive, send)
+            await password.form(wanted=_wanted(path, connection))(scope, receive, send)
         else:
             await _refused("Open the app in a browser and give its password first.", 401, scope, receive, send)
 
     async def _login(self, password: Password, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = _wanted("/login", request)
         length = request.headers.get("content-length", "")
         given = ""
         if length.isdigit() and int(length) <= LONGEST_FORM:
             async with request.form() as form:
                 given = str(form.get("password", ""))
         if password.fits(given):
-            await password.let_in(secure=request.url.scheme == "https")(scope, receive, send)
+            await password.let_in(wanted=wanted, secure=request.url.scheme == "https")(scope, receive, send)
         else:
             await anyio.sleep(WAIT)
-            await password.form("That is not the password.")(scope, receive, send)
+            await password.form("That is not the password.", wanted=wanted)(scope, receive, send)
+
+
+def _wanted(path: str, connection: HTTPConnection) -> str:
+    """Return the page that is asked for, with its question; the form itself has it from the one before."""
+    if path == "/login":
+        return connection.query_params.get(WANTED, "/")
+    return f"{quote(path)}?{connection.url.query}".removesuffix("?")
 
 
 async def _refused(sentence: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import time
 from dataclasses import dataclass
 from html import escape
+from urllib.parse import urlencode
 
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 
 COOKIE = "rag_workbench"
 DAYS = 30
+WANTED = "wanted"  # the parameter of the form that names the page
 WAIT = 0.5  # seconds after a wrong password, so that trying many takes long
+
+# one slash, then no second one, nor what browsers read as one; no space or sign that could end a header
+_OF_THE_APP = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>RAG Workbench</title>
@@ -46,15 +52,20 @@ class Password:
         known = hmac.compare_digest(signature, self._signature(until))
         return known and until.isdigit() and int(until) > time.time()
 
-    def form(self, said: str = "") -> Response:
-        """Return the page that asks for the password."""
-        page = _PAGE.format(action=escape(f"{self.base_path}/login"), said=escape(said))
+    def form(self, said: str = "", *, wanted: str = "/") -> Response:
+        """Return the page that asks for the password; ``wanted`` is the page of the app that opens after it."""
+        action = f"{self.base_path}/login?{urlencode({WANTED: wanted})}"
+        page = _PAGE.format(action=escape(action), said=escape(said))
         return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
 
-    def let_in(self, *, secure: bool) -> Response:
-        """Return the answer to the right password: the cookie, and the way to the first page."""
+    def let_in(self, *, wanted: str = "/", secure: bool) -> Response:
+        """Return the answer to the right password: the cookie, and the way to the page that was wanted.
+
+        A page is named by its path below the app's; what leads elsewhere is taken for the first page.
+        """
         until = str(int(time.time()) + DAYS * 86_400)
-        answer = Response(status_code=303, headers={"location": f"{self.base_path}/", "cache-control": "no-store"})
+        place = f"{self.base_path}{wanted if _OF_THE_APP.fullmatch(wanted) else '/'}"
+        answer = Response(status_code=303, headers={"location": place, "cache-control": "no-store"})
         answer.set_cookie(
             COOKIE,
             f"{until}.{self._signature(until)}",

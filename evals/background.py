@@ -118,7 +118,7 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     """
     check_extra("eval")
     info = TestSetStore(wb).info(test_set)
-    check_enough(info.title, len(TestSetStore(wb).load(info.id).answerable))
+    check_enough(info.title, info.answerable)
     check_index(wb, index)
     return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
 

@@ -30,7 +30,10 @@ LONGEST_QUESTION = 10_000  # characters, as for a search
 
 @dataclass(frozen=True, slots=True)
 class TestSetInfo(Value):
-    """A stored test set at a glance; ``source_id`` None means it judges the person's own sources."""
+    """A stored test set at a glance; ``source_id`` None means it judges the person's own sources.
+
+    ``answerable`` are the questions that something was judged relevant to: the others can measure and teach nothing.
+    """
 
     __test__: ClassVar = False  # the name begins like a test's
 
@@ -41,6 +44,7 @@ class TestSetInfo(Value):
     version: int
     questions: int
     judgments: int
+    answerable: int = 0
     created_at: datetime | None = None
     updated_at: datetime | None = None
 

@@ -43,15 +43,16 @@ COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "righ
 def learning_view(workbench: Workbench) -> None:
     """Show the form, the trainings so far with what they found, and the rankers that are kept."""
     infos = TestSetStore(workbench).list()
-    ready = [info for info in infos if info.questions >= FEWEST]
+    ready = [info for info in infos if info.answerable >= FEWEST]
     if ready:
         _form(workbench, ready)
     else:
-        most = max((info.questions for info in infos), default=0)
+        most = max((info.answerable for info in infos), default=0)
+        missing = "1 is" if FEWEST - most == 1 else f"{FEWEST - most} are"
         message(
             "Nothing to learn from yet",
             f"Learning needs a test set of at least {FEWEST} judged questions; the largest here has {most}, so "
-            f"{FEWEST - most} are missing. Judge hits in Compare, or import judgments.",
+            f"{missing} missing. Judge hits in Compare, or import judgments.",
         )
     for job in workbench.jobs.list(kind="learn", limit=SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):

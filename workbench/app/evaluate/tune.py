@@ -47,7 +47,7 @@ COLUMNS = (
 
 def tune_view(workbench: Workbench) -> None:
     """Show the form, and the searches so far with their finalists."""
-    ready = [info for info in TestSetStore(workbench).list() if info.questions >= FEWEST]
+    ready = [info for info in TestSetStore(workbench).list() if info.answerable >= FEWEST]
     if not ready:
         message(
             "Nothing to tune on yet",

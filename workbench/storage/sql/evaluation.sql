@@ -4,7 +4,10 @@ VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s)
 
 -- dataset_list: test sets with what their present version holds; NULL does not narrow
 SELECT d.*, (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL) AS questions,
-    (SELECT count(*) FROM judgments j WHERE j.dataset_id = d.id AND j.until IS NULL) AS judgments
+    (SELECT count(*) FROM judgments j WHERE j.dataset_id = d.id AND j.until IS NULL) AS judgments,
+    (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL AND EXISTS (
+        SELECT FROM judgments j WHERE j.dataset_id = d.id AND j.question_id = q.question_id AND j.until IS NULL AND j.grade > 0))
+    AS answerable
 FROM datasets d WHERE (%(key)s::text IS NULL OR d.id = %(key)s OR d.title = %(key)s)
 ORDER BY d.id IS DISTINCT FROM %(key)s::text, d.created_at, d.id
 

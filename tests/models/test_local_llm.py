@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -90,6 +91,16 @@ def test_a_model_whose_process_died_is_started_again_for_the_next_question(llm: 
     psutil.wait_procs([psutil.Process(first)] if psutil.pid_exists(first or 0) else [], timeout=20)
     assert llm.complete("Answer with one word.", "Say yes.").strip()
     assert llm.process_id != first
+
+
+def test_a_model_whose_port_was_taken_meanwhile_answers_on_another(llm: LocalLlm) -> None:
+    first = llm.base_url()
+    model = psutil.Process(llm.process_id or 0)
+    model.kill()
+    psutil.wait_procs([model], timeout=20)
+    with socket.create_server(("127.0.0.1", int(first.rsplit(":", 1)[1].removesuffix("/v1")))):
+        assert llm.complete("Answer with one word.", "Say yes.").strip()
+        assert llm.base_url() != first
 
 
 def test_an_answer_that_is_broken_off_by_the_end_of_the_process_says_what_to_do(llm: LocalLlm) -> None:

@@ -1,14 +1,15 @@
 """The process in which a GGUF model answers: ``python -m workbench.models.llama_process FILE PORT CONTEXT SLOTS``.
 
 It serves llama.cpp's own OpenAI-compatible API on loopback, prints the address once the model is loaded, and ends when
-its input does, so that it never outlives the process that started it, however that one ended. Code 3: the file is not a
-model that llama.cpp can load.
+its input does, so that it never outlives the process that started it, however that one ended. Where the port is taken,
+it takes any that is free. Code 3: the file is not a model that llama.cpp can load.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 from typing import Any
 
@@ -20,6 +21,15 @@ LONGEST_ANSWER = 512  # tokens; a small model may never find an end
 REPEATED, REPEATED_WITHIN = 8, 256  # tokens
 
 
+def free_port(wanted: int) -> int:
+    """Return the wanted port if it is free, else 0, which stands for any."""
+    try:
+        with socket.create_server((HOST, wanted)):
+            return wanted
+    except OSError:
+        return 0
+
+
 def main() -> None:
     """Load the model, print its address and answer until the input ends."""
     import xllamacpp
@@ -29,7 +39,7 @@ def main() -> None:
     path, port, context, slots = sys.argv[1], *map(int, sys.argv[2:5])
     parameters = native.CommonParams()
     parameters.model.path = path
-    parameters.hostnames, parameters.port, parameters.ui = [HOST], port, False
+    parameters.hostnames, parameters.port, parameters.ui = [HOST], free_port(port), False
     parameters.n_ctx, parameters.n_parallel, parameters.kv_unified = context, slots, True
     parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # waits without turning a core over
     # Threads of one answer wait for each other at every layer: on cores that others use, two are five times slower.

@@ -135,7 +135,9 @@ class Llm:
 
     def _attempted(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
-            self.base_url()  # a model of this machine is started where it is not there
+            address = self.base_url()  # a model of this machine is started where it is not there
+            if self._client is not None:
+                self._client.base_url = address  # its old port may have been taken
             try:
                 return ask()
             except Exception as error:

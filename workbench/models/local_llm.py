@@ -25,7 +25,7 @@ class LlamaServer:
         """Take the model's file."""
         self._model = model
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0  # any at first, then the same, so that whoever asks need not be told
+        self._port = 0  # any at first, then the same where it is still free
         self._lock = threading.Lock()
 
     @property

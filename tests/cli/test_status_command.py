@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 from commands import COMMAND, Ran
 
 from workbench import Workbench
+from workbench.models.bert.trial import machine_key
 
 
 def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
@@ -41,3 +43,17 @@ def test_a_watch_without_a_pause_is_refused(workbench: Callable[..., Ran]) -> No
     for pause in ("0", "-1", "nan"):
         ran = workbench("status", "--watch", pause)
         assert (ran.code, "every 0.5 seconds at most" in ran.err) == (2, True)
+
+
+def test_status_and_doctor_tell_in_which_precision_passages_are_embedded_here(
+    workbench: Callable[..., Ran], wb: Workbench
+) -> None:
+    assert workbench("status", "--json").json["model"] == {"name": "hash", "passages": None}
+    folder = wb.settings.models_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = {"machine": machine_key(), "precision": "int8", "times": 1.87, "cosine": 0.991}
+    (folder / "hash-passages.json").write_text(json.dumps(chosen))
+    sentence = "passages in 8 bits, 1.87 times as fast here as in full precision"
+    assert sentence in workbench("status").out
+    assert sentence in workbench("doctor").out
+    assert workbench("status", "--json").json["model"]["passages"]["precision"] == "int8"

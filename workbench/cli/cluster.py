@@ -7,6 +7,7 @@ import argparse
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_table
 from workbench.cli.parser import Verbs, run_verb
+from workbench.sizes import size_text
 
 run = run_verb
 
@@ -23,9 +24,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
         shards = workbench.shards.list()
-    rows = [(shard.number, shard.place, "yes" if shard.is_reachable else "no", shard.buckets) for shard in shards]
+    columns = ("Shard", "Place", "Up", "Buckets", "On disk")
+    rows = [
+        (
+            shard.number,
+            shard.place,
+            "yes" if shard.is_reachable else "no",
+            shard.buckets,
+            "" if shard.bytes is None else size_text(shard.bytes),
+        )
+        for shard in shards
+    ]
     empty = "No shards: every index lies in this database."
-    out.show({"shards": shards}, lambda console: print_table(console, ("Shard", "Place", "Up", "Buckets"), rows, empty))
+    out.show({"shards": shards}, lambda console: print_table(console, columns, rows, empty))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from workbench.cli.lifetime import opened
@@ -16,8 +17,20 @@ from workbench.types import time_left
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from workbench.models.bert.trial import PrecisionChoice
+    from workbench.services.health import Servers, Status
     from workbench.storage.workload import Workload
     from workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The state that one look shows."""
+
+    servers: Servers
+    work: Workload
+    passages: PrecisionChoice | None
+
 
 PAUSE = 2.0  # seconds between two looks
 SHORTEST_PAUSE = 0.5
@@ -41,7 +54,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         raise InvalidInput(f"--watch looks every {SHORTEST_PAUSE:g} seconds at most, not every {arguments.watch:g}.")
     with opened() as workbench:
         if arguments.watch is None:
-            out.show(workbench.status(), lambda console: _print(console, workbench))
+            _show(workbench, out)
         else:
             with suppress(KeyboardInterrupt):
                 _watch(workbench, arguments.watch, out)
@@ -55,12 +68,12 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> NoReturn:
 
     def look() -> Text:
         with console.capture() as captured:
-            _print(console, workbench)
+            _show(workbench, out, console)
         return Text.from_ansi(captured.get())
 
     console = out.console()
     while out.as_json or not console.is_terminal:
-        out.show(workbench.status(), lambda console: _print(console, workbench))
+        _show(workbench, out)
         time.sleep(pause)
     with Live(look(), console=console, auto_refresh=False, vertical_overflow="visible") as live:
         while True:
@@ -68,19 +81,32 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> NoReturn:
             live.update(look(), refresh=True)
 
 
-def _print(console: Console, workbench: Workbench) -> None:
-    status, replica = workbench.status(), workbench.health.replica()
+def _show(workbench: Workbench, out: Out, console: Console | None = None) -> None:
+    """Ask everything once and show it, on a console of its own where there is one."""
+    health = workbench.health
+    seen = Seen(health.servers(), health.work(), health.passages())
+    status = health.status(seen.servers, seen.work)
+    if console is None:
+        out.show(status, lambda console: _print(console, status, seen))
+    else:
+        _print(console, status, seen)
+
+
+def _print(console: Console, status: Status, seen: Seen) -> None:
+    servers = seen.servers
     database = status["database"]
     kind = "embedded" if database["embedded"] else "by URL"
+    beside = f" here, {size_text(servers.bytes_on_shards)} on shards" if servers.shards else ""
     print_fields(
         console,
         {
             "version": status["version"],
             "home": status["home"],
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
-            **({"replica": replica.sentence} if replica else {}),
-            **{f"shard {shard.number}": shard.sentence for shard in workbench.health.shards()},
-            "on disk": f"{size_text(database['bytes'])}; {size_text(status['disk_free_bytes'])} free",
+            **({"replica": servers.replica.sentence} if servers.replica else {}),
+            **{f"shard {shard.number}": shard.sentence for shard in servers.shards},
+            "on disk": f"{size_text(database['bytes'])}{beside}; {size_text(status['disk_free_bytes'])} free",
+            "model": ", ".join((status["model"]["name"], *([seen.passages.sentence] if seen.passages else []))),
             **status["corpus"],
             "python": status["python"],
             **status["packages"],
@@ -99,7 +125,7 @@ def _print(console: Console, workbench: Workbench) -> None:
         for index in status["indexes"]
     ]
     print_table(console, columns, rows, "There are no indexes.")
-    _print_work(console, workbench.health.work())
+    _print_work(console, seen.work)
 
 
 def _print_work(console: Console, work: Workload) -> None:

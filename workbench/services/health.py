@@ -6,12 +6,14 @@ import functools
 import platform
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypedDict, cast
 
 from workbench.errors import WorkbenchError
+from workbench.models.bert.trial import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, size_text
 from workbench.storage.replica import ReplicaState
@@ -60,11 +62,35 @@ class IndexStatus(TypedDict):
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Servers(Value):
+    """The servers beside the database, as they were when they were asked, all at once."""
+
+    replica: ReplicaState | None
+    shards: tuple[ShardState, ...]
+
+    @property
+    def bytes_on_shards(self) -> int:
+        """The size of all shards that answered."""
+        return sum(shard.bytes or 0 for shard in self.shards)
+
+    def bytes_of(self, index: str) -> int:
+        """Return what the shards that answered hold of an index."""
+        return sum(shard.indexes.get(index, 0) for shard in self.shards)
+
+
+class ModelStatus(TypedDict):
+    """The model of new indexes; ``passages`` is a ``PrecisionChoice``, as ``to_dict`` writes it."""
+
+    name: str
+    passages: JsonObject | None
+
+
 class Status(TypedDict):
     """The JSON of ``workbench status``; ``corpus`` counts by kind, ``packages`` are versions.
 
     ``work`` is a ``Workload``, ``replica`` a ``ReplicaState`` and each of ``shards`` a ``ShardState``, as ``to_dict``
-    writes them.
+    writes them. The ``bytes`` of the database are the coordinator's alone.
     """
 
     version: str
@@ -72,6 +98,7 @@ class Status(TypedDict):
     database: DatabaseStatus
     corpus: dict[str, int]
     indexes: list[IndexStatus]
+    model: ModelStatus
     work: JsonObject
     replica: JsonObject | None
     shards: list[JsonObject]
@@ -86,14 +113,23 @@ class HealthService:
     def __init__(self, corpus: Corpus, home: Path, embedded: bool) -> None:
         self._corpus, self._home, self._embedded = corpus, home, embedded
 
-    def status(self) -> Status:
-        """Return counts, indexes, sizes in bytes and versions."""
+    def servers(self) -> Servers:
+        """Ask the replica how far it is behind, and each shard what it holds, all at once."""
+        with ThreadPoolExecutor(1) as pool:
+            replica = pool.submit(self.replica)
+            shards = tuple(self.shards())
+            return Servers(replica.result(), shards)
+
+    def status(self, servers: Servers | None = None, work: Workload | None = None) -> Status:
+        """Return counts, indexes, sizes in bytes and versions; ``servers`` and ``work`` as they were asked before."""
         self._corpus.index()
+        servers, work = servers or self.servers(), work or self.work()
         counts = self._corpus.database.row(statement("corpus_counts")) or {}
         indexes = [
-            cast("IndexStatus", index.to_dict() | {"bytes": self._corpus.indexes.bytes_on_disk(index.name)})
+            cast("IndexStatus", index.to_dict() | {"bytes": self._bytes_of(index.name, servers)})
             for index in self._corpus.indexes.list()
         ]
+        tried = self.passages()
         return {
             "version": __version__,
             "home": str(self._home),
@@ -105,9 +141,10 @@ class HealthService:
             },
             "corpus": {name: int(counts[name]) for name in ("projects", "sources", "documents")},
             "indexes": indexes,
-            "work": self.work().to_dict(),
-            "replica": replica.to_dict() if (replica := self.replica()) else None,
-            "shards": [shard.to_dict() for shard in self.shards()],
+            "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
+            "work": work.to_dict(),
+            "replica": servers.replica.to_dict() if servers.replica else None,
+            "shards": [shard.to_dict() for shard in servers.shards],
             "disk_free_bytes": shutil.disk_usage(_existing(self._home)).free,
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in SHOWN_PACKAGES},
@@ -126,19 +163,25 @@ class HealthService:
         """Return the shards of a cluster, each asked whether it answers; none where every index lies here."""
         return shard_states(self._corpus.cluster)
 
+    def passages(self) -> PrecisionChoice | None:
+        """Return in which precision passages are embedded here; None before the first was, or without a choice."""
+        return remembered_choice(self._corpus.default_model, self._home / "models")
+
     def check_database(self) -> None:
         """Look whether the database answers, and start nothing. Raises StorageError where it does not."""
         self._corpus.database.check()
 
-    def doctor(self) -> list[Check]:
-        """Try everything a person depends on and say how it went, one check each."""
+    def doctor(self, servers: Servers | None = None) -> list[Check]:
+        """Try everything a person depends on and say how it went, one check each; ``servers`` where they were asked."""
+        servers = servers or self.servers()
         tries: tuple[tuple[str, Callable[[], str]], ...] = (
             ("database", self._database),
             ("pgvector", self._pgvector),
             ("embedding model", self._model),
             ("default index", self._index),
             ("disk", self._disk),
-            *((f"shard {shard.number}", functools.partial(_answering, shard)) for shard in self.shards()),
+            *([("replica", functools.partial(_following, servers.replica))] if servers.replica else []),
+            *((f"shard {shard.number}", functools.partial(_answering, shard)) for shard in servers.shards),
         )
         return [_tried(name, attempt) for name, attempt in tries]
 
@@ -153,7 +196,11 @@ class HealthService:
     def _model(self) -> str:
         encoder = self._corpus.encoder()
         vector = encoder.encode_query("Does the model answer?").vector
-        return f"{encoder.name}, {len(vector)} dimensions"
+        tried = self.passages()
+        return f"{encoder.name}, {len(vector)} dimensions" + (f"; {tried.sentence}" if tried else "")
+
+    def _bytes_of(self, index: str, servers: Servers) -> int:
+        return self._corpus.indexes.bytes_here(index) + servers.bytes_of(index)
 
     def _index(self) -> str:
         index = self._corpus.index()
@@ -170,6 +217,12 @@ class HealthService:
         if free < LEAST_FREE:
             raise WorkbenchError(f"Only {size_text(free)} are free under {self._home}; make room.")
         return f"{size_text(free)} free"
+
+
+def _following(replica: ReplicaState) -> str:
+    if not replica.is_reachable:
+        raise WorkbenchError(f"{replica.sentence}. Start it, or correct WORKBENCH_READ_DATABASE_URL.")
+    return replica.sentence
 
 
 def _answering(shard: ShardState) -> str:

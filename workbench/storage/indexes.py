@@ -145,9 +145,16 @@ class Indexes:
         return {row["language"]: int(row["passages"]) for row in rows}
 
     def bytes_on_disk(self, name: str) -> int:
-        """Return the size of an index's tables, in bytes."""
+        """Return the size of an index's tables, in bytes; those on shards that are away count nothing."""
         row = self._database.row(statement("index_size"), {"name": name})
-        return (int(row["bytes"]) if row else 0) + self._cluster.bytes_on_disk(name)
+        if row is None:
+            return 0
+        return int(row["bytes"]) + (self._cluster.bytes_on_disk(name) if row["is_divided"] else 0)
+
+    def bytes_here(self, name: str) -> int:
+        """Return the size of an index's tables in this database, in bytes, without what lies on shards."""
+        row = self._database.row(statement("index_size"), {"name": name})
+        return int(row["bytes"]) if row else 0
 
 
 def _index(row: Row) -> Index:

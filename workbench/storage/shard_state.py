@@ -1,32 +1,45 @@
-"""The shards of a cluster as they are now: which answer, and how many buckets of indexes each holds."""
+"""The shards of a cluster as they are now: which answer, and how many buckets and bytes of indexes each holds."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import psycopg
+
 from workbench.errors import StorageError
+from workbench.sizes import size_text
 from workbench.storage.cluster import Cluster, Shard
 from workbench.storage.database import check_reachable
+from workbench.storage.driver_errors import translated
+from workbench.storage.statements import statement
 from workbench.types import Value
 
-CONNECT_TIMEOUT = 2.0  # seconds
+CONNECT_TIMEOUT = 2  # seconds
 
 
 @dataclass(frozen=True, slots=True)
 class ShardState(Value):
-    """A shard's number, address without the password, whether it answers, and how many buckets of indexes it holds."""
+    """A shard's number, address without the password, whether it answers, and how many buckets of indexes it holds.
+
+    ``bytes`` is the size of its database, and ``indexes`` that of each index's buckets by name; None and nothing where
+    it does not answer.
+    """
 
     number: int
     place: str
     is_reachable: bool
     buckets: int
+    bytes: int | None
+    indexes: Mapping[str, int]
 
     @property
     def sentence(self) -> str:
         """The state in a sentence."""
         held = f"{self.buckets} bucket{'' if self.buckets == 1 else 's'} of indexes"
-        return f"{self.place} holds {held}" + ("" if self.is_reachable else "; it cannot be reached")
+        size = "; it cannot be reached" if self.bytes is None else f"; {size_text(self.bytes)} on disk"
+        return f"{self.place} holds {held}{size}"
 
 
 def shard_states(cluster: Cluster) -> list[ShardState]:
@@ -35,10 +48,10 @@ def shard_states(cluster: Cluster) -> list[ShardState]:
     if not shards:
         return []
     with ThreadPoolExecutor(len(shards)) as pool:
-        answers = list(pool.map(answers_now, shards))
+        answers = list(pool.map(_sizes, shards))
     return [
-        ShardState(shard.number, shard.place, answer, held.get(shard.number, 0))
-        for shard, answer in zip(shards, answers, strict=True)
+        ShardState(shard.number, shard.place, size is not None, held.get(shard.number, 0), size, indexes)
+        for shard, (size, indexes) in zip(shards, answers, strict=True)
     ]
 
 
@@ -49,3 +62,13 @@ def answers_now(shard: Shard) -> bool:
     except StorageError:
         return False
     return True
+
+
+def _sizes(shard: Shard) -> tuple[int | None, dict[str, int]]:
+    """Return the bytes of a shard's database and of each index there; None where it does not answer."""
+    try:
+        with translated(shard.url), psycopg.connect(shard.url, connect_timeout=CONNECT_TIMEOUT) as there:
+            row = there.execute(statement("cluster_sizes_on_shard")).fetchone()
+    except StorageError:
+        return None, {}
+    return (int(row[0]), dict(row[1])) if row else (None, {})

@@ -11,7 +11,7 @@ from onnxruntime import InferenceSession
 
 from workbench.errors import Cancelled
 from workbench.models.bert.graph_blocks import Precision
-from workbench.models.bert.trial import chosen_precision, machine_key
+from workbench.models.bert.trial import chosen_precision, machine_key, remembered_choice
 from workbench.models.minilm import MINILM, MiniLMEncoder
 
 pytestmark = pytest.mark.slow
@@ -82,6 +82,8 @@ def test_the_trial_s_outcome_is_remembered_for_this_machine(models_dir: Path, tm
     assert (stored["precision"], stored["machine"]) == (first, machine_key())
     assert stored["cosine"] > 0.97
     assert chosen_precision("minilm", tmp_path, open_graph) == first
+    told = remembered_choice("minilm", tmp_path)
+    assert told is not None and told.precision == first and f"{told.times:g} times as fast here" in told.sentence
     assert opened == ["float", "int8"]
 
 

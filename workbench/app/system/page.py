@@ -16,7 +16,7 @@ from workbench.app.widgets.table import Column, table
 from workbench.sizes import size_text
 
 if TYPE_CHECKING:
-    from workbench.services.health import HealthService, Status
+    from workbench.services.health import Servers, Status
     from workbench.workbench import Workbench
 
 CHECK_COLUMNS = (Column("name", "Check"), Column("outcome", "Outcome", "state"), Column("detail", "Detail"))
@@ -27,14 +27,15 @@ def page() -> None:
     workbench = OPENING.workbench
     st.title("System", anchor=False)
     show_notice()
-    _health(workbench)
+    servers = workbench.health.servers()
+    _health(workbench, servers)
     st.fragment(work_section, run_every=TICK)(workbench)
-    status = workbench.status()
+    status = workbench.health.status(servers)
     indexes_section(workbench, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
-        facts(_database(status, workbench.health))
+        facts(_database(status, servers))
         st.header("Models", anchor=False)
         facts(_models(workbench))
     with right:
@@ -44,8 +45,8 @@ def page() -> None:
         facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
 
 
-def _health(workbench: Workbench) -> None:
-    checks = workbench.health.doctor()
+def _health(workbench: Workbench, servers: Servers) -> None:
+    checks = workbench.health.doctor(servers)
     bad = [check for check in checks if not check.ok]
     with st.container(horizontal=True, vertical_alignment="center"):
         summary = (
@@ -68,8 +69,8 @@ def _health(workbench: Workbench) -> None:
     table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
 
 
-def _database(status: Status, health: HealthService) -> dict[str, str]:
-    database, replica = status["database"], health.replica()
+def _database(status: Status, servers: Servers) -> dict[str, str]:
+    database, replica = status["database"], servers.replica
     return {
         "Postgres": database["postgres"],
         "pgvector": str(database["pgvector"]),
@@ -77,8 +78,9 @@ def _database(status: Status, health: HealthService) -> dict[str, str]:
         if database["embedded"]
         else "on the server of WORKBENCH_DATABASE_URL",
         **({"Replica": replica.sentence} if replica else {}),
-        **{f"Shard {shard.number}": shard.sentence for shard in health.shards()},
+        **{f"Shard {shard.number}": shard.sentence for shard in servers.shards},
         "Size": size_text(database["bytes"]),
+        **({"Size on shards": size_text(servers.bytes_on_shards)} if servers.shards else {}),
         "Data folder": status["home"],
         "Free on disk": size_text(status["disk_free_bytes"]),
     }
@@ -91,6 +93,7 @@ def _models(workbench: Workbench) -> dict[str, str]:
         answers += f" at {settings.llm_base_url}" if settings.llm_base_url else ", on this machine"
     return {
         "Embedding": settings.embedding_model,
+        **({"Precision": tried.sentence.capitalize()} if (tried := workbench.health.passages()) else {}),
         "Threads": str(settings.embedding_threads or "one for each core"),
         "Reranker": settings.reranker,
         "Language model": answers,

@@ -11,6 +11,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from workbench.errors import ModelError
 from workbench.models.bert.files import write_whole
 from workbench.models.bert.graph_blocks import Precision
 from workbench.models.bert.session import GRAPH_VERSION
+from workbench.types import Value
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -28,6 +30,35 @@ TOKENS = 128  # of the text that both are tried on
 RUNS = 4  # each; the fastest counts
 FASTER = 1.1  # times at least, or full precision stays
 ALIKE = 0.98  # cosine at least of the two vectors; 0.99 is usual, overflowing integers give far less
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionChoice(Value):
+    """The choice of a trial on this machine; ``times`` as fast are 8 bits, ``cosine`` is of the two vectors."""
+
+    precision: Precision
+    times: float
+    cosine: float
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in a sentence."""
+        if self.precision == "int8":
+            return f"passages in 8 bits, {self.times:g} times as fast here as in full precision"
+        rest = f"8 bits are {self.times:g} times as fast here, with a cosine of {self.cosine:g}"
+        return f"passages in full precision; {rest}"
+
+
+def remembered_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
+    """Return what was chosen on this machine for a model; None where nothing was tried yet, or there is no choice."""
+    remembered = _remembered(models_dir / f"{name}-passages.json")
+    if remembered is None or remembered.get("machine") != machine_key():
+        return None
+    try:
+        times, cosine = float(str(remembered["times"])), float(str(remembered["cosine"]))
+    except (KeyError, ValueError):
+        return None
+    return PrecisionChoice("int8" if remembered.get("precision") == "int8" else "float", times, cosine)
 
 
 def chosen_precision(name: str, models_dir: Path, opened: Callable[[Precision], InferenceSession]) -> Precision:

@@ -47,6 +47,11 @@ SELECT name FROM indexes WHERE buckets > 0 ORDER BY name
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
 WHERE c.relkind = 'r' AND c.relname ~ ('^(data|lexicon|postings)_' || %(name)s || '_b[0-9]+$')
 
+-- cluster_sizes_on_shard: the bytes of a shard's database, and of the buckets of each index there
+SELECT pg_database_size(current_database()) AS bytes, coalesce((SELECT jsonb_object_agg(held.name, held.bytes) FROM (
+    SELECT substring(c.relname FROM '^(?:data|lexicon|postings)_(.+)_b[0-9]+$') AS name, sum(pg_total_relation_size(c.oid))::bigint AS bytes
+    FROM pg_class c WHERE c.relkind = 'r' GROUP BY 1) AS held WHERE held.name IS NOT NULL), jsonb_build_object()) AS indexes
+
 -- cluster_buckets_held: how many buckets of all indexes each shard holds
 SELECT shard, count(*)::integer AS buckets FROM index_buckets GROUP BY shard
 

@@ -276,8 +276,9 @@ ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.cont
 SELECT pg_advisory_xact_lock(7215005, hashtext(x.name))
 FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name) x
 
--- index_size: bytes on disk of an index's tables and their indexes
-SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes
+-- index_size: bytes on disk of an index's tables and their indexes in this database, and whether more lies on shards
+SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes,
+    EXISTS (SELECT FROM indexes WHERE name = %(name)s AND buckets > 0) AS is_divided
 FROM unnest(ARRAY['data_', 'lexicon_', 'postings_', 'full_text_']) AS kind
 
 -- corpus_counts: the counts of everything a person has

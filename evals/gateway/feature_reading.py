@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from workbench.errors import StorageError
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.ranker.scoring import FeatureSheet
+from workbench.services.outages import once_more
 from workbench.types.leg_names import LATE
 from workbench.workbench import Workbench
 
@@ -20,7 +22,14 @@ class WeighedQuestion:
 
 
 def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
-    """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found. Raises what a search raises."""
+    """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found.
+
+    Raises what a search raises, and StorageError while a shard is away: nothing is learned from a part of the passages.
+    """
+    return once_more(wb.corpus, lambda: _weighed(wb, question, ask))
+
+
+def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     request = wb.requests.of(replace(ask, strategy="learned"))
     from workbench.retrieval.run import run
     from workbench.retrieval.stages.checkpoint import RETRIEVED
@@ -29,6 +38,8 @@ def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion 
     request = within_named(request, question)
     request.trace.passed = {}
     run(question, request)
+    if unseen := request.store.shards_note:
+        raise StorageError(f"Learning needs every passage, but {unseen.removeprefix('shards: ')}; start it.")
     if request.sheet is None:
         return None
     passed = request.trace.passed

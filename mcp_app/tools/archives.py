@@ -85,6 +85,8 @@ def search_local_archives(
     }
     if result.guesses:
         metadata["guessedWords"] = [{"typed": typed, "meant": meant} for typed, meant in result.guesses]
+    if result.degraded:
+        metadata["degraded"] = list(result.degraded)
     if result.nothing_close:
         metadata["nothingClose"] = result.nothing_close
     given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}

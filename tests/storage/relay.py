@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from pathlib import Path
 class Relay:
     """A relay that listens on a port of its own from ``open`` to ``cut``; the port stays the same.
 
-    One that is ``held`` keeps those who connect waiting until ``let_in``.
+    One that is ``held`` keeps those who connect waiting until ``let_in``. ``before`` is a text and what is to happen
+    before a message that has it is handed on.
     """
 
-    def __init__(self, target: Path, *, held: bool = False) -> None:
-        self._target, self._sockets = str(target), list[socket.socket]()
+    def __init__(
+        self, target: Path, *, held: bool = False, before: tuple[bytes, Callable[[], None]] | None = None
+    ) -> None:
+        self._target, self._sockets, self._before = str(target), list[socket.socket](), before
         self.port = 0
         self._listen()
         if not held:
@@ -49,16 +53,22 @@ class Relay:
             except OSError:
                 return
             far = socket.socket(socket.AF_UNIX)
-            far.connect(self._target)
+            try:
+                far.connect(self._target)
+            except OSError:  # nobody is there any more
+                far.close()
+                near.close()
+                continue
             self._sockets += [near, far]
             for source, sink in ((near, far), (far, near)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
+                threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
 
-
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    try:
-        while data := source.recv(65536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
-    except OSError:
-        return
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while data := source.recv(65536):
+                if self._before and self._before[0] in data:
+                    self._before[1]()
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Generator
@@ -38,6 +39,14 @@ class Replica:
         while self.behind():
             with psycopg.connect(self.url) as replica:
                 replica.execute("SELECT pg_sleep(0.05)")
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        with psycopg.connect(self.url) as replica:
+            (data,) = replica.execute("SHOW data_directory").fetchone() or ("",)
+        postmaster = psutil.Process(int((Path(data) / "postmaster.pid").read_text().split()[0]))
+        postmaster.send_signal(signal.SIGQUIT)
+        postmaster.wait()
 
     def hold(self, *, on: bool) -> None:
         """Let the replica stand still, or go on."""
@@ -98,7 +107,8 @@ def _running(home: Path, folder: Path) -> Generator[None]:
     try:
         yield
     finally:
-        _run(owner, programs / "pg_ctl", *place, "-m", "immediate", "-w", "stop")
+        if (folder / "data" / "postmaster.pid").exists():
+            _run(owner, programs / "pg_ctl", *place, "-m", "immediate", "-w", "stop")
 
 
 def _run(owner: int | None, program: Path, *arguments: str) -> None:

@@ -46,7 +46,8 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
         )
         ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
         titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
-    out.remark(result.nothing_close)
+    for note in (*result.degraded, result.nothing_close):
+        out.remark(note)
     out.show(result, lambda console: _print(console, result, titles))
     return 0
 

@@ -21,7 +21,7 @@ from workbench.telemetry import SEARCH, measured
 from workbench.types import SearchResult
 from workbench.types.timed_steps import TOTAL, TimedStep
 
-REPLICA_AWAY = "replica: it cannot be reached, so the primary was searched; see 'workbench status'"
+REPLICA_AWAY = "replica: it could not serve, so the primary was searched; see 'workbench status'"
 
 
 def run(query: str, request: Request) -> SearchResult:
@@ -37,10 +37,7 @@ def _served(query: str, request: Request) -> SearchResult:
     began = time.perf_counter()
     request = within_named(request, query)
     nodes = ranked(query, request)
-    if request.store.replica_is_away:
-        request.trace.note(REPLICA_AWAY)
-    if unseen := request.store.shards_note:
-        request.trace.note(unseen)
+    note_lost_servers(request)
     passages = to_passages(nodes, request.draw_page)
     with request.trace.stage(TimedStep.EVIDENCE):
         evidence = evidence_of(request, query, nodes)
@@ -59,6 +56,14 @@ def _served(query: str, request: Request) -> SearchResult:
         evidence=evidence,
         preferring=told_names(request, query),
     )
+
+
+def note_lost_servers(request: Request) -> None:
+    """Say it where the primary was read in a replica's place, or where a shard was not seen."""
+    if request.store.replica_is_away:
+        request.trace.note(REPLICA_AWAY)
+    if unseen := request.store.shards_note:
+        request.trace.note(unseen)
 
 
 def _unread(request: Request) -> str:

@@ -11,6 +11,7 @@ from workbench.errors import InvalidInput
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.parameters import CUTOFF, MACHINES_CUTOFF
 from workbench.services.corpus import Corpus
+from workbench.services.outages import read_once_more
 from workbench.services.question import check_query
 from workbench.services.requests import Requests
 from workbench.types import Passage, SearchResult, Value
@@ -133,6 +134,7 @@ class AnswerService:
     def __init__(self, corpus: Corpus, requests: Requests) -> None:
         self._corpus, self._requests = corpus, requests
 
+    @read_once_more
     def ask(self, query: str, ask: Ask = AS_ASKED) -> AnswerStream:
         """Search, and begin to answer from what was found.
 
@@ -155,6 +157,7 @@ class AnswerService:
         model = request.llm.name if request.llm is not None else ""
         return AnswerStream(result, draft(request, query, result.results, result.evidence), model, request, began)
 
+    @read_once_more
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
         """Return passage id -> the Markdown of the header of the table that it goes on with, where it does."""
         from workbench.retrieval.answering.table_headers import table_headers

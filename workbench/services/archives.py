@@ -16,6 +16,7 @@ from workbench.services.citations import CitationService, DocumentCitation, Docu
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.mirror import FolderMirror, MirroredFolder
+from workbench.services.outages import read_once_more
 from workbench.services.question import check_query
 from workbench.services.requests import Requests
 from workbench.services.sources import SourceService
@@ -61,13 +62,14 @@ class ArchiveHit(Value):
 class ArchiveResult(Value):
     """Documents for a question, best first; ``guesses`` are (typed word, the word it was taken for).
 
-    ``evidence`` says whether any of them is close to the question at all.
+    ``evidence`` says whether any of them is close to the question at all, ``degraded`` what could not serve.
     """
 
     query: str
     results: tuple[ArchiveHit, ...]
     guesses: tuple[tuple[str, str], ...] = ()
     evidence: Evidence = CLOSE
+    degraded: tuple[str, ...] = ()
 
     @property
     def nothing_close(self) -> str:
@@ -172,15 +174,17 @@ class ArchiveService:
                 raise
             return source_id
 
+    @read_once_more
     def _documents(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
         import_framework()
         from workbench.retrieval.evidence import evidence_of
-        from workbench.retrieval.run import ranked
+        from workbench.retrieval.run import note_lost_servers, ranked
         from workbench.retrieval.words.corrections import whole_words
         from workbench.retrieval.words.query_words import read_words
 
         request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
         nodes = ranked(query, request)
+        note_lost_servers(request)
         documents = _by_document(nodes, limit)
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
@@ -190,7 +194,8 @@ class ArchiveService:
             marked = _highlights(connection, documents, words)
         results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
         guesses = tuple(dict.fromkeys((guess.typed, whole.get(guess.meant, guess.meant)) for guess in words.guesses))
-        return ArchiveResult(query, results, guesses, evidence_of(request, query, nodes))
+        evidence = evidence_of(request, query, nodes)
+        return ArchiveResult(query, results, guesses, evidence, tuple(request.trace.degraded))
 
 
 @dataclass(frozen=True, slots=True)

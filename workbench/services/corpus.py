@@ -61,7 +61,7 @@ class Corpus:
         self.citations = Citations(database)
         self.promotions, self.rankers = Promotions(database), Rankers(database)
         self._load_llm, self._load_cross_encoder = load_llm, load_cross_encoder
-        self._load_encoder, self._default_model = load_encoder, default_model
+        self._load_encoder, self.default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
         self._stores: dict[str, PassageStore] = {}
         self._names: dict[str, tuple[datetime | None, KeptNames]] = {}
@@ -74,7 +74,7 @@ class Corpus:
         Raises:
             ModelError: the model an index was built with cannot be loaded here.
         """
-        wanted = name or self._default_model
+        wanted = name or self.default_model
         with self._lock:
             if wanted not in self._encoders:
                 self._encoders[wanted] = self._load_encoder(wanted)
@@ -174,6 +174,13 @@ class Corpus:
     def replica(self) -> Replica | None:
         """The replica that searches read, where one is set."""
         return self.reader if isinstance(self.reader, Replica) else None
+
+    def lost_a_server(self) -> bool:
+        """Look after a failure whether the same read may go better now: by the primary, or over the other shards.
+
+        Raises StorageError where a shard is away and searches are strict.
+        """
+        return (self.replica is not None and self.replica.is_away) or self.outage.noticed()
 
     def _reader_of(self, index: str) -> Database:
         """Return the database that an index is searched in: the replica once it has the index's tables."""

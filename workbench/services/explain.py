@@ -11,6 +11,7 @@ from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
 from workbench.services.corpus import Corpus
+from workbench.services.outages import read_once_more
 from workbench.services.question import check_limit, check_query
 from workbench.services.requests import Requests
 from workbench.services.search import AS_ASKED, SearchService
@@ -44,6 +45,7 @@ class ExplainService:
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
         self._corpus, self._requests, self._search = corpus, requests, search
 
+    @read_once_more
     def explain(
         self,
         query: str,
@@ -70,6 +72,7 @@ class ExplainService:
         explained = self._explained(watched, candidates)
         return self._beside(explained, self._others(query, watched.request)) if elsewhere else explained
 
+    @read_once_more
     def explain_hits(self, query: str, ask: Ask = AS_ASKED) -> tuple[SearchResult, list[Explanation]]:
         """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
         watched = self._watched(query, ask)
@@ -80,6 +83,7 @@ class ExplainService:
             explained.append(self._beside(self._explained(watched, candidates), others))
         return watched.result, explained
 
+    @read_once_more
     def alignments(
         self, query: str, hits: Sequence[Passage], index: str | None = None
     ) -> dict[str, tuple[Alignment, ...]]:
@@ -101,6 +105,7 @@ class ExplainService:
             words = read_words(request, connection, query)
             return alignments(request, connection, query, words, passages)
 
+    @read_once_more
     def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordByWord:
         """Hold each word of a question against each word of a passage.
 
@@ -162,7 +167,7 @@ class ExplainService:
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
             fate=NOT_INDEXED,
-            reason=f"The index {index!r} holds no passage of it; build the index again.",
+            reason=request.store.shards_note or f"The index {index!r} holds no passage of it; build the index again.",
             course=course_outside(request.words[query].totals.passages) if query in request.words else (),
         )
 
@@ -175,7 +180,7 @@ class ExplainService:
         query, request, result = watched.query, watched.request, watched.result
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
-            passage, hit = self._best(request, connection, query, result, candidates)
+            passage, hit = self._best(watched, connection, candidates)
             legs = leg_views(request, connection, query, passage)
             fate, reason = self._fate(watched, connection, passage, hit, legs)
             steps = self._course(watched, connection, passage, Standing(fate, hit.rank if hit else None, legs))
@@ -210,18 +215,14 @@ class ExplainService:
         )
 
     def _best(
-        self,
-        request: Request,
-        connection: Connection,
-        query: str,
-        result: SearchResult,
-        candidates: list[StoredPassage],
+        self, watched: _WatchedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
         from workbench.retrieval.why.explanation import shows
         from workbench.storage.scores import cosines
         from workbench.storage.term_ranking import scores_of
 
+        request, result, query = watched.request, watched.result, watched.query
         by_id = {passage.node_id: passage for passage in candidates}
         for hit in result:
             if hit.passage_id in by_id:
@@ -282,7 +283,7 @@ class ExplainService:
             try:
                 ask = Ask(name, ELSEWHERE, request.scope, request.index.name)
                 results[name] = self._search.search(query, ask, encoded)
-            except ModelError:  # said once already, by the strategy that is explained
+            except (ModelError, InvalidInput):  # said by the strategy that is explained; not for an index on shards
                 continue
         return results
 

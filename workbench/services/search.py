@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.errors import InvalidInput, ModelError, StatementRefused, StorageError
+from workbench.errors import InvalidInput, ModelError, StatementRefused
 from workbench.retrieval.agreement import agreement
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategy_names import named
 from workbench.services.corpus import Corpus
 from workbench.services.lacking import Lacking
+from workbench.services.outages import read_once_more
 from workbench.services.question import check_limit, check_query, check_similarity
 from workbench.services.requests import Requests
 from workbench.types import Comparison, SearchResult
@@ -93,16 +94,8 @@ class SearchService:
         request.llm = self._corpus.llm
         return build_engine(request, CitingSynthesizer(request))
 
+    @read_once_more
     def _result(self, query: str, ask: Ask, encoded: EncodedQueries | None = None) -> SearchResult:
-        """Serve an ask; where a shard has just gone, once more over the others."""
-        try:
-            return self._served(query, ask, encoded)
-        except StorageError:
-            if not self._corpus.outage.noticed():
-                raise
-            return self._served(query, ask, encoded)
-
-    def _served(self, query: str, ask: Ask, encoded: EncodedQueries | None = None) -> SearchResult:
         """Serve an ask; ``encoded`` are queries that requests to the same model share.
 
         A remembered index that was dropped, rebuilt or is no longer the default shows nothing, or its tables are

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
     VectorStoreQuery,
+    VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
 from llama_index.vector_stores.postgres import PGVectorStore
@@ -68,13 +70,23 @@ class LlamaStore(PGVectorStore):
         self._database, self._reader, self._index = database, reader or database, index
 
     def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
-        """Answer as the framework does; a refusal of the database is told as everywhere in the house."""
+        """Answer as the framework does; a refusal of the database is told as everywhere in the house.
+
+        Raises:
+            InvalidInput: words are asked of an index that lies on shards.
+        """
+        if self._index.buckets and query.mode != VectorStoreQueryMode.DEFAULT:
+            raise InvalidInput(
+                f"The framework's own hybrid cannot ask {self._index.name!r}, which lies on shards; use the strategy "
+                "hybrid."
+            )
         if isinstance(self._reader, Replica):
             with self._reader.reading():  # says whether it is away
                 pass
             if self._reader.is_away:
                 return self._of_primary().query(query, **kwargs)
-        with translated(self._reader.url):
+        watched = self._reader.noticing_loss() if isinstance(self._reader, Replica) else nullcontext()
+        with translated(self._reader.url), watched:
             try:
                 return super().query(query, **kwargs)
             except DBAPIError as error:
@@ -122,16 +134,7 @@ class LlamaStore(PGVectorStore):
         return self._apply_filters_and_limit(matching, limit, metadata_filters)
 
     def _full_text(self) -> Table:
-        """Return the table of the passages' terms, made where nothing has asked for it before.
-
-        Raises:
-            InvalidInput: the index lies on shards.
-        """
-        if self._index.buckets:
-            raise InvalidInput(
-                f"The framework's own hybrid cannot ask {self._index.name!r}, which lies on shards; use the strategy "
-                "hybrid."
-            )
+        """Return the table of the passages' terms, made where nothing has asked for it before."""
         self._database.rows(statement("full_text_create"), {"name": self._index.name})
         columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
         return Table(f"full_text_{self._index.name}", MetaData(), *columns)

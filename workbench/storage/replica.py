@@ -7,13 +7,15 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+import psycopg
+
 from workbench.errors import StorageError
 from workbench.sizes import size_text
 from workbench.storage.database import Connection, Database, check_reachable
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-REST = 30.0  # seconds for which a replica that could not be reached is not asked
+REST = 30.0  # seconds for which a replica that could not serve is not asked
 CONNECT_TIMEOUT = 3.0  # seconds; there is another database to ask
 
 
@@ -73,8 +75,23 @@ class Replica(Database):
     @contextmanager
     def spare(self) -> Generator[Connection | None]:
         """Yield a connection that is free now, of the primary while the replica is away; None where there is none."""
-        with self._primary.spare() if self.is_away else super().spare() as connection:
-            yield connection
+        if self.is_away:
+            with self._primary.spare() as connection:
+                yield connection
+        else:
+            with super().spare() as connection, self.noticing_loss():
+                yield connection
+
+    @contextmanager
+    def noticing_loss(self) -> Generator[None]:
+        """Let it rest where a statement breaks: it died, or what it replays cancelled the statement."""
+        try:
+            yield
+        except psycopg.errors.QueryCanceled:  # whoever asked wants it no more
+            raise
+        except psycopg.OperationalError:
+            self._rest()
+            raise
 
     @contextmanager
     def _lent(self) -> Generator[Connection]:
@@ -86,9 +103,10 @@ class Replica(Database):
             try:
                 connection = stack.enter_context(super()._lent())
             except StorageError:
-                self._rests_until = time.monotonic() + REST
+                self._rest()
             else:
                 self._rests_until = None
+                stack.enter_context(self.noticing_loss())
                 return connection
         return stack.enter_context(self._primary.reading())
 
@@ -101,6 +119,9 @@ class Replica(Database):
         try:
             check_reachable(self.url, CONNECT_TIMEOUT)
         except StorageError:
-            self._rests_until = time.monotonic() + REST
+            self._rest()
             return False
         return True
+
+    def _rest(self) -> None:
+        self._rests_until = time.monotonic() + REST

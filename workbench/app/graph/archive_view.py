@@ -71,6 +71,8 @@ def _remember() -> None:
 
 
 def _results(workbench: Workbench, result: ArchiveResult) -> None:
+    for note in result.degraded:
+        st.caption(escaped(note))
     if not result.results:
         message("Nothing in the archives matches", "Try other words, or turn off “Exact words only”.")
         return

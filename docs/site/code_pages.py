@@ -55,7 +55,7 @@ def strategies_page() -> str:
 
 def _parameter_row(parameter: Parameter) -> str:
     values = ", ".join(f"`{choice}`" for choice in parameter.choices) or parameter.valid().removeprefix("use ")
-    return f"| `{parameter.name}` | `{parameter.default}` | {values} | {parameter.why} |"
+    return f"| `{parameter.name}` | {_code(parameter.default)} | {values} | {parameter.why} |"
 
 
 def tools_page() -> str:
@@ -79,9 +79,14 @@ def tools_page() -> str:
 
 
 def _argument_row(argument: Argument) -> str:
-    default = "required" if argument.required else "" if argument.default is None else f"`{argument.default}`"
+    default = "required" if argument.required else _code(argument.default)
     choices = f" One of {', '.join(f'`{choice}`' for choice in argument.choices)}." if argument.choices else ""
     return f"| `{argument.name}` | {argument.kind} | {default} | {_cell(argument.why)}{choices} |"
+
+
+def _code(default: object) -> str:
+    """Return a default as code, and nothing where there is none or it is the empty text."""
+    return "" if default in (None, "") else f"`{default}`"
 
 
 def _cell(text: str) -> str:

@@ -25,6 +25,7 @@ from workbench import Workbench
 pytestmark = pytest.mark.browser
 TOKEN = "a-token-for-tests"
 WITH_TOKEN = {"Authorization": f"Bearer {TOKEN}"}
+A_PAGE = {"accept": "text/html"}
 SLOW = 200_000  # ms: the first search of a process imports the framework
 
 
@@ -70,7 +71,8 @@ def test_the_http_api_wants_the_token_and_health_does_not(address: str) -> None:
 def test_other_hosts_and_callers_without_the_password_stay_outside(address: str) -> None:
     assert httpx.get(f"{address}/", headers={"host": "evil.example"}).status_code == 421
     assert httpx.get(f"{address}/find?q=a").status_code == 401
-    assert "password" in httpx.get(f"{address}/library", headers={"accept": "text/html", "host": "wiki.lan"}).text
+    assert "password" in httpx.get(f"{address}/library", headers={**A_PAGE, "host": "wiki.lan"}).text
+    assert '/tools/login?wanted=%2F%3Fq%3Dwhy%3F"' in httpx.get(f"{address}/?q=why?", headers=A_PAGE).text
     assert httpx.get(f"{address}/find?q=gauge", headers=WITH_TOKEN).status_code == 200
 
 

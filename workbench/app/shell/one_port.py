@@ -93,7 +93,8 @@ def _wanted(path: str, connection: HTTPConnection) -> str:
     """Return the page that is asked for, with its question; the form itself has it from the one before."""
     if path == "/login":
         return connection.query_params.get(WANTED, "/")
-    return f"{quote(path)}?{connection.url.query}".removesuffix("?")
+    query = connection.url.query
+    return f"{quote(path)}?{query}" if query else quote(path)
 
 
 async def _refused(sentence: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:

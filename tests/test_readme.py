@@ -1,4 +1,4 @@
-"""The README is held to the code: its tables, its Python, its files."""
+"""The README is held to the code: its tables, its Python, its files; and so is the Python of the concepts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ def test_its_tables_are_what_the_code_says(table: str) -> None:
     assert f"<!-- {table} -->\n{TABLES[table]()}\n<!-- /{table} -->" in guides, "run: make docs"
 
 
-def test_its_python_runs_as_it_stands(
+@pytest.fixture
+def run_snippet(
     make_settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Callable[[str], dict[str, Any]]:
+    """Run the one snippet of a text beside a folder of papers, and return the names that it binds."""
     settings = make_settings()
     monkeypatch.setenv("WORKBENCH_HOME", str(settings.home))
     monkeypatch.setenv("WORKBENCH_DATABASE_URL", settings.database_url.get_secret_value())
@@ -34,12 +36,26 @@ def test_its_python_runs_as_it_stands(
     for name in ("ndcg", "mean-reciprocal-rank"):
         article = articles_dir() / "concepts" / f"{name}.md"
         (tmp_path / "papers" / article.name).write_bytes(article.read_bytes())
-    [snippet] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    names: dict[str, Any] = {}
-    exec(compile(snippet, "README.md", "exec"), names)
+
+    def run(text: str) -> dict[str, Any]:
+        [snippet] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        names: dict[str, Any] = {}
+        exec(compile(snippet, "snippet", "exec"), names)
+        return names
+
+    return run
+
+
+def test_its_python_runs_as_it_stands(run_snippet: Callable[[str], dict[str, Any]]) -> None:
+    names = run_snippet(README)
     assert len(names["hits"]) == 5
     assert list(names["comparison"].strategies) == ["vector", "keyword", "rerank"]
     assert names["mine"].scope.source_ids
+
+
+def test_the_work_of_the_concepts_is_done_in_the_background(run_snippet: Callable[[str], dict[str, Any]]) -> None:
+    names = run_snippet((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8"))
+    assert [names[job].status for job in ("ingested", "built")] == ["completed", "completed"]
 
 
 def test_the_snippet_has_the_promised_ten_lines() -> None:

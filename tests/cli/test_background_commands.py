@@ -8,6 +8,7 @@ from pathlib import Path
 from commands import Ran
 
 from workbench import Workbench
+from workbench.storage.job_parts import JobParts
 
 
 def test_a_new_index_is_handed_to_a_worker(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
@@ -39,6 +40,20 @@ def test_an_ingest_is_handed_to_a_worker(workbench: Callable[..., Ran], animals:
     worker.stop()
     source = wb.sources.get("Animals")
     assert (source.documents_count, source.tags) == (3, ("pets",))
+
+
+def test_a_job_is_shown_with_its_parts_and_the_workers_that_have_one(
+    workbench: Callable[..., Ran], animals: Path, wb: Workbench
+) -> None:
+    job = wb.jobs.enqueue_ingest([animals], source="Zoo").id
+    assert "parts" not in workbench("jobs", "show", job).out
+    parts = JobParts(wb.corpus.database)
+    parts.plan(job, [("first", 1), ("second", 1), ("third", 1)])
+    parts.take(job, "somebody")
+    shown = workbench("jobs", "show", job).out
+    assert "0 of 3" in shown and "workers at it" in shown
+    told = workbench("jobs", "show", job, "--json").json
+    assert (told["parts"], told["parts_done"], told["hands"]) == (3, 0, 1)
 
 
 def test_an_ingest_of_nothing_or_into_an_unknown_index_is_refused_at_once(

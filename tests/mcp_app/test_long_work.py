@@ -22,6 +22,7 @@ from workbench import Workbench
 from workbench.languages import STEMMED_AT_ONCE
 from workbench.opening import Opening
 from workbench.services.work_size import LARGE
+from workbench.storage.job_parts import JobParts
 
 LONG = "A long text of many words. " * (LARGE // 27 + 1)
 
@@ -153,6 +154,16 @@ def test_ten_equal_creates_at_once_make_one_document(wb: Workbench) -> None:
             return [answer.content[0].text.rpartition('"outcome":')[2].strip('"}') for answer in answers]
 
     assert sorted(asyncio.run(script())) == ["created"] + ["unchanged"] * 9
+
+
+def test_a_job_tells_how_far_its_parts_are_and_how_many_workers_are_at_it(agent: Agent, wb: Workbench) -> None:
+    job = wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any")
+    assert "parts" not in agent("get_job", job_id=job.id)["job"]
+    parts = JobParts(wb.corpus.database)
+    parts.plan(job.id, [("first", 1), ("second", 1), ("third", 1)])
+    parts.take(job.id, "somebody")
+    told = agent("get_job", job_id=job.id)["job"]
+    assert (told["parts"], told["parts_done"], told["hands"]) == (3, 0, 1)
 
 
 def test_a_long_result_of_a_job_is_read_in_parts(agent: Agent, wb: Workbench, tmp_path: Path) -> None:

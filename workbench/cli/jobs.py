@@ -97,7 +97,8 @@ def _going_on(workbench: Workbench, job_id: str, wait: bool, out: Out) -> int:
 
 def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> int:
     log = workbench.jobs.log(job.id, limit=lines) if lines else []
-    value: dict[str, Any] = job.to_dict() | {"log": log}
+    parts = workbench.jobs.parts(job.id).to_json()
+    value: dict[str, Any] = job.to_dict() | parts | {"log": log}
     failures: list[dict[str, Any]] = []
     if job.kind == "crawl":
         failures = workbench.crawls.failures(job.id)
@@ -105,7 +106,10 @@ def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> 
 
     def human(console: Console) -> None:
         names = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
-        print_fields(console, {name: getattr(job, name) for name in names} | {"since": _moment(job.created_at)})
+        fields = {name: getattr(job, name) for name in names} | {"since": _moment(job.created_at)}
+        if parts:
+            fields |= {"parts": f"{parts['parts_done']} of {parts['parts']}", "workers at it": parts["hands"]}
+        print_fields(console, fields)
         if failures:
             rows = [(failure["url"], failure["reason"]) for failure in failures]
             print_table(console, ("Failed", "Why"), rows, "")

@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.errors import Conflict, InvalidInput, choices
 from workbench.services.corpus import Corpus
 from workbench.storage.job_files import FileTally, JobFile
+from workbench.storage.job_parts import JobParts, PartsTally
 from workbench.storage.job_table import FINISHED, Job, Jobs, LogLine
 from workbench.storage.queue import Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress
@@ -182,6 +183,10 @@ class JobService:
     def tally(self, job_id: str) -> FileTally:
         """Return how many files of an ingest are in each state, and what share of the whole that is."""
         return self.table.files.tally(job_id)
+
+    def parts(self, job_id: str) -> PartsTally:
+        """Return how far the parts of a job are, and how many workers have one in hand; 0 parts where it is not cut."""
+        return JobParts(self._corpus.database).tally(job_id)
 
     def with_parameters(
         self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False

@@ -46,6 +46,12 @@ class PartsTally:
     holders: int
     given_up: int
 
+    def to_json(self) -> JsonObject:
+        """Return what people and agents are shown, in the words of ``JobLoad``; nothing where the job is not cut."""
+        if not self.parts and not self.holders:
+            return {}
+        return {"parts": self.parts, "parts_done": self.done, "hands": self.holders}
+
 
 class JobParts:
     """The table ``job_parts``."""

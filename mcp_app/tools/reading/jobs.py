@@ -27,7 +27,8 @@ def get_job(call: Call, job_id: str, limit: int, offset: int) -> JsonObject:
         job = jobs.get(job_id)
     except NotFound:
         raise Refused(f"Job not found: {job_id}", "get_job() lists the jobs") from None
-    return {"success": True, "job": job_json(job) | {"result": _result(job, limit, offset)}}
+    parts = jobs.parts(job_id).to_json()
+    return {"success": True, "job": job_json(job) | parts | {"result": _result(job, limit, offset)}}
 
 
 def _result(job: Job, limit: int, offset: int) -> JsonObject:

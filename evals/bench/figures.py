@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -24,6 +24,11 @@ class LatencyRow(TypedDict):
     ratio: float
 
 
+WalkRow = TypedDict(  # one width of the graph's walk
+    "WalkRow", {"ef_search": int, "recall@10": float, "recall@50": float, "p50_ms": float}
+)
+
+
 class Figures(TypedDict):
     """The JSON of ``workbench bench``; ``sizes``, ``load``, ``recall`` and ``deletion`` are by number of passages."""
 
@@ -37,6 +42,7 @@ class Figures(TypedDict):
     ingestion: dict[str, float]
     memory_mb: int
     trade: NotRequired[list[TradeRow]]
+    walks: NotRequired[dict[str, list[WalkRow]]]
     mcp_overhead: NotRequired[JsonObject]
 
 
@@ -72,6 +78,7 @@ def table(result: Figures) -> str:
         f"| bytes on disk a passage | {result['bytes_per_passage']:,} |",
         f"| peak memory of the process, MB | {result['memory_mb']} |",
         *(f"| {name.replace('_', ' ')} | {value} |" for name, value in result.get("mcp_overhead", {}).items()),
+        *_walks(result.get("walks", {})),
         *_trade(result.get("trade", [])),
     ]
     return "\n".join(lines)
@@ -101,6 +108,19 @@ def plot(result: Figures, path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=140)
     pyplot.close(figure)
+
+
+def _walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
+    """Yield the table of the graph's walk by its width; nothing where it was not measured."""
+    if not walks:
+        return
+    yield ""
+    yield "| passages | ef_search | recall@10 | recall@50 | p50 ms of the bare statement with 50 |"
+    yield "|---:|---:|---:|---:|---:|"
+    for size, rows in walks.items():
+        for row in rows:
+            recalls = f"{row['recall@10']:.3f} | {row['recall@50']:.3f}"
+            yield f"| {int(size):,} | {row['ef_search']:,} | {recalls} | {row['p50_ms']:.1f} |"
 
 
 def _trade(rows: Sequence[TradeRow]) -> Iterator[str]:

@@ -74,7 +74,7 @@ class Bench:
         """Return a timed call of the bare vector statement."""
 
         def run(question: EncodedQuestion) -> object:
-            parameters = {"vector": _literal(question[1]), "limit": limit}
+            parameters = {"vector": vector_literal(question[1]), "limit": limit}
             with self._store.reading() as connection:
                 return connection.execute(statement("bench_nearest", self._index.name), parameters).fetchall()
 
@@ -187,7 +187,7 @@ class Bench:
         hits = 0
         for question in questions:
             exact = statement("vector_exact", self._index.name, scope="scope_everything")
-            parameters = {"vector": _literal(question[1]), "limit": LIMIT}
+            parameters = {"vector": vector_literal(question[1]), "limit": LIMIT}
             with self._store.reading() as connection:
                 truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
                 found = nearest(connection, self._index.name, question[1], ResolvedScope(), LIMIT, size=0)
@@ -201,7 +201,8 @@ def _milliseconds(timed: Timed, question: EncodedQuestion) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _literal(vector: NDArray[np.float32]) -> str:
+def vector_literal(vector: NDArray[np.float32]) -> str:
+    """Write a vector as text, as anyone would bind it."""
     return "[" + ",".join([f"{value:.5g}" for value in vector.tolist()]) + "]"
 
 

@@ -21,12 +21,14 @@ from evals.bench.pairs import latencies
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from evals.bench.throughput import throughput
 from evals.bench.trade import trade
+from evals.bench.walks import walks
 from workbench.sizes import GB, MB
 from workbench.workbench import Workbench
 
 SIZES = (10_000, 100_000)
 QUESTIONS = 60
 RECALL_QUESTIONS = 100
+WALK_QUESTIONS = 40
 
 
 def run_bench(
@@ -36,11 +38,12 @@ def run_bench(
     questions: int = QUESTIONS,
     with_trade: bool = True,
     keep: bool = False,
+    with_walks: bool = False,
 ) -> Figures:
     """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading.
 
     A load that was stopped goes on where it stopped. With ``keep`` the corpus stays for the next run, which then loads
-    nothing, and deleting is not timed.
+    nothing, and deleting is not timed. ``with_walks`` also tells what a wider walk of the graph finds.
 
     Raises:
         ConfigurationError: the disk is too small for the largest size; nothing was loaded.
@@ -57,7 +60,7 @@ def run_bench(
             "deletion": {}, "ingestion": {}, "memory_mb": 0,
         }  # fmt: skip
         for size in sizes:
-            _measure(workbench, size, synthetic, result, say, questions, keep)
+            _measure(workbench, size, synthetic, result, say, questions, keep, with_walks)
         say("ingesting")
         result["ingestion"] = ingestion(workbench, synthetic)
         if with_trade:
@@ -67,7 +70,14 @@ def run_bench(
 
 
 def _measure(
-    workbench: Workbench, size: int, synthetic: SyntheticCorpus, result: Figures, say: Say, questions: int, keep: bool
+    workbench: Workbench,
+    size: int,
+    synthetic: SyntheticCorpus,
+    result: Figures,
+    say: Say,
+    questions: int,
+    keep: bool,
+    with_walks: bool,
 ) -> None:
     """Load one size, measure it into ``result`` and delete it, or keep it."""
     say(f"loading {size:,} passages")
@@ -79,6 +89,9 @@ def _measure(
     }
     say("comparing the graph with an exact search")
     result["recall"][str(size)] = bench.recall(synthetic.questions(RECALL_QUESTIONS))
+    if with_walks:
+        say("walking the graph narrow and wide")
+        result.setdefault("walks", {})[str(size)] = walks(corpus, synthetic.questions(WALK_QUESTIONS))
     say("searching with several callers")
     result["throughput"] = throughput(bench.strategy("hybrid"), bench.questions)
     result["bytes_per_passage"] = workbench.indexes.bytes_on_disk(corpus.index.name) // size

@@ -12,6 +12,7 @@ from evals.bench.figures import table
 from evals.bench.measurement import run_bench
 from evals.bench.pairs import timed
 from evals.bench.trade import CUTS
+from evals.bench.walks import WIDTHS
 from workbench.ingestion.chunking import CHUNKERS
 from workbench.retrieval.strategies import STRATEGIES
 
@@ -25,7 +26,7 @@ def result() -> Iterator[dict[str, object]]:
     """One whole bench on an embedded server of its own."""
     with tempfile.TemporaryDirectory(prefix="wb-bench-") as home:
         Path(home).chmod(0o755)  # as root the embedded server runs as its own user
-        yield run_bench(Path(home), [PASSAGES], say=lambda text: None, questions=2, with_trade=False)
+        yield run_bench(Path(home), [PASSAGES], say=lambda text: None, questions=2, with_trade=False, with_walks=True)
 
 
 def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dict[str, dict[str, dict]]) -> None:
@@ -39,6 +40,15 @@ def test_the_table_shows_every_row_and_the_trade_where_it_was_measured(result: d
     shown = table(result | {"trade": [row]})
     assert all(f"| {name} |" in shown for name in timed())
     assert "| structure, 200 tokens | 365 | 2 | 0.770 |" in shown
+
+
+def test_a_walk_that_keeps_more_in_view_than_the_index_holds_finds_the_true_nearest(
+    result: dict[str, dict[str, list[dict[str, float]]]],
+) -> None:
+    rows = result["walks"][str(PASSAGES)]
+    assert [row["ef_search"] for row in rows] == list(WIDTHS)
+    assert rows[-1]["recall@10"] == rows[-1]["recall@50"] == 1.0 and all(row["p50_ms"] > 0 for row in rows)
+    assert "| 300 | 1,000 | 1.000 | 1.000 |" in table(result)
 
 
 def test_the_trade_cuts_only_by_chunkers_that_exist() -> None:

@@ -19,7 +19,7 @@ from evals.bench.measurement import run_bench
 from evals.bench.needs import check_disk, disk_needed
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench.errors import ConfigurationError
-from workbench.storage.rows import LegRanking
+from workbench.storage.ranking import LegRanking
 from workbench.workbench import Workbench
 
 PASSAGES = 600

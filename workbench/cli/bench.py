@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the loaded corpus: the next run loads nothing")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the medians (PNG)")
     parser.add_argument(
+        "--walks",
+        action="store_true",
+        help="also measure what the graph finds by how wide it is walked (ef_search)",
+    )
+    parser.add_argument(
+        "--sizing", type=Path, nargs="+", metavar="FILE",
+        help="measure nothing: read what 'workbench --json bench' wrote, and print what larger corpora take",
+    )  # fmt: skip
+    parser.add_argument(
         "--no-trade", action="store_true", help="leave out the measurement of index size against quality"
     )
     parser.add_argument(
@@ -36,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped goes on next time."""
     check_extra("eval")
+    if arguments.sizing:
+        return _sizing(arguments.sizing, out)
     from evals.bench.figures import plot
     from evals.bench.measurement import SIZES, run_bench
     from workbench.settings import load_settings
@@ -45,14 +57,26 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if value < least:
             raise InvalidInput(f"{name} cannot be {value}; use a whole number of at least {least}.")
     home, questions = load_settings().home, arguments.questions
-    trade, keep = not arguments.no_trade, arguments.keep
-    result = run_bench(home, sizes, say=out.message, questions=questions, with_trade=trade, keep=keep)
+    trade, keep, walks = not arguments.no_trade, arguments.keep, arguments.walks
+    result = run_bench(home, sizes, say=out.message, questions=questions, with_trade=trade, keep=keep, with_walks=walks)
     if not arguments.no_mcp:
         out.message("measuring the time that MCP adds")
         result["mcp_overhead"] = _overhead(home)
     if arguments.plot:
         plot(result, arguments.plot)
     out.show(result, lambda console: _print(console, result))
+    return 0
+
+
+def _sizing(files: Sequence[Path], out: Out) -> int:
+    """Print the sizing table of runs that were written to files."""
+    from evals.bench.sizing import read_figures, sizing, sizing_table
+
+    rows = sizing([read_figures(file) for file in files])
+    out.show(
+        [row.to_dict() for row in rows],
+        lambda console: console.print(sizing_table(rows), markup=False, highlight=False, soft_wrap=True),
+    )
     return 0
 
 

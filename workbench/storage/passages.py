@@ -8,8 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Row
-from workbench.storage.rows import StoredPassage, read, scope_parameters, scope_statement, vector_from, vector_value
+from workbench.storage.database import Connection, Row, numbers_value
+from workbench.storage.rows import (
+    StoredPassage,
+    read,
+    scope_parameters,
+    scope_statement,
+    vector_from,
+    vector_value,
+)
 from workbench.types import Index, ResolvedScope
 
 _SHOWN = {"passage": "passage_columns", "document": "document_columns", "breadth": "breadth_by_size"}
@@ -20,7 +27,7 @@ def passages_by_id(
     connection: Connection, index: str, ids: Sequence[int], same_as: Index | None = None
 ) -> dict[int, StoredPassage]:
     """Return given passages; with ``same_as`` none where the index's row is no longer that one."""
-    rows = _shown(connection, index, "passages_by_id", {"ids": list(ids)}, same_as)
+    rows = _shown(connection, index, "passages_by_id", {"ids": numbers_value(ids)}, same_as)
     return {row["id"]: StoredPassage(**row) for row in rows}
 
 
@@ -60,20 +67,20 @@ def internal_ids(connection: Connection, index: str, passage_ids: Sequence[str])
 
 def token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, bytes]:
     """Return the one-bit token vectors of given passages, 16 bytes a token, where they have some."""
-    rows = read(connection, index, "token_bits_by_id", {"ids": list(ids)})
+    rows = read(connection, index, "token_bits_by_id", {"ids": numbers_value(ids)})
     return {row["id"]: bytes(row["token_bits"]) for row in rows if row["token_bits"] is not None}
 
 
 def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """Return the stored vectors of given passages."""
-    rows = read(connection, index, "embeddings_by_id", {"ids": list(ids)})
+    rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)})
     return {row["id"]: vector_from(row["embedding"]) for row in rows}
 
 
 def likeness_to_all(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
     """Return how alike each passage is to the mean of a sample of the index's ``passages``, -1..1."""
     percent = min(100.0, 100.0 * LIKENESS_SAMPLE / max(1, passages))
-    values = {"ids": list(ids), "percent": percent, "sample": LIKENESS_SAMPLE}
+    values = {"ids": numbers_value(ids), "percent": percent, "sample": LIKENESS_SAMPLE}
     rows = read(connection, index.name, "likeness_to_some" if index.buckets else "likeness_to_all", values)
     return {row["id"]: float(row["likeness"]) for row in rows}
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection
+from workbench.storage.database import Connection, numbers_value
 from workbench.storage.statements import statement
 
 Ids = NDArray[np.int64]
@@ -20,11 +20,14 @@ Postings = NDArray[np.void]  # one dimension of POSTING
 POSTING = np.dtype([("passage", ">u4"), ("frequency", ">u2"), ("length", ">u2")])
 # Passages whose numbers lie no further apart are looked up as one run: a block of a term holds 128.
 SAME_RUN = 64
+# Numbers for each passage up to which passages are marked in a table of all numbers, to pick postings by: for 10,000 of
+# a million a tenth of the time that sorting takes.
+LAID_OUT = 1000
 
 
 def postings_of_terms(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
     """Return all postings of given terms (by their ids); terms that no passage has are left out."""
-    return _read(connection, index, "postings_of_terms", {"term_ids": list(terms)})
+    return _read(connection, index, "postings_of_terms", {"term_ids": numbers_value(terms)})
 
 
 def postings_of_passages(
@@ -37,10 +40,10 @@ def postings_of_passages(
     runs = runs_of(wanted)
     values = {
         "index": index,
-        "term_ids": list(terms),
-        "firsts": [first for first, _ in runs],
-        "lasts": [last for _, last in runs],
-        "befores": [-1, *(last for _, last in runs[:-1])],
+        "term_ids": numbers_value(terms),
+        "firsts": numbers_value(first for first, _ in runs),
+        "lasts": numbers_value(last for _, last in runs),
+        "befores": numbers_value([-1, *(last for _, last in runs[:-1])]),
         "last": runs[-1][1],
         "runs": "{" + ",".join(f"[{first},{last}]" for first, last in runs) + "}",
     }
@@ -57,8 +60,10 @@ def runs_of(ids: Ids) -> list[tuple[int, int]]:
 
 
 def among(postings: Postings, ids: Ids) -> Postings:
-    """Return the postings whose passage is one of ``ids``."""
-    return postings[np.isin(postings["passage"].astype(np.int64), ids)]
+    """Return the postings whose passage is one of ``ids``, which are sorted."""
+    passages = postings["passage"].astype(np.int64)
+    laid_out = len(ids) and ids[-1] - ids[0] <= LAID_OUT * len(ids)
+    return postings[np.isin(passages, ids, kind="table" if laid_out else None)]
 
 
 def _read(connection: Connection, index: str, name: str, parameters: Mapping[str, object]) -> dict[int, Postings]:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, Row
+from workbench.storage.database import Connection, Row, numbers_value
 from workbench.storage.postings import Ids
-from workbench.storage.rows import LegRanking, TermWeights, read, scope_parameters, scope_statement, vector_value
+from workbench.storage.rows import TermWeights, read, scope_parameters, scope_statement, vector_value
 from workbench.storage.scores import cosines
-from workbench.storage.term_ranking import AT_ONCE, best_of_everything, best_of_listed, scores_of
+from workbench.storage.term_ranking import (
+    AT_ONCE,
+    NOTHING,
+    ScoredPassages,
+    TermRanking,
+    best_of_everything,
+    best_of_listed,
+    scores_of,
+)
 from workbench.types import ResolvedScope
 
 # Up to this many passages in scope every distance is computed: exact, and faster than walking the graph past
@@ -21,6 +30,19 @@ EXACT_UP_TO = 10_000
 DEEP, DEEPER = 2, 4  # passages ranked for each asked for in a large scope, and how much more where that was not enough
 
 Rows = list[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class LegRanking:
+    """The passages a leg brings: its ``scores`` by internal passage id, best first, in the leg's own unit.
+
+    ``others`` are the other leg's scores of the same passages, where they were asked for and there are some. ``known``
+    are the leg's scores of every passage in scope that has one, where it has read them all.
+    """
+
+    scores: dict[int, float]
+    others: dict[int, float] = field(default_factory=dict)
+    known: ScoredPassages | None = None
 
 
 def scope_size(connection: Connection, index: str, scope: ResolvedScope) -> int:
@@ -33,7 +55,7 @@ def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequ
     """Return which of the given passages lie in a scope."""
     if scope.is_empty:
         return set()
-    parameters = {"ids": list(ids), **scope_parameters(scope)}
+    parameters = {"ids": numbers_value(ids), **scope_parameters(scope)}
     return {row["id"] for row in read(connection, index, "ids_in_scope", parameters, scope=scope_statement(scope))}
 
 
@@ -41,8 +63,8 @@ def ids_of(connection: Connection, index: str, scope: ResolvedScope) -> Ids:
     """Return the passages in a scope, sorted: for scopes of no more than ``EXACT_UP_TO``."""
     if scope.is_empty:
         return np.empty(0, np.int64)
-    rows = read(connection, index, "ids_of_scope", scope_parameters(scope), scope=scope_statement(scope))
-    return np.array([row["id"] for row in rows], np.int64)
+    row = read(connection, index, "ids_of_scope", scope_parameters(scope), scope=scope_statement(scope))[0]
+    return np.sort(np.frombuffer(row["ids"] or b"", ">i8").astype(np.int64))
 
 
 def nearest(
@@ -78,9 +100,10 @@ def best_by_terms(
 
     ``size`` is as for ``nearest``, ``at_once`` as for ``best_of_everything``.
     """
-    scores = _best(connection, index, terms, scope, limit, size, at_once)
+    ranking = _best(connection, index, terms, scope, limit, size, at_once)
+    scores = ranking.best
     others = cosines(connection, index, vector, list(scores)) if vector is not None and scores else {}
-    return LegRanking(scores, {key: others[key] for key in scores if key in others})
+    return LegRanking(scores, {key: others[key] for key in scores if key in others}, ranking.known)
 
 
 def _nearest_rows(
@@ -114,9 +137,9 @@ def _best(
     limit: int,
     size: int,
     at_once: int,
-) -> dict[int, float]:
+) -> TermRanking:
     if scope.is_empty or not terms.ids:
-        return {}
+        return NOTHING
     if scope.is_everything:
         return best_of_everything(connection, index, terms, limit, at_once)
     if size <= EXACT_UP_TO:
@@ -126,13 +149,14 @@ def _best(
 
 def _best_of_many(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, limit: int, at_once: int
-) -> dict[int, float]:
+) -> TermRanking:
     """Rank everything, as deep as it takes to have enough that lie in a scope of many: cheaper than listing it."""
     depth = DEEP * limit
     while True:
-        scores = best_of_everything(connection, index, terms, depth, at_once)
+        ranking = best_of_everything(connection, index, terms, depth, at_once)
+        scores = ranking.best
         inside = in_scope(connection, index, scope, list(scores))
         kept = {key: score for key, score in scores.items() if key in inside}
         if len(kept) >= limit or len(scores) < depth:
-            return dict(islice(kept.items(), limit))
+            return TermRanking(dict(islice(kept.items(), limit)), ranking.known)
         depth *= DEEPER

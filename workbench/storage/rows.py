@@ -21,17 +21,6 @@ _COPIES = {False: "copy_passages", True: "copy_divided_passages"}
 
 
 @dataclass(frozen=True, slots=True)
-class LegRanking:
-    """The passages a leg brings: its ``scores`` by internal passage id, best first, in the leg's own unit.
-
-    ``others`` are the other leg's scores of the same passages, where they were asked for and there are some.
-    """
-
-    scores: dict[int, float]
-    others: dict[int, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class NewPassage:
     """A passage before it is stored; ``text`` is exactly the document's ``[start:end]``.
 
@@ -159,7 +148,9 @@ class TermWeights:
 
 def read(connection: Connection, index: str, name: str, parameters: Mapping[str, object], **parts: str) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements."""
-    return connection.execute(statement(name, index, **parts), clean(parameters)).fetchall()
+    # planned for its values: a scope is of ten passages or of a million, and a graph is only walked for a few
+    prepare = False if parts.keys() & {"scope", "breadth"} else None
+    return connection.execute(statement(name, index, **parts), clean(parameters), prepare=prepare).fetchall()
 
 
 def insert_passages(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.storage.database import Connection
+from workbench.storage.database import Connection, numbers_value
 from workbench.storage.rows import read
 from workbench.types import JsonValue
 
@@ -44,7 +44,7 @@ def named_documents(
 
     ``languages`` are those in which the question is read, as Postgres names them.
     """
-    parameters = {"query": query, "languages": list(languages), "ids": list(ids), "every": every}
+    parameters = {"query": query, "languages": list(languages), "ids": numbers_value(ids), "every": every}
     rows = read(connection, index, "named_documents", parameters) if ids else []
     documents: dict[str, NamedDocument] = {}
     for row in rows:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection
+from workbench.storage.database import Connection, numbers_value
 from workbench.storage.postings import postings_of_passages
 from workbench.storage.rows import TermWeights, read, vector_value
 from workbench.storage.term_ranking import shares
@@ -15,7 +15,7 @@ from workbench.storage.term_ranking import shares
 
 def cosines(connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
     """Return the cosine similarity of given passages with a vector."""
-    rows = read(connection, index, "cosines_of", {"vector": vector_value(vector), "ids": list(ids)})
+    rows = read(connection, index, "cosines_of", {"vector": vector_value(vector), "ids": numbers_value(ids)})
     return {row["id"]: float(row["score"]) for row in rows}
 
 

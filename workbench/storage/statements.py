@@ -13,6 +13,7 @@ from importlib.resources import files
 from psycopg import sql
 
 _HEAD = re.compile(r"^-- ([a-z0-9_]+): .*$", re.MULTILINE)
+_PURPOSE = re.compile(r"\A(\s*--.*\n)*")  # its further lines, which the server need not read
 
 
 @cache
@@ -25,12 +26,12 @@ def _statements() -> dict[str, str]:
         for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
             if name in bodies:
                 raise ValueError(f"statement {name!r} is written twice")
-            bodies[name] = body.strip()
+            bodies[name] = _PURPOSE.sub("", body).strip()
     return bodies
 
 
 @cache
-def statement(name: str, index: str | None = None, **parts: str) -> sql.Composed:
+def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
     """Return the named statement, with the tables of ``index`` and further named statements ``parts`` filled in.
 
     Each keyword in ``parts`` names a statement whose text stands in for ``{keyword}`` (a scope's predicate); it may
@@ -48,4 +49,5 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.Composed
         name: statement(parts[name], index, **{later: parts[later] for later in names[place + 1 :]})
         for place, name in enumerate(names)
     }
-    return sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]
+    composed = sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]
+    return sql.SQL(composed.as_string())  # pyright: ignore[reportArgumentType] - one text, put together once

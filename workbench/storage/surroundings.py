@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from psycopg.sql import Composed
+from psycopg.sql import SQL
 
 from workbench.storage.database import Connection
 from workbench.storage.statements import statement
@@ -69,7 +69,7 @@ def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
     return {"document_ids": list(documents), "starts": list(starts), "ends": list(ends)}
 
 
-def _spans(connection: Connection, query: Composed, parameters: dict[str, object], places: int) -> list[Span | None]:
+def _spans(connection: Connection, query: SQL, parameters: dict[str, object], places: int) -> list[Span | None]:
     """Return the span of each place that was asked for, None where the database has none."""
     rows = connection.execute(query, parameters).fetchall()
     spans = {int(row["place"]): (int(row["first"]), int(row["last"])) for row in rows}

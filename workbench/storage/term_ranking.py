@@ -40,6 +40,15 @@ class ScoredPassages:
         order = chosen[np.argsort(-self.scores[chosen], kind="stable")][:limit]
         return dict(zip(self.ids[order].tolist(), self.scores[order].tolist(), strict=True))
 
+    def of(self, ids: Sequence[int]) -> dict[int, float]:
+        """Return the scores of given passages, in their order; those that are not among these are left out."""
+        if not len(self.ids):
+            return {}
+        wanted = np.asarray(ids, np.int64)
+        places = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        scores = self.scores[places].tolist()
+        return {key: scores[place] for place, key in enumerate(ids) if self.ids[places[place]] == key}
+
     def above(self, score: float) -> ScoredPassages:
         """Return those with at least a score."""
         kept = self.scores >= score
@@ -57,6 +66,17 @@ class ScoredPassages:
         return float(np.partition(self.scores, len(self.scores) - limit)[len(self.scores) - limit])
 
 
+@dataclass(frozen=True, slots=True)
+class TermRanking:
+    """The ``best`` passages with their scores, best first, and those of all that have a term, where all were read."""
+
+    best: dict[int, float]
+    known: ScoredPassages | None = None
+
+
+NOTHING = TermRanking({}, ScoredPassages(np.empty(0, np.int64), np.empty(0)))
+
+
 def best_of_everything(
     connection: Connection,
     index: str,
@@ -64,8 +84,8 @@ def best_of_everything(
     limit: int,
     at_once: int = AT_ONCE,
     within: Ids | None = None,
-) -> dict[int, float]:
-    """Return the ``limit`` best passages with their scores, best first; only of those ``within`` where it is given.
+) -> TermRanking:
+    """Return the ``limit`` best passages with their scores; only of those ``within`` where it is given.
 
     Up to ``at_once`` postings are simply read. Of more, MaxScore (Turtle & Flood, "Query evaluation: strategies and
     optimizations", 1995) leaves out what cannot matter: the heaviest terms are read until the rest together stays below
@@ -79,20 +99,22 @@ def best_of_everything(
         at_most = sum(terms.weight(term) for term in rest)
         hopeful = found.above(bar - at_most)
         if at_most < bar and LOOK_UP * len(hopeful.ids) * len(rest) < _count(rest, terms):
-            return hopeful.plus(postings_of_passages(connection, index, rest, hopeful.ids), terms).best(limit)
+            hopeful = hopeful.plus(postings_of_passages(connection, index, rest, hopeful.ids), terms)
+            return TermRanking(hopeful.best(limit))
         found, rest = found.plus(_all_of(connection, index, rest[:1], within), terms), rest[1:]
-    return found.best(limit)
+    return TermRanking(found.best(limit), found)
 
 
 def best_of_listed(
     connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = AT_ONCE
-) -> dict[int, float]:
-    """Return the ``limit`` best of given passages (sorted ids) with their scores, best first.
+) -> TermRanking:
+    """Return the ``limit`` best of given passages (sorted ids) with their scores.
 
     Those in few runs are looked up; of those that lie apart, what cannot matter is left out as of everything.
     """
     if _in_few_runs(ids, terms):
-        return scored(postings_of_passages(connection, index, terms.ids, ids), terms).best(limit)
+        found = scored(postings_of_passages(connection, index, terms.ids, ids), terms)
+        return TermRanking(found.best(limit), found)
     return best_of_everything(connection, index, terms, limit, at_once, within=ids)
 
 
@@ -100,6 +122,11 @@ def scores_of(connection: Connection, index: str, terms: TermWeights, ids: Seque
     """Return the scores of given passages; those without any of the terms are left out."""
     found = scored(_of_listed(connection, index, terms, np.asarray(ids, dtype=np.int64)), terms)
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
+
+
+def reads_all(terms: TermWeights, at_once: int = AT_ONCE) -> bool:
+    """Say whether a ranking by these terms reads all their postings for sure, as there are few."""
+    return _count(tuple(set(terms.ids)), terms) <= at_once
 
 
 def scored(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:

@@ -7,6 +7,7 @@ that being outside a leg's first n costs nothing by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from llama_index.core.schema import NodeWithScore
 
@@ -26,7 +27,8 @@ from workbench.retrieval.words.query_words import read_words
 from workbench.retrieval.words.question_names import named_shares
 from workbench.storage.database import Connection
 from workbench.storage.passages import likeness_to_all
-from workbench.storage.rows import LegRanking
+from workbench.storage.ranking import LegRanking
+from workbench.storage.term_ranking import reads_all
 from workbench.types import Leg, ParameterValue
 from workbench.types.leg_names import DOCUMENT, KEYWORD, VECTOR
 from workbench.types.timed_steps import TimedStep
@@ -105,11 +107,18 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
 def _both_legs(
     request: Request, connection: Connection, query: str, words: Words, pool: int
 ) -> tuple[LegRanking, LegRanking]:
-    """Return the rankings by meaning and by words, read side by side where a core is free."""
+    """Return the rankings by meaning and by words, read side by side where a core is free.
+
+    Where the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
+    """
     vector = request.encoded(query).vector
     request.scope_size(connection)  # which both legs ask for
     by_words = request.store.beside(connection, lambda other: keyword_ranking(request, other, words, pool, vector))
-    return vector_ranking(request, connection, query, pool, words.weights), by_words()
+    looked_up = None if reads_all(words.weights) else words.weights
+    nearest, worded = vector_ranking(request, connection, query, pool, looked_up), by_words()
+    if looked_up is None and worded.known is not None:
+        nearest = replace(nearest, others=worded.known.of(list(nearest.scores)))
+    return nearest, worded
 
 
 def _telling(

@@ -14,8 +14,7 @@ from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.words.bm25 import ceiling
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
-from workbench.storage.ranking import best_by_terms
-from workbench.storage.rows import LegRanking
+from workbench.storage.ranking import LegRanking, best_by_terms
 from workbench.types import Leg
 from workbench.types.leg_names import KEYWORD, VECTOR
 from workbench.types.timed_steps import TimedStep

@@ -12,8 +12,8 @@ from workbench.retrieval.request import Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
 from workbench.storage.passages import nearest_passages
-from workbench.storage.ranking import nearest
-from workbench.storage.rows import LegRanking, TermWeights
+from workbench.storage.ranking import LegRanking, nearest
+from workbench.storage.rows import TermWeights
 from workbench.types import Leg
 from workbench.types.leg_names import VECTOR
 from workbench.types.timed_steps import TimedStep

@@ -2,6 +2,12 @@
 SELECT id, node_id, text, metadata_, 1 - (embedding <=> %(vector)s::halfvec) AS score
 FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
+-- bench_nearest_ids: the nearest passages' ids alone, to be held against the true ones
+SELECT id FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
+
+-- bench_width: how many passages a walk of the graph keeps in view, until the transaction ends
+SELECT set_config('hnsw.ef_search', %(width)s, true)
+
 -- bench_plain_drop: the plain postings of an earlier bench
 DROP TABLE IF EXISTS {plain}
 

@@ -118,8 +118,8 @@ WHERE i.index_name = %(index)s
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- ids_of_scope: the passages of a scope
-SELECT p.id FROM {data} p WHERE {scope} ORDER BY p.id
+-- ids_of_scope: the passages of a scope, in one piece of memory
+SELECT string_agg(int8send(p.id), ''::bytea) AS ids FROM {data} p WHERE {scope}
 
 -- ids_in_scope: those of given passages that lie in a scope
 SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}

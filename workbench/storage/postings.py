@@ -21,7 +21,7 @@ POSTING = np.dtype([("passage", ">u4"), ("frequency", ">u2"), ("length", ">u2")]
 # Passages whose numbers lie no further apart are looked up as one run: a block of a term holds 128.
 SAME_RUN = 64
 # Numbers for each passage up to which passages are marked in a table of all numbers, to pick postings by: for 10,000 of
-# a million a tenth of the time that sorting takes.
+# a million and 100,000 postings .3 ms in place of 5.3, which sorting takes.
 LAID_OUT = 1000
 
 

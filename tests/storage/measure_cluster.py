@@ -1,9 +1,10 @@
-"""Hold an index on shards against one server: ``python -m tests.storage.measure_cluster`` [--passages N] [--kill].
+"""Hold an index on shards against one server: ``python -m tests.storage.measure_cluster`` [--move] [--kill].
 
 Synthetic passages lie on three real servers, and on one. It prints, for each strategy, the questions whose first fifty
 passages and scores are the same, and the median milliseconds of both, asked one after the other. Graphs are walked as
 far as they can be on both sides (ef_search 1,000), as the nearest that a graph misses say nothing of the cluster. With
-``--kill`` a shard is killed with SIGKILL in the middle of 1,000 searches and started again ten seconds later.
+``--move`` a fourth shard is added and takes its share of the buckets while searches go on. With ``--kill`` a shard is
+killed with SIGKILL in the middle of 1,000 searches and started again ten seconds later.
 """
 
 from __future__ import annotations
@@ -93,6 +94,30 @@ def kill_in_between(workbench: Workbench, index: str, questions: list[str], shar
     print(f"{SEARCHES} searches: {dict(outcomes)}; whole again {whole_again:.1f} s after the shard's start")
 
 
+def move_in_between(workbench: Workbench, index: str, questions: list[str], newcomer: Server) -> None:
+    """Print what searches answer while a new shard takes its share, and how long that takes."""
+
+    def ask(question: str) -> list[tuple[str, float]]:
+        return ranking(workbench.search(question, "hybrid", limit=FIRST, index=index))
+
+    whole = {question: ask(question) for question in questions}
+    outcomes, spent, moved = Counter[str](), list[float](), list[int]()
+    workbench.shards.add(newcomer.url)
+    began = time.monotonic()
+    mover = threading.Thread(target=lambda: moved.append(workbench.shards.rebalance()))
+    mover.start()
+    while mover.is_alive():
+        question = questions[outcomes.total() % len(questions)]
+        asked = time.monotonic()
+        outcomes["whole" if ask(question) == whole[question] else "wrong"] += 1
+        spent.append(time.monotonic() - asked)
+    seconds = time.monotonic() - began
+    mover.join()
+    print(f"{moved[0]} buckets moved in {seconds:.0f} s; {outcomes.total()} searches beside it: {dict(outcomes)}")
+    print(f"median {1000 * np.median(spent):.0f} ms, longest {1000 * max(spent):.0f} ms")
+    print([(shard.number, shard.buckets) for shard in workbench.shards.list()])
+
+
 def _kill_and_start(shard: Server, started: list[float]) -> None:
     time.sleep(AWAY / 2)
     shard.sigkill()
@@ -111,15 +136,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--passages", type=int, default=5_000)
     parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--move", action="store_true")
     parser.add_argument("--kill", action="store_true")
     given = parser.parse_args()
     with (
         fresh_home() as home,
-        servers(4) as made,
+        servers(5) as made,
         opened(home, None) as one,
         opened(home / "cluster", made[0].url) as many,
     ):
-        for server in made[1:]:
+        for server in made[1:4]:
             many.shards.add(server.url)
         synthetic = SyntheticCorpus()
         benches = list[Bench]()
@@ -128,8 +154,10 @@ def main() -> None:
             print(f"{place}: {corpus.load_seconds:.0f} s to load, {corpus.graph_seconds:.0f} s for the graph")
             benches.append(Bench(corpus, synthetic, given.questions))
         compare(*benches, [name for name in timed() if name not in LEFT_OUT])
+        questions = [text for text, _ in benches[0].questions]
+        if given.move:
+            move_in_between(many, corpus.index.name, questions, made[4])
         if given.kill:
-            questions = [text for text, _ in benches[0].questions]
             kill_in_between(many, corpus.index.name, questions, made[2])
 
 

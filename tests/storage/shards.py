@@ -28,9 +28,12 @@ class Server:
         """The address of its database ``postgres``."""
         return f"postgresql://postgres@/postgres?host={self.folder}"
 
-    def start(self) -> None:
-        """Start it; returns once it answers."""
-        options = f"-c unix_socket_directories={self.folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB"
+    def start(self, log: str = "logical") -> None:
+        """Start it with a ``wal_level``; returns once it answers."""
+        options = (
+            f"-c unix_socket_directories={self.folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB "
+            f"-c wal_level={log} -c wal_retrieve_retry_interval=500ms"
+        )
         _run("pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-o", options, "-w", "start")
 
     def sigkill(self) -> None:

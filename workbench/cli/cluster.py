@@ -18,7 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs.add("list", "List the shards, and whether they answer.", _list)
     add = verbs.add("add", "Make an empty Postgres database a shard; indexes made from then on lie on shards.", _add)
     add.add_argument("url", metavar="URL", help="postgresql://USER:PASSWORD@HOST:PORT/DATABASE")
-    verbs.add("check", "Clear what a writing that broke off between two shards left.", _check)
+    verbs.add("rebalance", "Spread the buckets of every index evenly over all shards, searches going on.", _rebalance)
+    remove = verbs.add("remove", "Move what a shard holds to the others, and let go of it.", _remove)
+    remove.add_argument("shard", metavar="SHARD", help="its number ('workbench cluster list'), or its URL")
+    verbs.add("check", "Clear what a writing or a move that broke off between two shards left.", _check)
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
@@ -49,8 +52,25 @@ def _add(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
+def _rebalance(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench, out.progress("Rebalancing") as show:
+        moved = workbench.shards.rebalance(show)
+    said = f"{moved} bucket{'' if moved == 1 else 's'} moved; every shard holds as many of each index as the others."
+    out.show({"moved": moved}, lambda console: console.print(said))
+    return 0
+
+
+def _remove(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench, out.progress("Emptying") as show:
+        shard = workbench.shards.remove(arguments.shard, show)
+    said = f"{shard.place} is no shard any more and holds nothing; it can be switched off."
+    out.show({"shard": {"number": shard.number, "place": shard.place}}, lambda console: console.print(said))
+    return 0
+
+
 def _check(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        deleted = workbench.shards.check()
-    out.show({"deleted": deleted}, lambda console: console.print(f"Passages without a document: {deleted}, deleted."))
+        deleted, moves = workbench.shards.check()
+    said = f"Passages without a document: {deleted}, deleted. Moves of buckets that broke off: {moves}, cleared."
+    out.show({"deleted": deleted, "moves": moves}, lambda console: console.print(said))
     return 0

@@ -76,7 +76,7 @@ COMMANDS: dict[str, tuple[CommandModule, str]] = {
     "archives": (archives, "Search the archives, and follow citations"),
     "app": (app, "Serve the app in the browser"),
     "serve": (one_address, "Serve the app, MCP and the HTTP API behind one address"),
-    "cluster": (cluster, "Add, list or check the servers that indexes lie on"),
+    "cluster": (cluster, "Add, remove, list or check the servers that indexes lie on, and spread indexes over them"),
     "mcp": (mcp, "Serve the tools to agents over MCP"),
     "notebooks": (notebooks, "Copy the notebooks that come with it into a folder of your own"),
     "connect": (connect, "Let a desktop client start this workbench, or say which client has called"),

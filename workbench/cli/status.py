@@ -105,6 +105,7 @@ def _print(console: Console, status: Status, seen: Seen) -> None:
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
             **({"replica": servers.replica.sentence} if servers.replica else {}),
             **{f"shard {shard.number}": shard.sentence for shard in servers.shards},
+            **{f"move {place}": move.sentence for place, move in enumerate(servers.moves, 1)},
             "on disk": f"{size_text(database['bytes'])}{beside}; {size_text(status['disk_free_bytes'])} free",
             "model": ", ".join((status["model"]["name"], *([seen.passages.sentence] if seen.passages else []))),
             **status["corpus"],

@@ -17,7 +17,7 @@ from workbench.models.bert.trial import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, size_text
 from workbench.storage.replica import ReplicaState
-from workbench.storage.shard_state import ShardState, shard_states
+from workbench.storage.shard_state import MoveState, ShardState, move_states, shard_states
 from workbench.storage.statements import statement
 from workbench.storage.workload import Workload, workload
 from workbench.types import JsonObject, ParameterValue, Value
@@ -64,10 +64,11 @@ class IndexStatus(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Servers(Value):
-    """The servers beside the database, as they were when they were asked, all at once."""
+    """The servers beside the database, as they were when they were asked, all at once, and what moves between them."""
 
     replica: ReplicaState | None
     shards: tuple[ShardState, ...]
+    moves: tuple[MoveState, ...] = ()
 
     @property
     def bytes_on_shards(self) -> int:
@@ -89,8 +90,8 @@ class ModelStatus(TypedDict):
 class Status(TypedDict):
     """The JSON of ``workbench status``; ``corpus`` counts by kind, ``packages`` are versions.
 
-    ``work`` is a ``Workload``, ``replica`` a ``ReplicaState`` and each of ``shards`` a ``ShardState``, as ``to_dict``
-    writes them. The ``bytes`` of the database are the coordinator's alone.
+    ``work`` is a ``Workload``, ``replica`` a ``ReplicaState``, each of ``shards`` a ``ShardState`` and of ``moves`` a
+    ``MoveState``, as ``to_dict`` writes them. The ``bytes`` of the database are the coordinator's alone.
     """
 
     version: str
@@ -102,6 +103,7 @@ class Status(TypedDict):
     work: JsonObject
     replica: JsonObject | None
     shards: list[JsonObject]
+    moves: list[JsonObject]
     disk_free_bytes: int
     python: str
     packages: dict[str, str]
@@ -118,7 +120,7 @@ class HealthService:
         with ThreadPoolExecutor(1) as pool:
             replica = pool.submit(self.replica)
             shards = tuple(self.shards())
-            return Servers(replica.result(), shards)
+            return Servers(replica.result(), shards, tuple(move_states(self._corpus.cluster)))
 
     def status(self, servers: Servers | None = None, work: Workload | None = None) -> Status:
         """Return counts, indexes, sizes in bytes and versions; ``servers`` and ``work`` as they were asked before."""
@@ -145,6 +147,7 @@ class HealthService:
             "work": work.to_dict(),
             "replica": servers.replica.to_dict() if servers.replica else None,
             "shards": [shard.to_dict() for shard in servers.shards],
+            "moves": [move.to_dict() for move in servers.moves],
             "disk_free_bytes": shutil.disk_usage(_existing(self._home)).free,
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in SHOWN_PACKAGES},
@@ -182,6 +185,7 @@ class HealthService:
             ("disk", self._disk),
             *([("replica", functools.partial(_following, servers.replica))] if servers.replica else []),
             *((f"shard {shard.number}", functools.partial(_answering, shard)) for shard in servers.shards),
+            *(("move of buckets", functools.partial(_going_on, move)) for move in servers.moves),
         )
         return [_tried(name, attempt) for name, attempt in tries]
 
@@ -231,6 +235,12 @@ def _answering(shard: ShardState) -> str:
             f"{shard.sentence}; start it. Searches leave out what it holds, and nothing can be written."
         )
     return shard.sentence
+
+
+def _going_on(move: MoveState) -> str:
+    if not move.is_going_on:
+        raise WorkbenchError(f"{move.sentence}.")
+    return move.sentence
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> Check:

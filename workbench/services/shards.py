@@ -1,10 +1,13 @@
-"""The shards of a cluster: add one, look how they are, and clear what a broken writing left on them."""
+"""The shards of a cluster: add and remove servers, spread the buckets of indexes over them, and look how they are."""
 
 from __future__ import annotations
 
+from workbench.errors import Cancelled, Conflict
 from workbench.services.corpus import Corpus
 from workbench.storage.cluster import Shard
-from workbench.storage.shard_state import ShardState, shard_states
+from workbench.storage.rebalancing import clear_broken_moves, rebalance
+from workbench.storage.shard_state import MoveState, ShardState, move_states, shard_states
+from workbench.types import OnProgress, Progress
 
 
 class ShardService:
@@ -17,6 +20,10 @@ class ShardService:
         """Return the shards in the order they were added; each is asked whether it answers."""
         return shard_states(self._cluster)
 
+    def moves(self) -> list[MoveState]:
+        """Return the buckets that are on their way from shard to shard, and the moves that broke off."""
+        return move_states(self._cluster)
+
     def add(self, url: str) -> Shard:
         """Make an empty database a shard.
 
@@ -26,6 +33,57 @@ class ShardService:
         """
         return self._cluster.add(url)
 
-    def check(self) -> int:
-        """Delete passages of documents that their index does not hold; return how many. Raises StorageError."""
-        return self._cluster.clear_leftovers()
+    def rebalance(self, on_progress: OnProgress | None = None) -> int:
+        """Spread the buckets of every index evenly over all shards, while others search and write; return how many.
+
+        Raises:
+            Conflict: buckets are being moved already.
+            StorageError: a shard cannot be reached, or cannot be reached by another one.
+            ConfigurationError: a shard is not set up for logical replication.
+            Cancelled: it was interrupted; what was moved stays, and another call goes on.
+        """
+        return self._moved(on_progress)
+
+    def remove(self, shard: str, on_progress: OnProgress | None = None) -> Shard:
+        """Move what a shard holds to the others, and let go of it; ``shard`` is its number or its address.
+
+        Raises:
+            NotFound: there is no such shard.
+            Conflict: it is the last one and holds something, or buckets are being moved already.
+            StorageError, ConfigurationError, Cancelled: as ``rebalance``.
+        """
+        leaving = self._cluster.shard(shard)
+        if len(self._cluster.shards()) == 1 and self._cluster.buckets_held():
+            raise Conflict(
+                f"{leaving.place} is the last shard, so what it holds cannot go anywhere; add another server first "
+                "('workbench cluster add URL'), or delete the indexes that lie on it."
+            )
+        self._moved(on_progress, leaving)
+        while not self._cluster.forget(leaving):  # an index was made meanwhile
+            self._moved(on_progress, leaving)
+        return leaving
+
+    def check(self) -> tuple[int, int]:
+        """Clear what broke off: passages of documents that their index does not hold, and moves of buckets.
+
+        Returns how many of each. Raises StorageError.
+        """
+        moves = clear_broken_moves(self._cluster)
+        return self._cluster.clear_leftovers(), moves
+
+    def _moved(self, on_progress: OnProgress | None, leaving: Shard | None = None) -> int:
+        last = Progress(0, 0)
+
+        def on_move(moved: int, total: int, text: str) -> None:
+            nonlocal last
+            last = Progress(moved, total, text)
+            if on_progress is not None:
+                on_progress(last)
+
+        try:
+            return rebalance(self._cluster, on_move, leaving)
+        except KeyboardInterrupt:
+            raise Cancelled(
+                f"Stopped after {last.done} bucket{'' if last.done == 1 else 's'}; what was moved stays, the rest lies "
+                "where it was. Run it again to go on."
+            ) from None

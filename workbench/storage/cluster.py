@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from workbench.errors import Conflict, StorageError
+from workbench.errors import Conflict, NotFound, StorageError, choices
 from workbench.storage.database import SESSION_OPTIONS, Connection, Database
 from workbench.storage.driver_errors import describe, translated
 from workbench.storage.migrate import migrate
@@ -84,6 +84,29 @@ class Cluster:
                 connection.execute(step)
         return Shard(number, describe(url), url)
 
+    def shard(self, named: str) -> Shard:
+        """Return a shard by its number, or by its address with or without the password. Raises NotFound."""
+        shards = self.shards()
+        for shard in shards:
+            if named in (str(shard.number), shard.place) or _same(named, shard.url):
+                return shard
+        valid = choices(f"{shard.number} ({shard.place})" for shard in shards) if shards else "there are none"
+        raise NotFound("shard", describe(named) if "@" in named else named, f"Shards: {valid}.")
+
+    def forget(self, shard: Shard) -> bool:
+        """Let go of a shard and leave it without tables of indexes; False where it holds buckets."""
+        with self.database.transaction() as connection:
+            connection.execute(statement("cluster_alone"))
+            if shard.number in self.buckets_held():
+                return False
+            with translated(shard.url), psycopg.connect(shard.url) as there:
+                there.execute(statement("cluster_empty_shard"))
+            connection.execute(statement("cluster_forget_left_out"))
+            server = sql.Identifier(f"shard_{shard.number}")
+            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(server))
+            connection.execute(sql.SQL("DROP SERVER {} CASCADE").format(server))
+        return True
+
     def create_tables(self, connection: Connection, index: str, dimensions: int, buckets: int) -> None:
         """Make the tables of an index on all shards and here, in the caller's transaction that has noted the index."""
         shards = self.shards()
@@ -91,6 +114,7 @@ class Cluster:
             held = list(range(place, buckets, len(shards)))
             values = {"name": index, "dimensions": dimensions, "buckets": buckets, "held": held, "shard": shard.number}
             connection.execute(statement("cluster_place_buckets"), values)
+            migrate(shard.url)
             with translated(shard.url), psycopg.connect(shard.url) as there:
                 there.execute(statement("cluster_create_on_shard"), values)
         connection.execute(statement("cluster_create_here"), {"name": index, "dimensions": dimensions})
@@ -175,5 +199,8 @@ def _shard(row: dict[str, object]) -> Shard:
 
 
 def _same(url: str, other: str) -> bool:
-    ours, theirs = conninfo_to_dict(url), conninfo_to_dict(other)
+    try:
+        ours, theirs = conninfo_to_dict(url), conninfo_to_dict(other)
+    except psycopg.ProgrammingError:
+        return False
     return all(ours.get(key) == theirs.get(key) for key in ("host", "port", "dbname"))

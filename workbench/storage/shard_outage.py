@@ -57,7 +57,7 @@ class ShardOutage:
     def leaving_out(self, connection: Connection) -> Generator[None]:
         """Let a connection find the tables of the shards that can be reached."""
         if self._away and time.monotonic() - self._looked_at > REST:
-            self._look(self._away)
+            self._look([shard for shard in self._cluster.shards() if shard in self._away])
         if not self._away:
             yield
             return

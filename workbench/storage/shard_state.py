@@ -13,6 +13,7 @@ from workbench.sizes import size_text
 from workbench.storage.cluster import Cluster, Shard
 from workbench.storage.database import check_reachable
 from workbench.storage.driver_errors import translated
+from workbench.storage.rebalancing import moves_under_way
 from workbench.storage.statements import statement
 from workbench.types import Value
 
@@ -40,6 +41,29 @@ class ShardState(Value):
         held = f"{self.buckets} bucket{'' if self.buckets == 1 else 's'} of indexes"
         size = "; it cannot be reached" if self.bytes is None else f"; {size_text(self.bytes)} on disk"
         return f"{self.place} holds {held}{size}"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveState(Value):
+    """A bucket of an index that is on its way from shard to shard; nobody is at a move that broke off."""
+
+    index: str
+    bucket: int
+    source: int
+    target: int
+    is_going_on: bool
+
+    @property
+    def sentence(self) -> str:
+        """The state in a sentence."""
+        way = f"bucket {self.bucket} of {self.index} goes from shard {self.source} to shard {self.target}"
+        return way if self.is_going_on else f"{way}; the move broke off: 'workbench cluster rebalance' goes on"
+
+
+def move_states(cluster: Cluster) -> list[MoveState]:
+    """Return the moves of buckets that are begun and not ended: one, or none, but for what broke off."""
+    moves, going_on = moves_under_way(cluster)
+    return [MoveState(move.index, move.bucket, move.source, move.target, going_on) for move in moves]
 
 
 def shard_states(cluster: Cluster) -> list[ShardState]:

@@ -79,6 +79,7 @@ def _database(status: Status, servers: Servers) -> dict[str, str]:
         else "on the server of WORKBENCH_DATABASE_URL",
         **({"Replica": replica.sentence} if replica else {}),
         **{f"Shard {shard.number}": shard.sentence for shard in servers.shards},
+        **{f"Move {place}": move.sentence for place, move in enumerate(servers.moves, 1)},
         "Size": size_text(database["bytes"]),
         **({"Size on shards": size_text(servers.bytes_on_shards)} if servers.shards else {}),
         "Data folder": status["home"],

@@ -5,7 +5,7 @@ SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (W
     array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attidentity <> '') AS identities
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE (c.relkind = 'r' OR c.relkind = 'p' AND starts_with(c.relname, 'data_')) AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace
-  AND c.relname NOT IN ('schema_migrations', 'queue_migrations') AND c.relname NOT LIKE 'procrastinate%%'
+  AND c.relname NOT IN ('schema_migrations', 'queue_migrations', 'bucket_moves') AND c.relname NOT LIKE 'procrastinate%%'
   AND c.relname NOT LIKE 'full!_text!_%%' ESCAPE '!'
 GROUP BY c.relname ORDER BY c.relname
 

@@ -21,6 +21,10 @@ SELECT workbench_create_cluster_index(%(name)s, %(dimensions)s)
 -- cluster_drop_on_shard: what a shard holds of an index
 SELECT workbench_drop_shard_index(%(name)s)
 
+-- cluster_empty_shard: what a shard has of any index, before it leaves
+SELECT workbench_drop_shard_index(substring(relname FROM '^data_([a-z0-9_]+)')) FROM pg_class
+WHERE relkind = 'p' AND relnamespace = current_schema()::regnamespace AND starts_with(relname, 'data_')
+
 -- cluster_leave_out: the schema whose tables lack what some shards hold
 SELECT workbench_leave_out(%(away)s::integer[]) AS place
 

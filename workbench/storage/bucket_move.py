@@ -57,7 +57,7 @@ class BucketMover:
         self._shards = {shard.number: shard for shard in cluster.shards()}
 
     def move(self, planned: PlannedMove, say: Say) -> bool:
-        """Move a bucket; return False where its index went meanwhile. What was begun is taken back after a failure.
+        """Move a bucket; return False where its index went meanwhile. A failed move is taken back.
 
         Raises:
             StorageError: a server cannot be reached, or refused a step.

@@ -26,8 +26,17 @@ REGRESSED = 1  # the exit code where a strategy is significantly worse than the 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("test_set", metavar="DATASET", help="a folder (BEIR's form, or questions.jsonl), or 'sample'")
+    parser.add_argument(
+        "test_set", metavar="DATASET", help="a folder (BEIR's form, or questions.jsonl), a stored test set, or 'sample'"
+    )
     parser.add_argument("--strategies", metavar="A,B,C", help="default: all that need neither a scope nor an LLM")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a strategy's parameter, as in learned.ranker=mine; may be repeated",
+    )
     parser.add_argument("--metrics", metavar="M,N", help=f"of {', '.join(OFFERED)}; the first one is compared")
     parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only the first N questions")
     parser.add_argument("--index", metavar="NAME", help="use the chunker and the model of this index")
@@ -71,10 +80,12 @@ def evaluate(
     """
     from evals.experiments import baseline, strategy_run, tables
     from evals.gateway import index_corpus
+    from evals.learning.seen import rankers_that_saw, sentence
     from evals.measures.families import DEFAULT_METRICS
     from evals.measures.metrics import check_metrics
     from evals.measures.significance import against_best
-    from evals.test_sets.folders import load_test_set
+    from evals.test_sets.named import named_test_set
+    from workbench.retrieval.parameter_texts import parameters_by_strategy
     from workbench.retrieval.strategies import strategy_named
 
     _shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking
@@ -82,9 +93,10 @@ def evaluate(
     strategies = [
         strategy_named(name).name for name in _names(arguments.strategies)
     ] or strategy_run.default_strategies()
+    parameters = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
         _endpoint(wb, arguments)  # its errors would else come after minutes of asking
-    test_set = load_test_set(arguments.test_set).first(arguments.limit_queries)
+    test_set = named_test_set(wb, arguments.test_set).first(arguments.limit_queries)
     if arguments.baseline:
         baseline.check_before(Path(arguments.baseline), test_set, strategies, metrics)
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
@@ -93,7 +105,16 @@ def evaluate(
         say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
-    run = strategy_run.run(wb, test_set, corpus, strategies, metrics, on_progress=on_progress, should_stop=should_stop)
+    run = strategy_run.run(
+        wb,
+        test_set,
+        corpus,
+        strategies,
+        metrics,
+        parameters=parameters,
+        on_progress=on_progress,
+        should_stop=should_stop,
+    )
     agreed: JudgeAgreement | None = None
     if arguments.ragas != "none":
         run, agreed = _judged(wb, run, arguments, on_progress, should_stop)
@@ -103,7 +124,8 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     _show(run, pairs, lead, agreed, say)
-    _tell_seen(test_set.name, strategies, say)
+    for ranker in rankers_that_saw(wb, test_set.name, run.strategies.values()):
+        say(sentence(ranker))
     _measure_further(wb, run, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         baseline.save(run, Path(arguments.save))
@@ -111,15 +133,6 @@ def evaluate(
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
     return payload, code
-
-
-def _tell_seen(title: str, strategies: Sequence[str], say: Callable[[str], None]) -> None:
-    """Say so where a learned strategy was trained on the questions that it was measured with."""
-    from evals.learning.training import LEARNED, has_seen
-    from workbench.retrieval.ranker.ranker_file import shipped
-
-    if LEARNED in strategies and has_seen(shipped(), title):
-        say(f"The ranker of {LEARNED!r} was trained on these questions: on others it will reach less.")
 
 
 def _measure_further(

@@ -9,7 +9,7 @@ from workbench.errors import StorageError
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.services.outages import once_more
-from workbench.types.leg_names import LATE
+from workbench.types.leg_names import CLUSTER
 from workbench.workbench import Workbench
 
 
@@ -44,7 +44,7 @@ def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
         return None
     passed = request.trace.passed
     rows = {key: row for row, key in enumerate(request.sheet.ids)}
-    orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[LATE])}
+    orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[CLUSTER])}
     return WeighedQuestion(request.sheet, orders)
 
 

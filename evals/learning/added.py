@@ -15,9 +15,9 @@ from statistics import fmean
 from evals.gateway import index_corpus
 from evals.learning.sheets import QuestionSheet, by_weights, question_sheets
 from evals.learning.training import METRIC
-from evals.learning.verb import named_test_set
 from evals.learning.weight_fitting import plain_prior
 from evals.measures.metrics import measure
+from evals.test_sets.named import named_test_set
 from workbench.errors import WorkbenchError
 from workbench.retrieval.ranker.feature_table import BEFORE, FEATURES, NAMES
 from workbench.retrieval.ranker.scoring import FeatureArray

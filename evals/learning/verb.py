@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from evals.gateway import check_index, index_corpus
 from evals.learning.curve import CurvePoint, learning_curve
 from evals.learning.training import Learned, check_enough, has_seen, priors_of, read_material, trained
-from evals.test_set import TestSet
-from evals.test_sets.folders import load_test_set
-from evals.test_sets.store import TestSetStore
-from workbench.errors import NotFound
+from evals.test_sets.named import named_test_set
 from workbench.retrieval.ranker.ranker_file import shipped
 from workbench.types import OnProgress, ShouldStop
 from workbench.workbench import Workbench
@@ -50,11 +47,3 @@ def learn_from(
     priors = priors_of(afresh=afresh or has_seen(shipped(), material.titles))
     curve = learning_curve(material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop)
     return learned, curve
-
-
-def named_test_set(wb: Workbench, key: str) -> TestSet:
-    """Return a stored test set by title or id, else the folder of that name, else the sample."""
-    try:
-        return TestSetStore(wb).load(TestSetStore(wb).info(key).id)
-    except NotFound:
-        return load_test_set(key)

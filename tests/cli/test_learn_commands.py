@@ -75,5 +75,18 @@ def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
 
 def test_an_evaluation_says_that_the_ranker_knew_the_questions(workbench: Callable[..., Ran], archive: Path) -> None:
     asked = ("--strategies", "learned", "--limit-queries", "3", "--ragas", "none")
-    assert "'learned' was trained on these questions" in workbench("eval", "sample", *asked).err
+    assert "'default' was trained on these questions" in workbench("eval", "sample", *asked).err
     assert "was trained on these" not in workbench("eval", str(archive), *asked).err
+
+
+def test_a_kept_ranker_is_measured_on_another_test_set_beside_the_fixed_strategies(
+    workbench: Callable[..., Ran], archive: Path
+) -> None:
+    assert workbench("learn", str(archive), "--save", "mine").code == 0
+    asked = ("--strategies", "learned,rerank", "--limit-queries", "5", "--ragas", "none")
+    measured = workbench("eval", "sample", *asked, "--set", "ranker=mine").json["strategies"]
+    assert measured["learned"]["parameters"]["ranker"] == "mine"
+    lost = workbench("eval", "sample", *asked, "--set", "learned.ranker=lost")
+    assert lost.code != 0 and "Ranker not found: lost" in lost.err
+    wrong = workbench("eval", "sample", *asked, "--set", "colour=red")
+    assert wrong.code == 2 and "None of the strategies has a parameter 'colour'" in wrong.err

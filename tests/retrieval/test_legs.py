@@ -42,7 +42,7 @@ def test_a_strategy_shows_no_leg_that_its_row_does_not_declare(wb: Workbench, fo
 def test_numbered_legs_share_a_row_and_an_unknown_one_is_shown_by_its_name() -> None:
     assert leg_kind("query 3") is LEGS["query"]
     assert leg_kind("new").title == "new"
-    assert {"late", "cross-encoder", "llm", "learned"} == RERANKERS
+    assert {"late", "cluster", "cross-encoder", "llm", "learned"} == RERANKERS
 
 
 @pytest.mark.parametrize(

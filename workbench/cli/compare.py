@@ -10,11 +10,12 @@ from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_table, printable
 from workbench.cli.passages import marked
 from workbench.cli.scope_options import add_scope, scope_of
-from workbench.cli.strategy_options import add_parameters, names_of, parameters_by_strategy
+from workbench.cli.strategy_options import add_parameters, names_of
 from workbench.comparison_files import Asked, written
 from workbench.display import heading, movement
 from workbench.errors import InvalidInput
 from workbench.marking import excerpt
+from workbench.retrieval.parameter_texts import parameters_by_strategy
 from workbench.retrieval.strategies import COMPARED
 from workbench.retrieval.strategy_names import across
 from workbench.table_excerpts import table_excerpt, without_rows

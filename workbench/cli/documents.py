@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.assignments import assignments
 from workbench.cli.confirm import add_yes, confirm
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table, printable
-from workbench.cli.parser import Verbs, assignments, run_verb
+from workbench.cli.parser import Verbs, run_verb
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.types import Document
 

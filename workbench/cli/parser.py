@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from workbench.errors import InvalidInput
@@ -54,17 +54,6 @@ class Verbs:
 def run_verb(arguments: argparse.Namespace, out: Out) -> int:
     """Run the verb that was asked for."""
     return arguments.verb(arguments, out)
-
-
-def assignments(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``name=value`` texts. Raises InvalidInput naming the option."""
-    pairs = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        if not sign or not name.strip():
-            raise InvalidInput(f"{option} {text!r} is not of the form name=value.")
-        pairs[name.strip()] = value.strip()
-    return pairs
 
 
 def number(text: str) -> int | float | str:

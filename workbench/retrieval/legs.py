@@ -44,6 +44,7 @@ _TABLE = (
     LegKind(leg_names.HYDE, "Imagined answer", "cosine", "red", match="vector"),
     LegKind(leg_names.QUERY, "Rephrased question", "score", "green"),
     LegKind(leg_names.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
+    LegKind(leg_names.CLUSTER, "Near the best", "cosine", "red", reranks=True, vote=of_meaning),
     LegKind(leg_names.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(leg_names.LLM, "LLM's grade", "of 10", "green", reranks=True),
     LegKind(leg_names.LEARNED, "Learned", "score", "yellow", reranks=True),

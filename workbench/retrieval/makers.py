@@ -76,6 +76,13 @@ def late(request: Request) -> Stage:
     return LateInteractionRerank.of(request)
 
 
+def cluster(request: Request) -> Stage:
+    """Make a ``ClusterRerank``."""
+    from workbench.retrieval.stages.cluster import ClusterRerank
+
+    return ClusterRerank.of(request)
+
+
 def auto_merge(request: Request) -> Stage:
     """Make a ``AutoMerge``."""
     from workbench.retrieval.stages.auto_merge import AutoMerge

@@ -16,7 +16,8 @@ from workbench.retrieval.strategy import ParametersOf, Strategy
 from workbench.types import leg_names, read_parameters
 
 _BOTH = (leg_names.VECTOR, leg_names.KEYWORD, leg_names.DOCUMENT)
-_RERANKED = (*_BOTH, leg_names.LATE)
+_RERANKED = (*_BOTH, leg_names.LATE, leg_names.CLUSTER)
+_RERANK = (makers.late, makers.cluster)
 
 _TABLE = (
     Strategy(
@@ -48,11 +49,11 @@ _TABLE = (
     Strategy(
         "rerank",
         "Rerank",
-        "Hybrid, then compared word by word (late interaction) to put the best first.",
+        "Hybrid, then compared word by word (late interaction) and with the first passages, to put the best first.",
         makers.hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
-        stages=(makers.late,),
+        stages=_RERANK,
         has_keyword_leg=True,
         pools=True,
     ),
@@ -63,7 +64,7 @@ _TABLE = (
         makers.hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
-        stages=(makers.late,),
+        stages=_RERANK,
         has_keyword_leg=True,
         pools=True,
         needs_scope=True,
@@ -85,7 +86,7 @@ _TABLE = (
         makers.hybrid,
         legs=_RERANKED,
         parameters=(*known.RERANK, known.UNIT, known.SHARE),
-        stages=(makers.late, makers.auto_merge),
+        stages=(*_RERANK, makers.auto_merge),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -96,7 +97,7 @@ _TABLE = (
         makers.hybrid,
         legs=_RERANKED,
         parameters=(*known.RERANK, known.NEIGHBOURS),
-        stages=(makers.late, makers.window),
+        stages=(*_RERANK, makers.window),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -107,7 +108,7 @@ _TABLE = (
         makers.hybrid,
         legs=(*_RERANKED, leg_names.NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
-        stages=(makers.late, makers.mmr),
+        stages=(*_RERANK, makers.mmr),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -124,7 +125,7 @@ _TABLE = (
             known.TERMS,
             known.TERM_WEIGHT,
         ),
-        stages=(makers.late,),
+        stages=_RERANK,
         has_keyword_leg=True,
     ),
     Strategy(
@@ -134,7 +135,7 @@ _TABLE = (
         makers.hybrid,
         legs=(*_RERANKED, leg_names.LEARNED),
         parameters=(*known.RERANK, known.RANKER),
-        stages=(makers.late, makers.learned),
+        stages=(*_RERANK, makers.learned),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -145,7 +146,7 @@ _TABLE = (
         makers.hyde,
         legs=(*_RERANKED, leg_names.HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
-        stages=(makers.late,),
+        stages=_RERANK,
         has_keyword_leg=True,
         needs_llm=True,
     ),
@@ -156,7 +157,7 @@ _TABLE = (
         makers.multi_query,
         legs=(*_RERANKED, leg_names.QUERY),
         parameters=(*known.RERANK, known.QUERIES),
-        stages=(makers.late,),
+        stages=_RERANK,
         has_keyword_leg=True,
         needs_llm=True,
     ),
@@ -167,7 +168,7 @@ _TABLE = (
         makers.hybrid,
         legs=(*_RERANKED, leg_names.LLM),
         parameters=(*known.RERANK, known.GRADED, known.LLM_WEIGHT),
-        stages=(makers.late, makers.llm_rerank),
+        stages=(*_RERANK, makers.llm_rerank),
         has_keyword_leg=True,
         pools=True,
         needs_llm=True,

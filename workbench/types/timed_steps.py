@@ -19,6 +19,7 @@ class TimedStep(StrEnum):
     FUSE = "fuse"
     WIDEN = "widen"
     RERANK = "rerank"
+    CLUSTER = "cluster"
     LEARNED = "learned"
     CROSS_ENCODER = "cross-encoder"
     MMR = "mmr"

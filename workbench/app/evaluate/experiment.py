@@ -12,6 +12,7 @@ from evals.experiments.leaderboard import to_csv
 from evals.experiments.notebook_export import to_notebook
 from evals.experiments.plan import Experiment
 from evals.experiments.story import weaknesses
+from evals.learning import seen
 from evals.measures.families import metric_title
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of
 from workbench.app.evaluate.results.questions import questions_view
@@ -143,6 +144,8 @@ def _results(workbench: Workbench, experiment: Experiment) -> None:
     runs = {cell.cell.label: cell.run for cell in outcome.measured if cell.run is not None}
     for sentence in weaknesses(Experiments(workbench).test_set(experiment), runs, outcome.metric):
         st.caption(f":material/warning: {escaped(sentence)}")
+    for ranker in seen.rankers_that_saw(workbench, experiment.test_set_title, runs.values()):
+        st.caption(f":material/warning: {escaped(seen.sentence(ranker))}")
     st.subheader("Quality against time", anchor=False)
     against_latency(outcome)
     questions_view(workbench, outcome, pair)

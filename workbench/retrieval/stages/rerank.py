@@ -50,9 +50,14 @@ class LateInteractionRerank(Stage):
             return nodes
         weight = request.number(LATE_WEIGHT) * votes(request, query)[self.leg]
         trust = {hit.id: words_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
-        named = any(DOCUMENT in hit.legs for hit in hits)
-        untouched = (DOCUMENT, request.number(DOCUMENT_WEIGHT) if named else 0.0)
+        untouched = untouched_leg(request, hits)
         return with_hits(nodes, mixed(hits, self.leg, late, weight, trust=trust, untouched=untouched))
+
+
+def untouched_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
+    """Return the leg of the documents' names, which a judge of passages leaves alone, and its share of the score."""
+    named = any(DOCUMENT in hit.legs for hit in hits)
+    return DOCUMENT, request.number(DOCUMENT_WEIGHT) if named else 0.0
 
 
 def words_share(text: str) -> float:

@@ -22,7 +22,7 @@ from evals.gateway.database_tables import (
     run_tables,
     tables_of_test_sets,
 )
-from evals.gateway.feature_reading import WeighedQuestion, weighed_question
+from evals.gateway.feature_reading import WeighedQuestion, known_rankers, weighed_question
 from evals.gateway.indexed_corpus import (
     IndexedCorpus,
     bytes_on_disk,
@@ -68,5 +68,6 @@ __all__ = [
     "source_named",
     "store_source",
     "tables_of_test_sets",
+    "known_rankers",
     "weighed_question",
 ]

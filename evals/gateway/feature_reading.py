@@ -9,6 +9,7 @@ from workbench.errors import StorageError
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.services.outages import once_more
+from workbench.types import Ranker
 from workbench.types.leg_names import CLUSTER
 from workbench.workbench import Workbench
 
@@ -46,6 +47,11 @@ def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     rows = {key: row for row, key in enumerate(request.sheet.ids)}
     orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[CLUSTER])}
     return WeighedQuestion(request.sheet, orders)
+
+
+def known_rankers(wb: Workbench) -> list[Ranker]:
+    """Return the ranker that comes with the workbench, then all that were kept, by name."""
+    return wb.rankers.list()
 
 
 def _rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:

@@ -126,7 +126,7 @@ def test_the_course_names_the_step_where_a_document_fell_out(herd: Workbench) ->
     goat, n01 = document(herd, "goat"), document(herd, "n01")
     only = Scope(documents=(n01,))
     assert lost_at(herd.explain("sheep", document_id=first, limit=5, elsewhere=False)) is None
-    assert lost_at(herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)) == "late"
+    assert lost_at(herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)) == "cluster"
     assert lost_at(herd.explain("sheep", document_id=goat, limit=5, elsewhere=False)) == "legs"
     assert lost_at(herd.explain("goat", document_id=goat, scope=only, elsewhere=False)) == "scope"
     hybrid = herd.search("sheep", "hybrid", 40)[30].document_id
@@ -137,9 +137,9 @@ def test_the_course_counts_what_went_on_and_where_the_passage_stood(herd: Workbe
     lost = herd.search("sheep", "rerank", 40)[30].document_id
     why = herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)
     steps = {step.name: step for step in why.course}
-    assert list(steps) == ["index", "scope", "legs", "fused", "late", "shown"]
+    assert list(steps) == ["index", "scope", "legs", "fused", "late", "cluster", "shown"]
     assert steps["index"].count == steps["scope"].count == sum(item.passages_count for item in herd.documents.list())
-    assert (steps["shown"].count, steps["shown"].rank, steps["late"].rank) == (5, None, 31)
+    assert (steps["shown"].count, steps["shown"].rank, steps["cluster"].rank) == (5, None, 31)
     assert "number" in steps["legs"].said
     found = herd.explain("sheep", document_id=lost, limit=40, elsewhere=False)
     assert found.course[-1].rank == found.rank == 31 and found.course[-2].rank == 31

@@ -6,7 +6,8 @@ cosines of their stored vectors, a candidate's nearness is the mean
 
     sum of w * cosine / sum of w,    w = exp((s - 1) / TEMPERATURE)
 
-over all the others: mostly of the first few, the fewer the further the first one leads.
+over all the others: mostly of the first few, the fewer the further the first one leads. Tables of figures lie near to
+each other whatever they tell, so of them it counts as little as late interaction does.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from workbench.retrieval.hit import mixed
 from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
-from workbench.retrieval.stages.rerank import untouched_leg
+from workbench.retrieval.stages.rerank import untouched_leg, words_share
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.passages import vectors
 from workbench.types.leg_names import CLUSTER
@@ -52,7 +53,8 @@ class ClusterRerank(Stage):
             return nodes
         near = nearness([hit.score for hit in known], np.stack([stored[hit.id] for hit in known]))
         raw = {hit.id: float(cosine) for hit, cosine in zip(known, near, strict=True)}
-        return with_hits(nodes, mixed(hits, self.leg, raw, weight, untouched=untouched_leg(request, hits)))
+        trust = {hit.id: words_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
+        return with_hits(nodes, mixed(hits, self.leg, raw, weight, trust=trust, untouched=untouched_leg(request, hits)))
 
 
 def nearness(scores: Sequence[float], vectors: FloatArray) -> NDArray[np.float64]:

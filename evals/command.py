@@ -13,9 +13,11 @@ from workbench.errors import InvalidInput, choices
 if TYPE_CHECKING:
     from evals.experiments.strategy_run import EvalRun
     from evals.experiments.tables import RunJson
+    from evals.gateway import IndexedCorpus
     from evals.judges.endpoint import Endpoint
     from evals.measures.significance import Difference
     from evals.measures.verdicts import JudgeAgreement
+    from evals.test_set import TestSet
     from workbench.types import OnProgress, ShouldStop
     from workbench.workbench import Workbench
 
@@ -80,7 +82,6 @@ def evaluate(
     """
     from evals.experiments import baseline, strategy_run, tables
     from evals.gateway import index_corpus
-    from evals.learning.seen import rankers_that_saw, sentence
     from evals.measures.families import DEFAULT_METRICS
     from evals.measures.metrics import check_metrics
     from evals.measures.significance import against_best
@@ -100,11 +101,7 @@ def evaluate(
     if arguments.baseline:
         baseline.check_before(Path(arguments.baseline), test_set, strategies, metrics)
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
-    if test_set.nowhere:
-        missing = choices(test_set.nowhere, 5)
-        say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
-    for failure in corpus.failures:
-        say(f"Not indexed: {failure}")
+    _tell_missing(test_set, corpus, say)
     run = strategy_run.run(
         wb,
         test_set,
@@ -124,8 +121,7 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     _show(run, pairs, lead, agreed, say)
-    for ranker in rankers_that_saw(wb, test_set.name, run.strategies.values()):
-        say(sentence(ranker))
+    _tell_seen(wb, run, say)
     _measure_further(wb, run, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         baseline.save(run, Path(arguments.save))
@@ -133,6 +129,23 @@ def evaluate(
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
     return payload, code
+
+
+def _tell_missing(test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
+    """Say what cannot be found because it is not there."""
+    if test_set.nowhere:
+        missing = choices(test_set.nowhere, 5)
+        say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
+    for failure in corpus.failures:
+        say(f"Not indexed: {failure}")
+
+
+def _tell_seen(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
+    """Say so where a ranker was trained on the questions that it was measured with."""
+    from evals.learning.seen import rankers_that_saw, sentence
+
+    for ranker in rankers_that_saw(wb, run.test_set.name, run.strategies.values()):
+        say(sentence(ranker))
 
 
 def _measure_further(

@@ -94,7 +94,7 @@ def evaluate(
     strategies = [
         strategy_named(name).name for name in _names(arguments.strategies)
     ] or strategy_run.default_strategies()
-    parameters = parameters_by_strategy(strategies, arguments.set)
+    given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
         _endpoint(wb, arguments)  # its errors would else come after minutes of asking
     test_set = named_test_set(wb, arguments.test_set).first(arguments.limit_queries)
@@ -103,14 +103,7 @@ def evaluate(
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
     _tell_missing(test_set, corpus, say)
     run = strategy_run.run(
-        wb,
-        test_set,
-        corpus,
-        strategies,
-        metrics,
-        parameters=parameters,
-        on_progress=on_progress,
-        should_stop=should_stop,
+        wb, test_set, corpus, strategies, metrics, parameters=given, on_progress=on_progress, should_stop=should_stop
     )
     agreed: JudgeAgreement | None = None
     if arguments.ragas != "none":

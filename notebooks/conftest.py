@@ -45,9 +45,9 @@ def _hurry(url: str) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Embed the sample before the first notebook, so that none waits for what all of them share."""
     if session.items and not session.config.option.collectonly:
-        from sandbox import filled, server_url
+        from sandbox import fill, server_url
 
-        filled(server_url())
+        fill(server_url())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -32,8 +32,8 @@ def open_workbench(name: str, *, sample: bool = True, **settings: Any) -> Workbe
     ``settings`` are those of ``workbench.Settings``.
     """
     url = server_url()
-    template = filled(url) if sample else "template1"
-    with _alone(url) as connection:
+    with _alone(url) as connection:  # until it is cloned: other code would put its own sample in the template's place
+        template = filled(connection, url) if sample else "template1"
         _drop(connection, name)
         clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         connection.execute(clone.format(sql.Identifier(name), sql.Identifier(template)))
@@ -50,18 +50,23 @@ def server_url() -> str:
     return embedded_url(home() / "postgres")
 
 
-def filled(url: str) -> str:
+def fill(url: str) -> None:
+    """Make the database that holds the sample, where there is none of this code's."""
+    with _alone(url) as connection:
+        filled(connection, url)
+
+
+def filled(connection: psycopg.Connection, url: str) -> str:
     """Return the database that holds the sample, made where the code that shapes it has changed."""
     name = f"sample_{_fingerprint()}"
-    with _alone(url) as connection:
-        found = {row[0] for row in connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'sample%'")}
-        if name not in found:
-            for old in found:
-                _drop(connection, old)
-            with _open(url, _created(connection, "sample_in_the_making")) as wb:
-                load_sample(wb.documents)
-            rename = sql.SQL("ALTER DATABASE sample_in_the_making RENAME TO {}")
-            connection.execute(rename.format(sql.Identifier(name)))
+    found = {row[0] for row in connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'sample%'")}
+    if name not in found:
+        for old in found:
+            _drop(connection, old)
+        with _open(url, _created(connection, "sample_in_the_making")) as wb:
+            load_sample(wb.documents)
+        rename = sql.SQL("ALTER DATABASE sample_in_the_making RENAME TO {}")
+        connection.execute(rename.format(sql.Identifier(name)))
     return name
 
 

@@ -45,11 +45,11 @@ class FrameworkHybridRetriever(Retriever):
         with request.store.reading() as connection:
             keys = internal_ids(connection, request.index.name, order)
             passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
-            near = cosines(connection, request.index.name, vector, list(passages))
+            near = cosines(connection, request.index.name, vector, list(passages))  # without those deleted meanwhile
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
             key = keys.get(node_id)
-            if key is None or key not in passages or not request.similar_enough(query, near[key]):
+            if key is None or key not in near or not request.similar_enough(query, near[key]):
                 continue
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)

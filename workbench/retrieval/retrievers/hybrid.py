@@ -74,8 +74,7 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
         )
     nearest, worded = _both_legs(request, connection, query, words, pool)
     with request.trace.stage(TimedStep.FUSE):
-        cosines = {**worded.others, **nearest.scores}
-        bm25 = {**nearest.others, **worded.scores}
+        cosines, bm25 = scores_of_both(nearest, worded)
         request.spreads[query] = spread(cosines.values())
         telling = _telling(request, connection, query, cosines, across)
         contributions = fuse(telling, bm25, request.parameters, votes(request, query))
@@ -102,6 +101,16 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
             legs[DOCUMENT] = Leg(name_shares[key], None, parts[DOCUMENT])
         hits.append(Hit(key, scores[key], legs))
     return hits
+
+
+def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the cosine of every candidate, and the BM25 score of those that have one.
+
+    A passage that was deleted after its words were read has no cosine any more, and is no candidate.
+    """
+    cosines = {**worded.others, **nearest.scores}
+    bm25 = {**nearest.others, **worded.scores}
+    return cosines, {key: score for key, score in bm25.items() if key in cosines}
 
 
 def _both_legs(

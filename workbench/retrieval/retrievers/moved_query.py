@@ -38,6 +38,7 @@ def moved_hits(
     )
     hits = hybrid_hits(moved, connection, query, pool)
     near = cosines(connection, request.index.name, encoded.vector, [hit.id for hit in hits])
+    hits = [hit for hit in hits if hit.id in near]  # others were deleted meanwhile
     return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(request, query, hit, near[hit.id])]
 
 

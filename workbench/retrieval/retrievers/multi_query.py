@@ -39,7 +39,9 @@ class MultiQueryRetriever(Retriever):
         if VECTOR in hit.legs:
             return hit
         request = self._request
-        cosine = cosines(connection, request.index.name, request.encoded(query).vector, [hit.id])[hit.id]
+        cosine = cosines(connection, request.index.name, request.encoded(query).vector, [hit.id]).get(hit.id)
+        if cosine is None:  # deleted meanwhile
+            return None
         similar = request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)
         return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
 

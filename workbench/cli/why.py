@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.cli.output import printable
+from workbench.retrieval.legs import RERANKERS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +30,7 @@ def print_why(console: Console, why: Explanation) -> None:
 def _lines(why: Explanation) -> list[tuple[str, str]]:
     legs = [
         f"{name} {leg.score:.3f}"
-        + (f" (number {leg.rank} in scope)" if leg.rank else "")
+        + (f" (number {leg.rank} {'of the candidates' if name in RERANKERS else 'in scope'})" if leg.rank else "")
         + (f" (its vote counts {leg.vote:.0%} for this question)" if leg.vote < 1 else "")
         for name, leg in why.legs.items()
     ]

@@ -115,6 +115,7 @@ def _legs(why: Explanation) -> list[JsonObject]:
                 "hue": kind.hue,
                 "score": f"{leg.score:.3f}",
                 "rank": leg.rank,
+                "of": "of the candidates" if kind.reranks else "in scope",
                 "adds": leg.contribution,
                 "vote": round(leg.vote, 2),
                 "part": name in parts,

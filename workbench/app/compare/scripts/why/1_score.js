@@ -12,7 +12,7 @@ function barRow(bar) {
 }
 
 function legRow(leg, strategy) {
-  const place = leg.rank === null ? "" : `number ${leg.rank} in scope`;
+  const place = leg.rank === null ? "" : `number ${leg.rank} ${leg.of}`;
   const less = leg.part ? (leg.vote < 1 ? `counts ${Math.round(100 * leg.vote)} % for this question` : "") : `no part of ${strategy.title}`;
   return make("li", { class: `leg hue-${leg.hue}${leg.part ? "" : " apart"}` },
     make("span", { class: "swatch", "aria-hidden": "true" }), make("span", { class: "name" }, leg.title),

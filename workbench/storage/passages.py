@@ -14,7 +14,7 @@ from workbench.storage.rows import (
     read,
     scope_parameters,
     scope_statement,
-    vector_from,
+    vector_received,
     vector_value,
 )
 from workbench.types import Index, ResolvedScope
@@ -74,7 +74,7 @@ def token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[i
 def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """Return the stored vectors of given passages."""
     rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)})
-    return {row["id"]: vector_from(row["embedding"]) for row in rows}
+    return {row["id"]: vector_received(row["embedding"]) for row in rows}
 
 
 def likeness_to_all(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:

@@ -185,6 +185,11 @@ def vector_from(literal: str) -> NDArray[np.float32]:
     return np.array(literal[1:-1].split(","), dtype=np.float32)
 
 
+def vector_received(sent: bytes) -> NDArray[np.float32]:
+    """Read what ``halfvec_send`` sends: two numbers of 16 bits, then each half float, high byte first."""
+    return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
+
+
 def scope_statement(scope: ResolvedScope) -> str:
     """Name the cheapest predicate that holds a scope."""
     if scope.is_everything:

@@ -1,0 +1,25 @@
+"""Stored vectors, read as pgvector sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from workbench import Workbench
+from workbench.storage.passages import vectors
+from workbench.storage.rows import vector_from
+
+
+def test_a_vector_that_was_sent_is_the_one_that_is_written_as_text(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(
+        folder({"tide.md": "# Tide\n\nThe gauge reads the tide.", "mast.md": "# Mast\n\nA gull sits on it."}),
+        source="Sea",
+    )
+    with wb.corpus.database.transaction() as connection:
+        written = connection.execute("SELECT id, embedding::text AS embedding FROM data_main").fetchall()
+        received = vectors(connection, "main", [row["id"] for row in written])
+    assert len(written) == 2
+    assert all(np.array_equal(received[row["id"]], vector_from(row["embedding"])) for row in written)
+    assert all(vector.dtype == np.float32 for vector in received.values())

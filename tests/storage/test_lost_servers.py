@@ -14,10 +14,10 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from evals.gateway import weighed_question
+from tests.storage.birds import fill
 from tests.storage.relay import Relay
 from tests.storage.replica import Replica
 from tests.storage.shards import Server
-from tests.storage.test_cluster import cluster, fill, fresh, running
 from tests.storage.test_read_replica import opened, replica
 from workbench import Workbench
 from workbench.cli import main
@@ -28,7 +28,7 @@ from workbench.services.outages import once_more
 from workbench.settings import Settings
 from workbench.storage.database import only_row
 
-__all__ = ["cluster", "fresh", "replica", "running"]
+__all__ = ["replica"]
 UNSEEN = "shard 2"
 
 

@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.storage.birds import fill
 from tests.storage.relay import Relay
 from tests.storage.replica import Replica
 from tests.storage.shards import Server
-from tests.storage.test_cluster import cluster, fill, fresh, running
 from tests.storage.test_read_replica import opened
 from workbench import Workbench
 from workbench.cli import main
 from workbench.settings import Settings
 from workbench.storage.postgres import embedded_url
-
-__all__ = ["cluster", "fresh", "running"]
 
 
 class Refusing:

@@ -29,7 +29,7 @@ PATIENCE = 3.0  # seconds for which writers are kept waiting for the last of wha
 LEAST_WAIT, LONGEST_WAIT = 1000, 8000  # milliseconds for the locks of a switch, twice as long at each try
 FAILURES = 5  # of the target to copy or follow, five seconds apart, after which a move is given up
 
-Say = Callable[[str], None]
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class BucketMover:
         self._database = cluster.database
         self._shards = {shard.number: shard for shard in cluster.shards()}
 
-    def move(self, planned: PlannedMove, say: Say) -> bool:
+    def move(self, planned: PlannedMove, say: Tell) -> bool:
         """Move a bucket; return False where its index went meanwhile. A failed move is taken back.
 
         Raises:
@@ -92,7 +92,7 @@ class BucketMover:
                 connection.execute(statement("bucket_move_loose_drop"), move.to_dict())
         self._database.rows(statement("bucket_move_forget"), move.to_dict())
 
-    def _copied(self, move: BucketMove, say: Say) -> bool:
+    def _copied(self, move: BucketMove, say: Tell) -> bool:
         """Copy the bucket and let the target follow; False where the index went."""
         values = move.to_dict() | {"source_url": self._shards[move.source].url}
         say(f"copying {move.sentence}")

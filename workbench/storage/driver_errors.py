@@ -33,6 +33,7 @@ def describe(url: str) -> str:
 
 
 _SHARD = re.compile(r'server "shard_([0-9]+)"')
+_REMOTE = "remote SQL command"  # in the context that postgres_fdw gives an error of the other server
 _OTHER_PLACE = re.compile(r'relation "public\.(data|lexicon|postings)_[a-z0-9_]+(@[0-9]+)?" does not exist')
 _KINDS = {
     "sources": "source",
@@ -66,13 +67,18 @@ def translated(url: str) -> Generator[None]:
             raise StorageError(
                 "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
             ) from None
-        if isinstance(error, psycopg.errors.UndefinedTable) and _OTHER_PLACE.search(str(error)):
+        if isinstance(error, psycopg.errors.UndefinedTable) and _is_of_a_shard(error):
             raise StatementRefused(
                 "A bucket of this index is being moved, or its move broke off in the middle; run 'workbench cluster "
                 "rebalance' to end it."
             ) from error
         reason = error.diag.message_primary or str(error).strip().splitlines()[0]
         raise StatementRefused(f"The database refused a statement: {reason}.") from error
+
+
+def _is_of_a_shard(error: psycopg.Error) -> bool:
+    """Tell whether a shard lacks a table of an index that the coordinator looks for there."""
+    return bool(_OTHER_PLACE.search(str(error))) and _REMOTE in (error.diag.context or "")
 
 
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:

@@ -37,11 +37,13 @@ class ShardService:
         """Spread the buckets of every index evenly over all shards, while others search and write; return how many.
 
         Raises:
-            Conflict: buckets are being moved already.
+            Conflict: there is no shard, or buckets are being moved already.
             StorageError: a shard cannot be reached, or cannot be reached by another one.
             ConfigurationError: a shard is not set up for logical replication.
             Cancelled: it was interrupted; what was moved stays, and another call goes on.
         """
+        if not self._cluster.shards():
+            raise Conflict("There is no shard to spread buckets over; add one: workbench cluster add URL.")
         return self._moved(on_progress)
 
     def remove(self, shard: str, on_progress: OnProgress | None = None) -> Shard:

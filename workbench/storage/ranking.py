@@ -37,7 +37,7 @@ class LegRanking:
     """The passages a leg brings: its ``scores`` by internal passage id, best first, in the leg's own unit.
 
     ``others`` are the other leg's scores of the same passages, where they were asked for and there are some. ``known``
-    are the leg's scores of every passage in scope that has one, where it has read them all.
+    are the leg's scores of every passage in scope (and maybe others) that has one, where it has read them all.
     """
 
     scores: dict[int, float]

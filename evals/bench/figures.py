@@ -28,6 +28,12 @@ WalkRow = TypedDict(  # one width of the graph's walk
     "WalkRow", {"ef_search": int, "recall@10": float, "recall@50": float, "p50_ms": float}
 )
 
+PRECISION = (
+    ("passages_per_cpu_s", "the embedding session, passages a CPU second"),
+    ("full_precision_passages_per_cpu_s", "the same in full precision"),
+    ("times_full_precision", "times full precision"),
+)
+
 
 class Figures(TypedDict):
     """The JSON of ``workbench bench``; ``sizes``, ``load``, ``recall`` and ``deletion`` are by number of passages."""
@@ -75,6 +81,7 @@ def table(result: Figures) -> str:
         f"| ingestion, passages a second | {result['ingestion']['passages_per_s']} |",
         f"| the embedding session alone | {result['ingestion']['embedding_only_passages_per_s']} |",
         f"| ingestion against it | {result['ingestion']['ratio']} |",
+        *(f"| {title} | {result['ingestion'][name]} |" for name, title in PRECISION if name in result["ingestion"]),
         f"| bytes on disk a passage | {result['bytes_per_passage']:,} |",
         f"| peak memory of the process, MB | {result['memory_mb']} |",
         *(f"| {name.replace('_', ' ')} | {value} |" for name, value in result.get("mcp_overhead", {}).items()),

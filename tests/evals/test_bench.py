@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from evals.bench.figures import table
+from evals.bench.ingest_speed import against_full_precision
 from evals.bench.measurement import run_bench
 from evals.bench.pairs import timed
 from evals.bench.trade import CUTS
 from evals.bench.walks import WIDTHS
+from workbench import Workbench
 from workbench.ingestion.chunking import CHUNKERS
 from workbench.retrieval.strategies import STRATEGIES
 
@@ -49,6 +51,16 @@ def test_a_walk_that_keeps_more_in_view_than_the_index_holds_finds_the_true_near
     assert [row["ef_search"] for row in rows] == list(WIDTHS)
     assert rows[-1]["recall@10"] == rows[-1]["recall@50"] == 1.0 and all(row["p50_ms"] > 0 for row in rows)
     assert "| 300 | 1,000 | 1.000 | 1.000 |" in table(result)
+
+
+def test_the_model_is_timed_in_full_precision_too_where_it_has_a_choice(
+    result: dict[str, dict[str, dict]], wb: Workbench
+) -> None:
+    told = result["ingestion"]
+    ratio = told["passages_per_cpu_s"] / told["full_precision_passages_per_cpu_s"]
+    assert told["times_full_precision"] == pytest.approx(ratio, abs=0.02)
+    assert f"| times full precision | {told['times_full_precision']} |" in table(result)
+    assert against_full_precision(wb, ["Herons"]) == {}
 
 
 def test_the_trade_cuts_only_by_chunkers_that_exist() -> None:

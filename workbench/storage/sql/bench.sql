@@ -1,6 +1,6 @@
--- bench_nearest: the nearest passages as anyone would select them, their texts and metadata included
+-- bench_nearest: the nearest passages as anyone would select them, their texts and metadata included, by as wide a walk as ours
 SELECT id, node_id, text, metadata_, 1 - (embedding <=> %(vector)s::halfvec) AS score
-FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
+FROM {data} WHERE {breadth} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
 -- bench_nearest_ids: the nearest passages' ids alone, to be held against the true ones
 SELECT id FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s

@@ -19,8 +19,8 @@ from tests.storage.relay import Relay
 from tests.storage.replica import Replica
 from tests.storage.shards import Server
 from tests.storage.test_read_replica import opened, replica
+from tests.storage.test_server_states import commands
 from workbench import Workbench
-from workbench.cli import main
 from workbench.errors import StorageError
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.run import REPLICA_AWAY
@@ -28,7 +28,7 @@ from workbench.services.outages import once_more
 from workbench.settings import Settings
 from workbench.storage.database import only_row
 
-__all__ = ["replica"]
+__all__ = ["commands", "replica"]
 UNSEEN = "shard 2"
 
 
@@ -68,6 +68,7 @@ def test_a_document_on_a_shard_that_is_away_is_explained_by_that(bereft: Workben
 def test_archives_are_searched_on_the_shards_that_are_there(
     cluster: Workbench,
     fresh: list[Server],
+    commands: Callable[..., int],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -77,13 +78,10 @@ def test_archives_are_searched_on_the_shards_that_are_there(
         note = folder / "research" / f"2024-01-{number + 1:02}" / "note.md"
         note.parent.mkdir(parents=True)
         note.write_text(f"# Note {number}\n\nHerons and storks, part {number}.")
-    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
-    monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
-    monkeypatch.setenv("WORKBENCH_DATABASE_URL", fresh[0].url)
     monkeypatch.setenv("WORKBENCH_ARCHIVES_DIR", str(folder))
-    assert main(["archives", "refresh"]) == 0
+    assert commands("archives", "refresh") == 0
     fresh[2].kill()
-    assert main(["archives", "search", "herons"]) == 0
+    assert commands("archives", "search", "herons") == 0
     shown = capsys.readouterr()
     assert "Note" in shown.out and UNSEEN in shown.err
 

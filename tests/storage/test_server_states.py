@@ -49,6 +49,15 @@ class Refusing:
 
 
 @pytest.fixture
+def commands(fresh: list[Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """The commands of a person whose data lies with the first server: words in, the exit code out."""
+    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
+    monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", fresh[0].url)
+    return lambda *words: main(list(words))
+
+
+@pytest.fixture
 def refusing() -> Iterator[Refusing]:
     server = Refusing()
     yield server
@@ -85,22 +94,19 @@ def test_each_shard_tells_its_size_and_that_of_its_part_of_each_index(cluster: W
 def test_status_and_the_list_of_shards_show_sizes_and_which_shard_does_not_answer(
     cluster: Workbench,
     fresh: list[Server],
-    tmp_path: Path,
+    commands: Callable[..., int],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     fill(cluster)
-    monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path))
-    monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
-    monkeypatch.setenv("WORKBENCH_DATABASE_URL", fresh[0].url)
     monkeypatch.setenv("COLUMNS", "250")
     fresh[2].kill()
-    assert main(["status"]) == 0
+    assert commands("status") == 0
     shown = capsys.readouterr().out
     assert "MB on disk" in shown and "16 buckets of indexes; it cannot be reached" in shown and "MB on shards" in shown
-    assert main(["cluster", "list"]) == 0
+    assert commands("cluster", "list") == 0
     assert "MB" in capsys.readouterr().out
-    assert main(["status", "--json"]) == 0
+    assert commands("status", "--json") == 0
     first, second = json.loads(capsys.readouterr().out)["shards"]
     assert first["bytes"] > first["indexes"]["main"] and (second["bytes"], second["indexes"]) == (None, {})
 

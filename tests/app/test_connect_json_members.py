@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.connect.json_members import member, with_member, without_member
+from workbench.app.connect.json_members import member, setting, with_member, with_raw, without_member
 from workbench.errors import InvalidInput
 
 AT = ("servers", "mine")
@@ -46,6 +46,48 @@ def test_a_file_of_any_shape_takes_the_member_and_gives_it_back(text: str) -> No
     if "," not in text.rstrip("}\n "):
         assert json.loads(written)["servers"]["mine"]["command"] == "y"
     assert member(without_member(written, AT), AT) is None
+
+
+ODD = [
+    COMMENTED,
+    COMMENTED.replace("\n", "\r\n"),
+    COMMENTED.replace("  ", "\t"),
+    "\ufeff" + COMMENTED,
+    '{"size": 12 // px, of letters\n}\n',
+    "{ /* none yet */ }",
+    '{"servers":{"theirs":{"command":"x"}},"size":12}',
+    '{\n    "servers": {\n        "theirs": {} // theirs\n    }\n}\n',
+    " \n",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_is_written_is_one_piece_and_its_reverse_gives_the_text_back(text: str) -> None:
+    piece = setting(text, AT, {"command": "y", "args": ["z"]})
+    written = piece.applied(text)
+    assert member(written, AT) == {"command": "y", "args": ["z"]}
+    assert written.count(piece.written) == 1
+    assert written.replace(piece.written, piece.removed) == text
+
+
+@pytest.mark.parametrize("text", [text for text in ODD if "theirs" in text])
+def test_taking_a_member_out_again_leaves_no_trace(text: str) -> None:
+    assert without_member(with_member(text, AT, {"command": "y"}), AT) == text
+
+
+def test_a_file_keeps_its_ends_of_lines_and_its_indents() -> None:
+    written = with_member(ODD[1], AT, {"command": "y"})
+    assert written.count("\n") == written.count("\r\n")
+    assert '\n\t\t"mine": {\n\t\t\t"command"' in with_member(ODD[2], AT, {"command": "y"})
+    assert '\n        "mine": {\n            "command"' in with_member(ODD[7], AT, {"command": "y"})
+
+
+def test_letters_of_a_value_come_back_as_they_were() -> None:
+    raw = '{ "command" : "old", /* mine */ }'
+    text = with_raw(COMMENTED, AT, raw)
+    assert raw in text and member(text, AT) == {"command": "old"}
+    assert with_raw(with_member(text, AT, {"command": "y"}), AT, raw) == text
 
 
 @given(st.dictionaries(names, values, max_size=4), values, st.sampled_from([None, 1, 2]))

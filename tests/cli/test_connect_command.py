@@ -15,6 +15,10 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from workbench.app.connect.client_files import CLIENT_FILES
+from workbench.app.connect.clients import connection_of
+from workbench.app.connect.connections import apply, planned
+from workbench.errors import ConfigurationError
+from workbench.settings import Settings
 
 SECTIONS = {client: file.section for client, file in CLIENT_FILES.items()}
 
@@ -71,18 +75,74 @@ def test_nothing_is_written_unasked(workbench: Callable[..., Ran], person: Path)
     assert not (person / ".cursor").exists()
 
 
-def test_other_servers_comments_and_an_entry_of_before_come_back(workbench: Callable[..., Ran], tmp_path: Path) -> None:
-    file = tmp_path / "settings.json"
-    file.write_text(
-        '{\n  // mine\n  "context_servers": {"rag-workbench": {"command": "old"}, "other": {"command": "x"}},\n}\n'
+@pytest.mark.parametrize("odd", ["\n", "\r\n", "\ufeff"])
+@pytest.mark.parametrize("client", SECTIONS)
+def test_undo_gives_the_file_back_to_the_byte_with_the_entry_that_was_replaced(
+    workbench: Callable[..., Ran], tmp_path: Path, client: str, odd: str
+) -> None:
+    file = tmp_path / "client's.json"
+    text = (
+        f'{{\n\t// mine\n\t"{SECTIONS[client]}": {{"rag-workbench": {{ "command":"old", /* by hand */ }},\n'
+        '\t\t"other": {"command": "x"}, },\n}\n'
     )
-    before = file.read_text()
+    before = (text.replace("\n", odd) if "\n" in odd else odd + text).encode()
+    file.write_bytes(before)
+    file.chmod(0o640)
+    for more in ([], ["--read-only"]):  # the second time it is our own entry that is replaced
+        assert workbench("connect", client, "--file", str(file), "--yes", "--with-database", *more).code == 0
+    assert b"// mine" in file.read_bytes() and b"--read-only" in file.read_bytes()
+    assert b'"old"' not in file.read_bytes() and b'"other": {"command": "x"}, }' in file.read_bytes()
+    undone = workbench("connect", client, "--undo", "--yes")
+    assert "that stood in" in undone.out and undone.out.strip().endswith("before is back.")
+    assert file.read_bytes() == before and file.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [file.name]
+    again = workbench("connect", client, "--undo", "--yes", "--file", str(file))
+    assert "and stays" in again.out and file.read_bytes() == before
+
+
+def test_what_others_wrote_meanwhile_stays_when_it_is_undone(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text('{"context_servers": {"rag-workbench": {"command": "old" /* mine */}}, "size": 12}')
     assert workbench("connect", "zed", "--file", str(file), "--yes", "--with-database").code == 0
-    assert "// mine" in file.read_text() and '"other": {"command": "x"}' in file.read_text()
-    assert '"old"' not in file.read_text()
+    servers = json.loads(file.read_text())["context_servers"]  # an editor writes the file anew, with more in it
+    file.write_text(json.dumps({"context_servers": servers | {"new": {"command": "n"}}, "size": 14}))
     assert workbench("connect", "zed", "--undo", "--yes").code == 0
-    assert '"command": "old"' in file.read_text() and "// mine" in file.read_text()
-    assert before.count("\n") <= file.read_text().count("\n")
+    expected = (
+        '{"context_servers": {"rag-workbench": {"command": "old" /* mine */}, "new": {"command": "n"}}, "size": 14}'
+    )
+    assert file.read_text() == expected
+
+
+def test_each_file_of_a_client_is_undone_by_itself(workbench: Callable[..., Ran], tmp_path: Path, data: Path) -> None:
+    files = [tmp_path / "one.json", tmp_path / "two.json"]
+    for number, file in enumerate(files):
+        file.write_text(f'{{"mcpServers": {{"rag-workbench": {{"command": "old {number}"}}}}}}')
+        assert workbench("connect", "cursor", "--file", str(file), "--yes", "--with-database").code == 0
+    assert (data / "connections.json").stat().st_mode & 0o777 == 0o600
+    first = workbench("connect", "cursor", "--undo", "--yes")
+    assert "old 1" in files[1].read_text() and f"It still stands in {files[0]}; --undo again" in first.out
+    assert workbench("connect", "cursor", "--undo", "--yes").code == 0
+    assert "old 0" in files[0].read_text()
+
+
+def test_a_connection_of_an_older_version_is_undone(workbench: Callable[..., Ran], tmp_path: Path, data: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text('{"mcpServers": {"rag-workbench": {"command": "w", "args": ["mcp", "--client", "cursor"]}}}')
+    note = {"file": str(file), "at": "2026-01-01T00:00:00+00:00", "before": {"command": "old"}, "made": False}
+    (data / "connections.json").write_text(json.dumps({"cursor": note}))
+    assert workbench("connect", "--json").json["cursor"].startswith(f"Connected in {file};")
+    assert workbench("connect", "cursor", "--undo", "--yes").code == 0
+    assert json.loads(file.read_text()) == {"mcpServers": {"rag-workbench": {"command": "old"}}}
+
+
+def test_a_file_that_its_client_wrote_while_one_was_asked_is_left_alone(person: Path, data: Path) -> None:
+    connection = connection_of(Settings(_env_file=None), "stdio", (), False, client="claude-code")
+    change = planned("claude-code", connection, data)
+    change.path.parent.mkdir(parents=True)
+    change.path.write_text('{"numStartups": 7}')
+    with pytest.raises(ConfigurationError, match="has changed meanwhile; nothing was written"):
+        apply(change, data)
+    assert change.path.read_text() == '{"numStartups": 7}'
 
 
 def test_a_call_over_the_written_connection_is_seen(workbench: Callable[..., Ran], person: Path) -> None:

@@ -22,7 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "client", nargs="?", metavar="CLIENT", help="claude-desktop, claude-code, cursor, vscode or zed"
     )
-    parser.add_argument("--undo", action="store_true", help="take this workbench out of the client's file again")
+    parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="take this workbench out of the client's file again, and put back the entry that stood there before",
+    )
     parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
     parser.add_argument("--toolsets", default="", metavar="A,B", help="offer only these toolsets (all)")
     parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
@@ -53,8 +57,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         change = _connecting(arguments, settings)
     if not change.is_none:
         _confirm(arguments, out, change)
-    apply(change, settings.home, undo=arguments.undo)
-    state = _state(change, arguments.undo)
+    apply(change, settings.home)
+    state = _undone(change, settings) if arguments.undo else _written(change)
     if not arguments.undo:
         state += " " + seen(arguments.client, settings.home, _callers(out))
     value = {"client": change.client, "file": str(change.path), "changed": not change.is_none, "state": state}
@@ -70,7 +74,7 @@ def _connecting(arguments: argparse.Namespace, settings: Settings) -> FileChange
     connection = connection_of(settings, "stdio", toolsets, arguments.read_only, client=arguments.client)
     if settings.database_url is not None:
         connection = with_database(connection, settings, password=arguments.with_database)
-    return planned(arguments.client, connection, arguments.file)
+    return planned(arguments.client, connection, settings.home, arguments.file)
 
 
 def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> None:
@@ -84,10 +88,25 @@ def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> Non
         raise Cancelled("Nothing was written.")
 
 
-def _state(change: FileChange, undo: bool) -> str:
-    if change.is_none:
-        return f"{change.path} is as it should be."
-    return f"Taken out of {change.path}." if undo else f"Written to {change.path}."
+def _written(change: FileChange) -> str:
+    return f"{change.path} is as it should be." if change.is_none else f"Written to {change.path}."
+
+
+def _undone(change: FileChange, settings: Settings) -> str:
+    """Say what was undone, and where else the client still finds this workbench."""
+    from workbench.app.connect.clients import NAME
+    from workbench.app.connect.connection_notes import notes_of
+
+    if change.is_none and change.entry is None:
+        said = f"There is nothing to take out of {change.path}."
+    elif change.is_none:
+        said = f"The entry '{NAME}' in {change.path} was not written by 'workbench connect' and stays."
+    elif change.entry is not None:
+        said = f"The entry '{NAME}' that stood in {change.path} before is back."
+    else:
+        said = f"Taken out of {change.path}."
+    others = [note.file for note in notes_of(settings.home).get(change.client, [])]
+    return said + (f" It still stands in {', '.join(others)}; --undo again takes it out there." if others else "")
 
 
 def _callers(out: Out) -> dict[str, Caller]:

@@ -75,7 +75,7 @@ def _clients(workbench: Workbench) -> None:
         st.markdown(f"**{escaped(client.title)}**: {escaped(client.where)}")
         st.code(client.write(connection), language=client.language, wrap_lines=True)
         if key in CLIENT_FILES:
-            st.markdown(f"`workbench connect {key}` writes it, `--undo` takes it out again.")
+            st.markdown(f"`workbench connect {key}` writes it, `--undo` puts back what stood there.")
             _seen(workbench, key)
         for sentence in notes(workbench, connection.transport):
             st.caption(escaped(sentence))

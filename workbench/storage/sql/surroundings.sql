@@ -43,12 +43,12 @@ FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[]
 
 -- terms_of_passages: the terms of given passages with their share of the passage and their document frequency
 WITH read AS MATERIALIZED (
-    SELECT p.id, workbench_passage_terms(p.metadata_, p.text) AS terms FROM {data} p WHERE p.id = ANY(%(ids)s))
+    SELECT p.id, workbench_passage_terms(p.metadata_, p.text) AS terms FROM {data} p WHERE p.id = ANY(%(ids)s)),
+sized AS MATERIALIZED (SELECT id, terms, greatest(workbench_length(terms), 1) AS length FROM read)
 SELECT k.*, t.share, t.passages
 FROM (
-    SELECT u.lexeme AS term, sum(cardinality(u.positions)::float8 / greatest(workbench_length(r.terms), 1) ORDER BY r.id) AS share,
-        count(*) AS passages
-    FROM read r, unnest(r.terms) u GROUP BY u.lexeme) AS t
+    SELECT u.lexeme AS term, sum(cardinality(u.positions)::float8 / r.length ORDER BY r.id) AS share, count(*) AS passages
+    FROM sized r, unnest(r.terms) u GROUP BY u.lexeme) AS t
     JOIN (
         SELECT min(l.id) AS id, l.term, sum(l.df)::integer AS df FROM {lexicon} l
         WHERE l.term = ANY(ARRAY(SELECT u.lexeme FROM read r, unnest(r.terms) u)) GROUP BY l.term) AS k USING (term)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import re
 import signal
+import struct
 import subprocess
+import termios
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from commands import COMMAND, Ran
@@ -18,7 +24,7 @@ def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], anima
     assert "No job waits or runs, and no worker is needed." in workbench("status").out
     job = workbench("ingest", str(animals), "--source", "Zoo", "--background", "--json").json["job"]
     told = workbench("status").out
-    assert "No worker; 0 jobs run and 1 waits; start one with 'workbench worker'." in told
+    assert "No worker; no job runs, 1 waits; start one with 'workbench worker'." in told
     assert job in told
     worker = wb.start_worker()
     assert wb.jobs.wait(job, timeout=60).status == "completed"
@@ -37,6 +43,31 @@ def test_status_is_watched_until_it_is_interrupted(environment: dict[str, str]) 
         watching.send_signal(signal.SIGINT)
         watching.stdout.read()
         assert watching.wait(60) == 0
+
+
+def test_a_watch_on_a_terminal_leaves_its_last_look_and_no_trace_of_the_others(environment: dict[str, str]) -> None:
+    near, far = os.openpty()
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    terminal = environment | {"TERM": "xterm"}
+    terminal.pop("COLUMNS", None)
+    with subprocess.Popen(
+        [*COMMAND, "status", "--watch", "0.5"], env=terminal, stdin=far, stdout=far, stderr=far
+    ) as it:
+        os.close(far)
+        shown = b""
+        while shown.count(b"Ctrl-C ends it") < 3:
+            shown += os.read(near, 65536)
+        it.send_signal(signal.SIGINT)
+        with suppress(OSError):  # how Linux says that the other end is closed
+            while more := os.read(near, 65536):
+                shown += more
+        assert it.wait(60) == 0
+    os.close(near)
+    other_screen, left = shown.rsplit(b"\x1b[?1049l", 1)
+    assert other_screen.startswith(b"\x1b[?1049h")
+    lines = left.decode().replace("\r", "").splitlines()
+    assert any(line.startswith("No job waits or runs") for line in lines) and "Traceback" not in left.decode()
+    assert max(len(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line)) for line in lines) <= 80
 
 
 def test_a_watch_without_a_pause_is_refused(workbench: Callable[..., Ran]) -> None:

@@ -116,6 +116,6 @@ def test_one_small_cold_passage_does_not_outweigh_the_pace_of_the_time_before() 
 
 
 def test_time_left_is_told_in_words() -> None:
-    assert [time_left(seconds) for seconds in (None, 0.2, 40, 400)] == [
-        "", "about 1 s left", "about 40 s left", "about 7 min left",
+    assert [time_left(seconds) for seconds in (None, 0.2, 40, 400, 9000)] == [
+        "", "about 1 s left", "about 40 s left", "about 7 min left", "about 2.5 h left",
     ]  # fmt: skip

@@ -88,8 +88,14 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
 
-def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str) -> None:
-    """Print rows under headings; numbers to the right, the first column never broken."""
+def print_table(
+    console: Console,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    empty: str,
+    yielding: int | None = None,
+) -> None:
+    """Print rows under headings; numbers to the right, the first column never broken, or all but the yielding one."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -101,7 +107,8 @@ def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequenc
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
         numbers = all(isinstance(row[place], int | float) for row in cells)
-        table.add_column(name, justify="right" if numbers else "left", no_wrap=place == 0, overflow="fold")
+        no_wrap = place == 0 if yielding is None else place != yielding
+        table.add_column(name, justify="right" if numbers else "left", no_wrap=no_wrap, overflow="fold")
     for row in cells:
         table.add_row(*(Text(cell_text(cell)) for cell in row))
     console.print(table)

@@ -6,13 +6,14 @@ import argparse
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, StorageError
 from workbench.sizes import size_text
-from workbench.types import time_left
+from workbench.types import span_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,58 +62,89 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _watch(workbench: Workbench, pause: float, out: Out) -> NoReturn:
-    """Show the state again and again, in one place of the terminal where there is one."""
+def _watch(workbench: Workbench, pause: float, out: Out) -> None:
+    """Show the state again and again, on a screen of its own where there is a terminal, and let the last look stay."""
     from rich.live import Live
     from rich.text import Text
 
     def look() -> Text:
         with console.capture() as captured:
-            _show(workbench, out, console)
+            try:
+                seen = _seen(workbench)
+                _print_watched(console, workbench.health.status(seen.servers, seen.work), seen)
+            except StorageError as error:  # it may come back
+                console.print(str(error))
         return Text.from_ansi(captured.get())
 
     console = out.console()
     while out.as_json or not console.is_terminal:
         _show(workbench, out)
         time.sleep(pause)
-    with Live(look(), console=console, auto_refresh=False, vertical_overflow="visible") as live:
+    shown = look()
+    with suppress(KeyboardInterrupt), Live(shown, console=console, auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(pause)
-            live.update(look(), refresh=True)
+            shown = look()
+            live.update(shown, refresh=True)
+    console.print(shown)
 
 
-def _show(workbench: Workbench, out: Out, console: Console | None = None) -> None:
-    """Ask everything once and show it, on a console of its own where there is one."""
+def _seen(workbench: Workbench) -> Seen:
     health = workbench.health
-    seen = Seen(health.servers(), health.work(), health.passages())
-    status = health.status(seen.servers, seen.work)
-    if console is None:
-        out.show(status, lambda console: _print(console, status, seen))
-    else:
-        _print(console, status, seen)
+    return Seen(health.servers(), health.work(), health.passages())
+
+
+def _show(workbench: Workbench, out: Out) -> None:
+    """Ask everything once and show it."""
+    seen = _seen(workbench)
+    status = workbench.health.status(seen.servers, seen.work)
+    out.show(status, lambda console: _print(console, status, seen))
+
+
+def _print_watched(console: Console, status: Status, seen: Seen) -> None:
+    """Print what changes, the work first: a screen may be too short for the rest."""
+    _print_work(console, seen.work)
+    documents = f"{status['corpus'].get('documents', 0):,}"
+    print_fields(console, {**_servers(seen.servers), "on disk": _disk(status, seen.servers), "documents": documents})
+    _print_indexes(console, status)
+    console.print(f"Seen at {datetime.now():%H:%M:%S}; Ctrl-C ends it.")
+
+
+def _servers(servers: Servers) -> dict[str, str]:
+    return {
+        **({"replica": servers.replica.sentence} if servers.replica else {}),
+        **{f"shard {shard.number}": shard.sentence for shard in servers.shards},
+        **{f"move {place}": move.sentence for place, move in enumerate(servers.moves, 1)},
+    }
+
+
+def _disk(status: Status, servers: Servers) -> str:
+    beside = f" here, {size_text(servers.bytes_on_shards)} on shards" if servers.shards else ""
+    return f"{size_text(status['database']['bytes'])}{beside}; {size_text(status['disk_free_bytes'])} free"
 
 
 def _print(console: Console, status: Status, seen: Seen) -> None:
-    servers = seen.servers
     database = status["database"]
     kind = "embedded" if database["embedded"] else "by URL"
-    beside = f" here, {size_text(servers.bytes_on_shards)} on shards" if servers.shards else ""
     print_fields(
         console,
         {
             "version": status["version"],
             "home": status["home"],
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
-            **({"replica": servers.replica.sentence} if servers.replica else {}),
-            **{f"shard {shard.number}": shard.sentence for shard in servers.shards},
-            **{f"move {place}": move.sentence for place, move in enumerate(servers.moves, 1)},
-            "on disk": f"{size_text(database['bytes'])}{beside}; {size_text(status['disk_free_bytes'])} free",
+            **_servers(seen.servers),
+            "on disk": _disk(status, seen.servers),
             "model": ", ".join((status["model"]["name"], *([seen.passages.sentence] if seen.passages else []))),
             **status["corpus"],
             "python": status["python"],
             **status["packages"],
         },
     )
+    _print_indexes(console, status)
+    _print_work(console, seen.work)
+
+
+def _print_indexes(console: Console, status: Status) -> None:
     columns = ("Index", "Chunker", "Model", "Documents", "Passages", "On disk")
     rows = [
         (
@@ -126,25 +158,21 @@ def _print(console: Console, status: Status, seen: Seen) -> None:
         for index in status["indexes"]
     ]
     print_table(console, columns, rows, "There are no indexes.")
-    _print_work(console, seen.work)
 
 
 def _print_work(console: Console, work: Workload) -> None:
     console.print(work.sentence)
     if work.jobs:
-        columns = ("Job", "Kind", "Status", "Done", "Of", "Parts", "Hands", "Left", "What")
+        columns = ("Job", "Status", "Done", "Parts", "Workers", "Left")
         rows = [
             (
-                job.id,
-                job.kind,
+                f"{job.title}\n{job.id}",
                 job.status,
-                job.done,
-                job.total,
-                f"{job.parts_done} of {job.parts}" if job.parts else "",
-                job.hands,
-                time_left(job.seconds_left),
-                job.title,
+                f"{job.done:,} of {job.total:,}" if job.total else f"{job.done:,}",
+                f"{job.parts_done:,} of {job.parts:,}" if job.parts else "",
+                job.workers,
+                span_text(job.seconds_left),
             )
             for job in work.jobs
         ]
-        print_table(console, columns, rows, "")
+        print_table(console, columns, rows, "", yielding=0)

@@ -29,6 +29,11 @@ class JobLoad(Value):
     parts_done: int
     hands: int
 
+    @property
+    def workers(self) -> int:
+        """The workers at it: who has a part, or else who leads it."""
+        return max(self.hands, 1 if self.worker else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Workload(Value):
@@ -47,10 +52,10 @@ class Workload(Value):
             return "No job waits or runs, and no worker is needed."
         if not self.queued and not self.running:
             return f"{workers}; no job waits or runs."
-        running = "1 job runs" if self.running == 1 else f"{self.running} jobs run"
-        waiting = "1 waits" if self.queued == 1 else f"{self.queued} wait"
+        running = {0: "no job runs", 1: "1 job runs"}.get(self.running, f"{self.running} jobs run")
+        waiting = {0: "none waits", 1: "1 waits"}.get(self.queued, f"{self.queued} wait")
         idle = "" if self.workers else "; start one with 'workbench worker'"
-        return f"{workers}; {running} and {waiting}{idle}."
+        return f"{workers}; {running}, {waiting}{idle}."
 
 
 def workload(database: Database) -> Workload:

@@ -14,7 +14,7 @@ from workbench.types.json import (
 )
 from workbench.types.name import Name, preference
 from workbench.types.parameter import Parameter, ParameterValue, read_parameters
-from workbench.types.progress import OnProgress, Progress, ShouldStop, time_left
+from workbench.types.progress import OnProgress, Progress, ShouldStop, span_text, time_left
 from workbench.types.ranker import Ranker
 from workbench.types.records import (
     ARTICLE_CATEGORIES,
@@ -77,5 +77,6 @@ __all__ = [
     "plain",
     "preference",
     "read_parameters",
+    "span_text",
     "time_left",
 ]

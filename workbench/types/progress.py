@@ -29,11 +29,18 @@ class Progress(Value):
         return replace(self, done=int(far), part=far - int(far), under_way=1)
 
 
-def time_left(seconds: float | None) -> str:
-    """Say how long work will still take: "about 40 s left", "about 3 min left"; "" where it is not known."""
+def span_text(seconds: float | None) -> str:
+    """Return how long something takes, roughly: "40 s", "3 min", "2.5 h"; "" where it is not known."""
     if seconds is None:
         return ""
-    return f"about {max(1, round(seconds))} s left" if seconds < 90 else f"about {round(seconds / 60)} min left"
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def time_left(seconds: float | None) -> str:
+    """Say how long work will still take: "about 40 s left", "about 3 min left"; "" where it is not known."""
+    return f"about {span_text(seconds)} left" if seconds is not None else ""
 
 
 OnProgress = Callable[[Progress], None]

@@ -23,7 +23,6 @@ COLUMNS = (
     Column("name", "Index"),
     Column("chunker", "Chunker"),
     Column("model", "Embedding model"),
-    Column("dimensions", "Dimensions", "number"),
     Column("documents", "Documents", "number"),
     Column("passages", "Passages", "number"),
     Column("size", "On disk", "shown", "right"),
@@ -49,6 +48,7 @@ def indexes_section(workbench: Workbench, indexes: Sequence[IndexStatus]) -> Non
         noun="indexes",
         filters=False,
         selectable=True,
+        stacks=True,
     ).selected
     with actions:
         picked = next((index for index in indexes if (index["name"],) == chosen), None)
@@ -92,9 +92,9 @@ def _make_default(workbench: Workbench, name: str) -> str:
 def row_of(index: IndexStatus, missing: int, job: Job | None) -> dict[str, object]:
     """Return an index as a row; ``job`` is the one that builds it."""
     options = ", ".join(f"{name} {value}" for name, value in index["chunker_options"].items())
-    notes = {"chunker": options} if options else {}
+    notes = {"model": f"{index['dimensions']:,} dimensions"} | ({"chunker": options} if options else {})
     if index["is_default"]:
-        notes["name"] = "default: searches that name none use it"
+        notes["name"] = "default"
     return {
         "id": index["name"],
         "name": index["name"],
@@ -102,7 +102,6 @@ def row_of(index: IndexStatus, missing: int, job: Job | None) -> dict[str, objec
             "name": index["name"],
             "chunker": index["chunker"],
             "model": index["embedding_model"],
-            "dimensions": index["dimensions"],
             "documents": index["documents_count"],
             "passages": index["passages_count"],
             "size": {"text": size_text(index["bytes"]), "order": index["bytes"]},

@@ -66,7 +66,7 @@ def _health(workbench: Workbench, servers: Servers) -> None:
         }
         for check in checks
     ]
-    table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False)
+    table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False, stacks=True)
 
 
 def _database(status: Status, servers: Servers) -> dict[str, str]:

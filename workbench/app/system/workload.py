@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.widgets.table import Column, table
-from workbench.types import time_left
+from workbench.types import span_text
 
 if TYPE_CHECKING:
     from workbench.storage.workload import JobLoad
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 TICK = 2.0  # seconds between two looks
 COLUMNS = (
     Column("title", "Job"),
-    Column("kind", "Kind"),
-    Column("status", "Status", "state"),
     Column("progress", "Done", "shown", "right"),
     Column("parts", "Parts", "shown", "right"),
-    Column("hands", "Workers at it", "number"),
+    Column("hands", "Workers", "number"),
     Column("left", "Time left"),
+    Column("status", "Status", "state"),
 )
 STATES = {"running": "running", "queued": "waiting"}
 
@@ -33,18 +32,17 @@ def work_section(workbench: Workbench) -> None:
     st.markdown(work.sentence)
     if work.jobs:
         rows = [_row(job) for job in work.jobs]
-        table("work", COLUMNS, rows, label="Jobs that wait or run", noun="jobs", filters=False)
+        table("work", COLUMNS, rows, label="Jobs that wait or run", noun="jobs", filters=False, stacks=True)
 
 
 def _row(job: JobLoad) -> dict[str, object]:
     progress = f"{job.done:,} of {job.total:,}" if job.total else f"{job.done:,}"
     cells = {
         "title": job.title,
-        "kind": job.kind.replace("_", " "),
         "status": {"state": STATES.get(job.status, job.status), "text": job.status},
         "progress": {"text": progress, "order": job.done},
         "parts": {"text": f"{job.parts_done} of {job.parts}" if job.parts else "–", "order": job.parts},
-        "hands": max(job.hands, 1 if job.worker else 0),
-        "left": time_left(job.seconds_left) or "–",
+        "hands": job.workers,
+        "left": span_text(job.seconds_left) or "–",
     }
     return {"id": job.id, "name": job.title, "cells": cells}

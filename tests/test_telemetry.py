@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from tests.mcp_app.processes import environment, over_stdio
 from tests.otlp_collector import Collector, attributes, collecting
 from workbench import Workbench
 from workbench.settings import Settings
+from workbench.telemetry import UNHEARD
 from workbench.types.timed_steps import TimedStep
 
 QUESTION = "purring contentment"
@@ -113,7 +115,28 @@ def test_nobody_is_told_unless_it_is_asked_for(wb: Workbench, folder: Callable[.
 def test_a_search_answers_though_no_collector_does(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest([folder(DOCS)])
     nowhere = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "WORKBENCH_TELEMETRY": "true"}
-    assert "cats.md" in ran(wb.settings, nowhere, "search", QUESTION).stdout
+    told = ran(wb.settings, nowhere, "search", QUESTION)
+    assert "cats.md" in told.stdout
+    assert [line for line in told.stderr.splitlines() if "OTEL" in line or "rror" in line] == [UNHEARD]
+
+
+def test_a_job_that_was_stopped_is_told_by_its_class_and_is_no_failure() -> None:
+    code = f"""
+from workbench.errors import Cancelled
+from workbench.telemetry import JOB, export, measured
+export()
+for kind in (Cancelled, ValueError):
+    try:
+        with measured(JOB, kind.__name__):
+            raise kind("{QUESTION}")
+    except kind:
+        pass
+"""
+    with collecting() as collector:
+        subprocess.run([sys.executable, "-c", code], env={**os.environ, **collector.environment}, check=True)
+    stopped, failed = named(collector, "job Cancelled"), named(collector, "job ValueError")
+    assert [attributes(span)["error.type"] for span in (stopped, failed)] == ["Cancelled", "ValueError"]
+    assert (stopped.status.code, failed.status.code) == (0, 2)  # unset, error
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])

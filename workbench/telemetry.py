@@ -6,6 +6,7 @@ Names of strategies, indexes, tools and kinds of jobs are told; words of questio
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import threading
@@ -17,12 +18,17 @@ from functools import cache
 
 from opentelemetry import metrics, trace
 
+from workbench.errors import Cancelled
 from workbench.extras import check_extra
 from workbench.version import __version__
 
 NAME = "rag-workbench"  # of the service, where OTEL_SERVICE_NAME names none, and of the instrumentation
 PREFIX = "workbench."  # of our attributes and metrics
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0)  # s
+
+UNHEARD = "Traces or metrics do not arrive where OTEL_EXPORTER_OTLP_ENDPOINT says (port 4318 here); work goes on."
+
+logger = logging.getLogger(__name__)
 
 AttributeValue = str | int | float | bool
 
@@ -58,9 +64,13 @@ class Measured:
 
     def failed(self, error_type: str) -> None:
         """Mark it as failed; ``error_type`` is a class of errors, not a sentence, which may repeat a question."""
+        self.ended_early(error_type)
+        self._span.set_status(trace.StatusCode.ERROR)
+
+    def ended_early(self, error_type: str) -> None:
+        """Name what ended it, such as a person or the end of its worker, which is no failure."""
         self.error_type = error_type
         self._span.set_attribute("error.type", error_type)
-        self._span.set_status(trace.StatusCode.ERROR)
 
 
 def is_heard() -> bool:
@@ -87,6 +97,9 @@ def measured(operation: Operation, target: str, **attributes: AttributeValue) ->
         block = Measured(span)
         try:
             yield block
+        except Cancelled as stopped:
+            block.ended_early(type(stopped).__name__)
+            raise
         except Exception as error:
             block.failed(type(error).__name__)
             raise
@@ -103,6 +116,21 @@ def _durations(operation: Operation) -> metrics.Histogram:
         description=operation.description,
         explicit_bucket_boundaries_advisory=BUCKETS,
     )
+
+
+class _OneSentence(logging.Handler):
+    """Says once a process that nothing arrives, in place of the exporters' lines for each try of each batch."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._told = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it, the first time."""
+        del record
+        if not self._told:
+            self._told = True
+            logger.warning(UNHEARD)
 
 
 def export() -> None:
@@ -122,6 +150,8 @@ def export() -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+    logging.getLogger("opentelemetry.exporter").addHandler(_OneSentence())
+    logging.getLogger("opentelemetry.exporter").propagate = False
     os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # s that an ending process waits for a collector, twice
     with _exporting:
         if isinstance(trace.get_tracer_provider(), TracerProvider):

@@ -233,9 +233,9 @@ class ExplainService:
                     return passage, hit
         if len(candidates) == 1:
             return candidates[0], None
-        index, ids = request.index.name, [passage.id for passage in candidates]
-        near = cosines(connection, index, request.encoded(query).vector, ids)
-        bm25 = scores_of(connection, index, request.words[query].weights, ids)
+        index, ids = request.index, [passage.id for passage in candidates]
+        near = cosines(connection, index.name, request.encoded(query).vector, ids, divided=index.is_divided)
+        bm25 = scores_of(connection, index.name, request.words[query].weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
         return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
 

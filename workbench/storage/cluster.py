@@ -26,10 +26,12 @@ LONGEST_NAME = 36  # of an index that is divided: its buckets' tables have their
 OF_MAPPING = ("user", "password")  # what of an address stands in a user mapping, not with the server
 
 # Sorted rows of several shards are merged, so each must send them in order; a cursor fetches what a leg wants at once.
+# A bucket's graph keeps 100 in view (hnsw.ef_search), one for every 1,600 of its passages up to 160,000 in a bucket.
 SHARD_SESSION = {**SESSION_OPTIONS, "hnsw.iterative_scan": "strict_order"}
 SERVER_OPTIONS = {
     "extensions": "vector",
     "async_capable": "true",
+    "parallel_commit": "true",
     "fetch_size": "100",
     "batch_size": "500",
     "connect_timeout": "3",

@@ -71,9 +71,11 @@ def token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[i
     return {row["id"]: bytes(row["token_bits"]) for row in rows if row["token_bits"] is not None}
 
 
-def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-    """Return the stored vectors of given passages."""
-    rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)})
+def vectors(
+    connection: Connection, index: str, ids: Sequence[int], *, divided: bool = False
+) -> dict[int, NDArray[np.float32]]:
+    """Return the stored vectors of given passages; ``divided`` tells that they lie on shards."""
+    rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)}, divided)
     return {row["id"]: vector_received(row["embedding"]) for row in rows}
 
 

@@ -17,6 +17,7 @@ from workbench.storage.embedded_text import embedded_text
 from workbench.storage.statements import statement
 from workbench.types import JsonValue, ResolvedScope, as_whole
 
+PROPERTIES = "scope_properties"  # the predicate that looks at what documents say of themselves
 _COPIES = {False: "copy_passages", True: "copy_divided_passages"}
 
 
@@ -146,10 +147,23 @@ class TermWeights:
         return self.counts[self.ids.index(term)]
 
 
-def read(connection: Connection, index: str, name: str, parameters: Mapping[str, object], **parts: str) -> list[Row]:
-    """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements."""
+def read(
+    connection: Connection,
+    index: str,
+    name: str,
+    parameters: Mapping[str, object],
+    divided: bool = False,
+    /,
+    **parts: str,
+) -> list[Row]:
+    """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements.
+
+    ``divided`` tells that the index lies on shards, for which the statement has a form that asks all of them at once.
+    """
+    if divided:
+        name, parts = f"{name}_on_shards", {"on_shards": "on_shards", **parts}
     # planned for its values: a scope is of ten passages or of a million, and a graph is only walked for a few
-    prepare = False if parts.keys() & {"scope", "breadth"} else None
+    prepare = False if parts.keys() & {"scope", "breadth", "on_shards"} else None
     return connection.execute(statement(name, index, **parts), clean(parameters), prepare=prepare).fetchall()
 
 
@@ -195,7 +209,7 @@ def scope_statement(scope: ResolvedScope) -> str:
     if scope.is_everything:
         return "scope_everything"
     if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
-        return "scope_properties"
+        return PROPERTIES
     return "scope_sources" if scope.document_ids is None and not scope.without_documents else "scope_documents"
 
 

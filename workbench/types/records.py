@@ -99,6 +99,11 @@ class Index(Value):
     created_at: datetime | None = None
     buckets: int = 0  # it lies on shards, by hash of its documents; 0: in the database itself
 
+    @property
+    def is_divided(self) -> bool:
+        """True where its passages lie on shards."""
+        return self.buckets > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Promotion(Value):

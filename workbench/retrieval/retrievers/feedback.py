@@ -42,7 +42,8 @@ class FeedbackRetriever(Retriever):
             first = first[: int(request.number(FEEDBACK_PASSAGES))]
             if not first:
                 return []
-            rows = np.stack(list(vectors(connection, request.index.name, first).values()))
+            stored = vectors(connection, request.index.name, first, divided=request.index.is_divided)
+            rows = np.stack([stored[key] for key in first if key in stored])
             moved = towards(request.encoded(query).vector, rows, request.number(FEEDBACK_WEIGHT))
             words = self._expanded(connection, read_words(request, connection, query), first)
             hits = moved_hits(request, connection, query, moved, FEEDBACK, pool, words)

@@ -27,8 +27,9 @@ def keyword_ranking(
 ) -> LegRanking:
     """Return the passages in scope with the highest BM25 scores; their cosines too where a ``vector`` is given."""
     with request.trace.stage(TimedStep.KEYWORD):
-        size = request.scope_size(connection)
-        return best_by_terms(connection, request.index.name, words.weights, request.scope, limit, size, vector)
+        size, index = request.scope_size(connection), request.index
+        asked = (words.weights, request.scope, limit, size, vector)
+        return best_by_terms(connection, index.name, *asked, divided=index.is_divided)
 
 
 def similar_ranking(request: Request, connection: Connection, query: str, words: Words) -> LegRanking:

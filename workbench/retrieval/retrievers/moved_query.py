@@ -37,7 +37,8 @@ def moved_hits(
         encoded_queries={query: EncodedQuery(vector, encoded.token_axes, encoded.token_spans)},
     )
     hits = hybrid_hits(moved, connection, query, pool)
-    near = cosines(connection, request.index.name, encoded.vector, [hit.id for hit in hits])
+    index, found = request.index, [hit.id for hit in hits]
+    near = cosines(connection, index.name, encoded.vector, found, divided=index.is_divided)
     hits = [hit for hit in hits if hit.id in near]  # others were deleted meanwhile
     return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(request, query, hit, near[hit.id])]
 

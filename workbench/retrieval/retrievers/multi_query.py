@@ -39,7 +39,8 @@ class MultiQueryRetriever(Retriever):
         if VECTOR in hit.legs:
             return hit
         request = self._request
-        cosine = cosines(connection, request.index.name, request.encoded(query).vector, [hit.id]).get(hit.id)
+        index, vector = request.index, request.encoded(query).vector
+        cosine = cosines(connection, index.name, vector, [hit.id], divided=index.is_divided).get(hit.id)
         if cosine is None:  # deleted meanwhile
             return None
         similar = request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)

@@ -25,8 +25,8 @@ def vector_ranking(
     """Return the nearest passages in scope: cosine similarity, and BM25 where ``terms`` are given."""
     vector = request.encoded(query).vector
     with request.trace.stage(TimedStep.VECTOR):
-        size = request.scope_size(connection)
-        return nearest(connection, request.index.name, vector, request.scope, limit, size, terms)
+        size, index = request.scope_size(connection), request.index
+        return nearest(connection, index.name, vector, request.scope, limit, size, terms, divided=index.is_divided)
 
 
 class VectorRetriever(Retriever):
@@ -36,7 +36,7 @@ class VectorRetriever(Retriever):
         """Return the passages nearest to the query."""
         request = self._request
         with request.store.reading() as connection:
-            if not request.scope.is_everything:
+            if not request.scope.is_everything or request.index.is_divided:
                 ranking = vector_ranking(request, connection, query, request.limit)
                 return to_nodes(request, connection, _hits(request, query, ranking.scores.items()))
             vector = request.encoded(query).vector

@@ -46,8 +46,9 @@ class ClusterRerank(Stage):
         if not weight or len(nodes) < FEWEST:
             return nodes
         hits = [hit_of(node) for node in nodes]
+        index, ids = request.index, [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.CLUSTER):
-            stored = vectors(connection, request.index.name, [hit.id for hit in hits])
+            stored = vectors(connection, index.name, ids, divided=index.is_divided)
         known = [hit for hit in hits if hit.id in stored]
         if len(known) < FEWEST:
             return nodes

@@ -36,6 +36,23 @@ SELECT id, score FROM (
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
 ORDER BY score DESC, id
 
+-- on_shards: a query that nobody asks: naming the table keeps the buckets of an index where they are while its functions ask them
+unasked AS (SELECT FROM {data})
+
+-- vector_everything_on_shards: the nearest of every shard's nearest passages by HNSW
+WITH {on_shards} SELECT id, 1 - distance AS score FROM {nearest}(%(vector)s::halfvec, %(limit)s, NULL, NULL, NULL)
+ORDER BY 1 - distance DESC, id LIMIT %(limit)s
+
+-- vector_filtered_on_shards: the same within a large scope
+WITH {on_shards} SELECT id, 1 - distance AS score FROM {nearest}(%(vector)s::halfvec, %(limit)s, %(source_ids)s, %(document_ids)s, %(without)s)
+ORDER BY 1 - distance DESC, id LIMIT %(limit)s
+
+-- vector_exact_on_shards: nearest passages within a small scope, every distance computed (apart, as the order of all would
+-- otherwise be merged from the shards' orders, one after the other)
+WITH {on_shards}, best AS MATERIALIZED (
+    SELECT id, score FROM {exact}(%(vector)s::halfvec, %(limit)s, %(source_ids)s, %(document_ids)s, %(without)s))
+SELECT id, score FROM best ORDER BY score DESC, id LIMIT %(limit)s
+
 -- vector_filtered: nearest passages within a large scope, HNSW scanned on until the limit is filled
 SELECT id, score FROM (
     SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
@@ -118,6 +135,25 @@ WHERE i.index_name = %(index)s
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
 
+-- cosines_of_on_shards: the same, computed by the shards
+WITH {on_shards} SELECT id, score FROM {cosines}(%(vector)s::halfvec, %(ids)s)
+
+-- count_in_scope_on_shards: the same, as the index has noted it of its documents: no shard is asked
+SELECT coalesce(sum(passages), 0)::bigint AS n FROM (
+    SELECT p.passages FROM (
+        SELECT i.document_id, d.source_id, i.passages FROM index_documents i JOIN documents d ON d.id = i.document_id
+        WHERE i.index_name = %(index)s AND i.passages > 0) AS p
+    WHERE {scope} LIMIT %(cap)s) AS capped
+
+-- documents_listed: the documents of an index that lie in a scope
+SELECT p.document_id FROM (
+    SELECT i.document_id, d.source_id FROM index_documents i JOIN documents d ON d.id = i.document_id
+    WHERE i.index_name = %(index)s) AS p
+WHERE {scope}
+
+-- ids_of_scope_on_shards: the passages of a scope, in one piece of memory from each shard
+WITH {on_shards} SELECT string_agg(ids, ''::bytea) AS ids FROM {scoped}(%(source_ids)s, %(document_ids)s, %(without)s)
+
 -- ids_of_scope: the passages of a scope, in one piece of memory
 SELECT string_agg(int8send(p.id), ''::bytea) AS ids FROM {data} p WHERE {scope}
 
@@ -153,6 +189,9 @@ SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 
 -- embeddings_by_id: the vectors of given passages, as pgvector sends them: read as text they take a second statement's time
 SELECT p.id, halfvec_send(p.embedding) AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
+
+-- embeddings_by_id_on_shards: the same of an index on shards
+WITH {on_shards} SELECT id, embedding FROM {vectors}(%(ids)s)
 
 -- likeness_to_all: the likeness of given passages to a sample of the index's: inner products with its mean vector
 WITH centre AS MATERIALIZED (

@@ -33,6 +33,7 @@ from workbench.settings import Settings  # noqa: E402
 from workbench.types import SearchResult  # noqa: E402
 
 FIRST = 50
+BUFFERS = "256MB"  # of each server: for 300,000 passages the graphs of a shard take 120 MB
 SEARCHES = 1_000
 PAUSE = 0.02  # seconds between two of them, so that they outlast the outage
 AWAY = 10.0  # seconds for which the killed shard is not started
@@ -141,7 +142,7 @@ def main() -> None:
     given = parser.parse_args()
     with (
         fresh_home() as home,
-        servers(5) as made,
+        servers(5, BUFFERS) as made,
         opened(home, None) as one,
         opened(home / "cluster", made[0].url) as many,
     ):

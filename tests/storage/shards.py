@@ -22,6 +22,7 @@ class Server:
     """A server whose data lies in a folder and which listens on a socket there only."""
 
     folder: Path
+    buffers: str = "32MB"  # of memory for pages
 
     @property
     def url(self) -> str:
@@ -31,8 +32,8 @@ class Server:
     def start(self, log: str = "logical") -> None:
         """Start it with a ``wal_level``; returns once it answers."""
         options = (
-            f"-c unix_socket_directories={self.folder} -c listen_addresses='' -c fsync=off -c shared_buffers=32MB "
-            f"-c wal_level={log} -c wal_retrieve_retry_interval=500ms"
+            f"-c unix_socket_directories={self.folder} -c listen_addresses='' -c fsync=off "
+            f"-c shared_buffers={self.buffers} -c wal_level={log} -c wal_retrieve_retry_interval=500ms"
         )
         _run("pg_ctl", "-D", self.folder / "data", "-l", self.folder / "log", "-o", options, "-w", "start")
 
@@ -46,11 +47,11 @@ class Server:
 
 
 @contextmanager
-def servers(count: int) -> Generator[list[Server]]:
+def servers(count: int, buffers: str = "32MB") -> Generator[list[Server]]:
     """Yield running servers with empty databases that read characters as the embedded one does."""
     place = Path(tempfile.mkdtemp(prefix="wb-shards-", dir=place_for_homes()))
     place.chmod(0o755)
-    made = [Server(place / str(number)) for number in range(count)]
+    made = [Server(place / str(number), buffers) for number in range(count)]
     try:
         for server in made:
             server.folder.mkdir(mode=0o755)

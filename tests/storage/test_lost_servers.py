@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from llama_index.core.schema import MetadataMode, QueryBundle
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -45,6 +46,13 @@ def test_an_answer_goes_over_the_shards_that_are_there(bereft: Workbench) -> Non
     answer = bereft.ask("who reads a book by night?")
     assert answer.passages
     assert any(UNSEEN in note for note in answer.degraded)
+
+
+def test_a_query_engine_goes_over_the_shards_that_are_there(bereft: Workbench) -> None:
+    nodes = bereft.query_engine("hybrid", limit=50).retrieve(QueryBundle("herons in the reeds"))
+    assert 0 < len(nodes) < 36
+    assert all(UNSEEN in node.node.metadata["degraded"] for node in nodes)
+    assert not any("degraded" in node.node.get_content(MetadataMode.LLM) for node in nodes)
 
 
 def test_an_explanation_goes_over_the_shards_that_are_there(bereft: Workbench) -> None:

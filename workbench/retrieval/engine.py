@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llama_index.core.base.base_retriever import dispatcher
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.span_handlers import NullSpanHandler
@@ -20,12 +22,16 @@ class Engine(RetrieverQueryEngine):
 
     _retriever: Retriever
     _node_postprocessors: list[Stage]
+    served: Callable[[Callable[[], list[NodeWithScore]]], list[NodeWithScore]] | None = None  # what calls a retrieval
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the nodes that are found, best first; a text will do, too.
+        """Return the nodes that are found, best first; a text will do, too."""
+        if self.served is None:
+            return self._found(query_bundle)
+        return self.served(lambda: self._found(query_bundle))
 
-        LlamaIndex's spans and events cost a search 0.15 ms, so without a handler for them they are not made.
-        """
+    def _found(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Retrieve; LlamaIndex's spans and events cost a search 0.15 ms, so without a handler they are not made."""
         if self._listened_to:
             return super().retrieve(query_bundle)
         query = query_bundle if isinstance(query_bundle, str) else query_bundle.query_str

@@ -13,13 +13,16 @@ from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategy_names import named
 from workbench.services.corpus import Corpus
 from workbench.services.lacking import Lacking
-from workbench.services.outages import read_once_more
+from workbench.services.outages import once_more, read_once_more
 from workbench.services.question import check_limit, check_query, check_similarity
 from workbench.services.requests import Requests
 from workbench.types import Comparison, SearchResult
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.schema import NodeWithScore
 
     from workbench.models.encoder import EncodedQuery
     from workbench.retrieval.request import Request
@@ -86,13 +89,25 @@ class SearchService:
         return Comparison(query=query, strategies=results, agreement=agreement(rankings))
 
     def query_engine(self, ask: Ask = AS_ASKED) -> RetrieverQueryEngine:
-        """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``."""
+        """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``.
+
+        Where a shard is away, nodes say in their metadata (``degraded``) what was not seen.
+        """
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.assembly import build_engine
+        from workbench.retrieval.nodes import marked
 
         request = self._requests.of(ask)
         request.llm = self._corpus.llm
-        return build_engine(request, CitingSynthesizer(request))
+        engine = build_engine(request, CitingSynthesizer(request))
+
+        def served(found: Callable[[], list[NodeWithScore]]) -> list[NodeWithScore]:
+            nodes = once_more(self._corpus, found)
+            note = request.store.shards_note
+            return [marked(node, note) for node in nodes] if note else nodes
+
+        engine.served = served
+        return engine
 
     @read_once_more
     def _result(self, query: str, ask: Ask, encoded: EncodedQueries | None = None) -> SearchResult:

@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs.add("rebalance", "Spread the buckets of every index evenly over all shards, searches going on.", _rebalance)
     remove = verbs.add("remove", "Move what a shard holds to the others, and let go of it.", _remove)
     remove.add_argument("shard", metavar="SHARD", help="its number ('workbench cluster list'), or its URL")
+    remove.add_argument("--lost", action="store_true", help="it is gone for good: what it held is to be indexed again")
     verbs.add("check", "Clear what a writing or a move that broke off between two shards left.", _check)
 
 
@@ -62,9 +63,10 @@ def _rebalance(arguments: argparse.Namespace, out: Out) -> int:
 
 def _remove(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench, out.progress("Emptying") as show:
-        shard = workbench.shards.remove(arguments.shard, show)
-    said = f"{shard.place} is no shard any more and holds nothing; it can be switched off."
-    out.show({"shard": {"number": shard.number, "place": shard.place}}, lambda console: console.print(said))
+        shard = workbench.shards.remove(arguments.shard, show, lost=arguments.lost)
+    emptied = f"{shard.place} is no shard any more and holds nothing; it can be switched off."
+    said = shard.sentence if arguments.lost else emptied
+    out.show({"shard": shard}, lambda console: console.print(said))
     return 0
 
 

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from workbench.errors import Cancelled, Conflict
 from workbench.services.corpus import Corpus
 from workbench.storage.cluster import Shard
+from workbench.storage.lost_shard import let_go
 from workbench.storage.rebalancing import clear_broken_moves, rebalance
 from workbench.storage.shard_state import MoveState, ShardState, move_states, shard_states
-from workbench.types import OnProgress, Progress
+from workbench.types import OnProgress, Progress, Value
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedShard(Value):
+    """A server that is no shard any more; ``lacking`` counts the documents that indexes lack by it, by their names."""
+
+    number: int
+    place: str
+    lacking: Mapping[str, int]
+
+    @property
+    def sentence(self) -> str:
+        """What has become of it, and what is to be done."""
+        if not self.lacking:
+            return f"{self.place} is no shard any more."
+        counts = [f"{count:,} document{'s' * (count != 1)} of {name}" for name, count in self.lacking.items()]
+        builds = [f"'workbench indexes build {name}'" for name in self.lacking]
+        return (
+            f"{self.place} is no shard any more. The passages of {' and '.join(counts)} lay there: run "
+            f"{' and '.join(builds)} to embed these again, and no others."
+        )
 
 
 class ShardService:
@@ -46,15 +71,21 @@ class ShardService:
             raise Conflict("There is no shard to spread buckets over; add one: workbench cluster add URL.")
         return self._moved(on_progress)
 
-    def remove(self, shard: str, on_progress: OnProgress | None = None) -> Shard:
+    def remove(self, shard: str, on_progress: OnProgress | None = None, *, lost: bool = False) -> RemovedShard:
         """Move what a shard holds to the others, and let go of it; ``shard`` is its number or its address.
+
+        With ``lost`` it is not asked: it is gone for good, and indexes lack the documents whose passages lay there
+        until they are built again.
 
         Raises:
             NotFound: there is no such shard.
-            Conflict: it is the last one and holds something, or buckets are being moved already.
+            Conflict: it is the last one and holds something, buckets are being moved already, or it is to be lost
+                and answers.
             StorageError, ConfigurationError, Cancelled: as ``rebalance``.
         """
         leaving = self._cluster.shard(shard)
+        if lost:
+            return RemovedShard(leaving.number, leaving.place, let_go(self._cluster, leaving))
         if len(self._cluster.shards()) == 1 and self._cluster.buckets_held():
             raise Conflict(
                 f"{leaving.place} is the last shard, so what it holds cannot go anywhere; add another server first "
@@ -63,7 +94,7 @@ class ShardService:
         self._moved(on_progress, leaving)
         while not self._cluster.forget(leaving):  # an index was made meanwhile
             self._moved(on_progress, leaving)
-        return leaving
+        return RemovedShard(leaving.number, leaving.place, {})
 
     def check(self) -> tuple[int, int]:
         """Clear what broke off: passages of documents that their index does not hold, and moves of buckets.

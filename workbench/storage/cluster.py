@@ -104,10 +104,14 @@ class Cluster:
             with translated(shard.url), psycopg.connect(shard.url) as there:
                 there.execute(statement("cluster_empty_shard"))
             connection.execute(statement("cluster_forget_left_out"))
-            server = sql.Identifier(f"shard_{shard.number}")
-            connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(server))
-            connection.execute(sql.SQL("DROP SERVER {} CASCADE").format(server))
+            self.drop_server(connection, shard)
         return True
+
+    def drop_server(self, connection: Connection, shard: Shard) -> None:
+        """Forget how a shard is reached, with its foreign tables, in the caller's transaction."""
+        server = sql.Identifier(f"shard_{shard.number}")
+        connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(server))
+        connection.execute(sql.SQL("DROP SERVER {} CASCADE").format(server))
 
     def create_tables(self, connection: Connection, index: str, dimensions: int, buckets: int) -> None:
         """Make the tables of an index on all shards and here, in the caller's transaction that has noted the index."""

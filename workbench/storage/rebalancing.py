@@ -38,7 +38,7 @@ def rebalance(cluster: Cluster, on_move: OnMove, leaving: Shard | None = None) -
         Conflict: buckets are being moved already.
         StorageError, ConfigurationError: what ``BucketMover.move`` raises.
     """
-    with _alone(cluster):
+    with alone(cluster):
         for shard in cluster.shards():
             migrate(shard.url)
         _clear(cluster)
@@ -55,7 +55,7 @@ def rebalance(cluster: Cluster, on_move: OnMove, leaving: Shard | None = None) -
 def clear_broken_moves(cluster: Cluster) -> int:
     """Clear what moves left that broke off, unless somebody moves buckets now; return how many. Raises StorageError."""
     try:
-        with _alone(cluster):
+        with alone(cluster):
             return _clear(cluster)
     except Conflict:
         return 0
@@ -79,7 +79,8 @@ def _wanted(cluster: Cluster, leaving: Shard | None) -> list[PlannedMove]:
 
 
 @contextmanager
-def _alone(cluster: Cluster) -> Generator[None]:
+def alone(cluster: Cluster) -> Generator[None]:
+    """Keep other movers of buckets away. Raises Conflict where there is one."""
     url = cluster.database.url
     with (
         translated(url),

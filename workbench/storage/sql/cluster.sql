@@ -61,3 +61,23 @@ SELECT shard, count(*)::integer AS buckets FROM index_buckets GROUP BY shard
 
 -- cluster_newcomer: what a database must show before it becomes a shard: no indexes, and the coordinator's characters
 SELECT (SELECT count(*) FROM indexes)::integer AS indexes, datctype AS character_type FROM pg_database WHERE datname = current_database()
+
+-- cluster_lost_buckets: the buckets of a shard, with what their tables are made by
+SELECT b.index_name AS index, b.bucket, x.dimensions, x.buckets FROM index_buckets b JOIN indexes x ON x.name = b.index_name
+WHERE b.shard = %(lost)s ORDER BY b.index_name, b.bucket
+
+-- cluster_hold_empty_bucket: a shard holds a bucket that begins anew
+SELECT workbench_hold_empty_bucket(%(index)s, %(bucket)s, %(dimensions)s, %(buckets)s)
+
+-- cluster_lost_documents: indexes do not hold the documents any more whose passages lay on a shard; how many, of each index
+WITH gone AS (
+    DELETE FROM index_documents i USING indexes x, index_buckets b
+    WHERE x.name = i.index_name AND b.index_name = x.name AND b.bucket = workbench_bucket(i.document_id, x.buckets) AND b.shard = %(lost)s
+    RETURNING i.index_name)
+SELECT index_name, count(*)::integer AS documents FROM gone GROUP BY index_name ORDER BY index_name
+
+-- cluster_deal_bucket: a bucket lies on another shard from now on
+UPDATE index_buckets SET shard = %(shard)s WHERE index_name = %(index)s AND bucket = %(bucket)s
+
+-- cluster_attach_anew: an index is read and written where its buckets lie now
+SELECT workbench_attach_anew(%(index)s)

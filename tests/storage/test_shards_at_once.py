@@ -20,10 +20,12 @@ ON_SHARDS = {"on_shards": "on_shards"}
 DIMENSIONS = 512  # of the model of tests
 
 
-def plan(connection: Connection, name: str, scope: ResolvedScope, limit: int = 50) -> str:
+def plan(
+    connection: Connection, name: str, scope: ResolvedScope, limit: int = 50, more: dict[str, object] | None = None
+) -> str:
     """Return the plan of a statement over the index ``main``, with what it sends to the shards."""
     vector, asked = vector_value(np.ones(DIMENSIONS, np.float32)), statement(name, "main", **ON_SHARDS)
-    values = {"vector": vector, "limit": limit, "ids": "{1,2,3}", **scope_parameters(scope)}
+    values = {"vector": vector, "limit": limit, "ids": "{1,2,3}", **scope_parameters(scope)} | (more or {})
     rows = connection.execute(b"EXPLAIN (VERBOSE, COSTS OFF) " + asked.as_bytes(connection), values).fetchall()
     return "\n".join(row["QUERY PLAN"] for row in rows)
 
@@ -55,6 +57,17 @@ def test_shards_compute_what_is_asked_of_given_passages(cluster: Workbench, name
         shown = plan(connection, f"{name}_on_shards", ResolvedScope(source_ids=("src",)))
     assert shown.count("Async Foreign Scan") == 2, shown[:3000]
     assert all(" WHERE " in remote and "SELECT id, embedding" not in remote for remote in sent(shown))
+
+
+@pytest.mark.parametrize("name", ["spans_around", "spans_of_sections"])
+def test_of_neighbours_only_their_documents_passages_are_read_once(cluster: Workbench, name: str) -> None:
+    fill(cluster)
+    documents = [document.id for document in cluster.documents.list()[:3]]
+    more: dict[str, object] = {"document_ids": documents, "ordinals": [0, 0, 0], "reach": 1}
+    with cluster.corpus.database.reading() as connection:
+        shown = plan(connection, f"{name}_on_shards", ResolvedScope(), more=more)
+    assert shown.count("Async Foreign Scan") == len(sent(shown)) == 2, shown[:3000]
+    assert all("document_id = ANY" in remote for remote in sent(shown))
 
 
 def test_a_shard_walks_its_graphs_for_the_nearest(cluster: Workbench) -> None:

@@ -44,7 +44,7 @@ class AutoMerge(Stage):
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
         """Return the span of each node's section, or of its page where pages are asked for and there are any."""
-        index, passages = self._request.index.name, [stored(node) for node in nodes]
+        index, passages = self._request.index, [stored(node) for node in nodes]
         parents = [as_items(passage.metadata.get("parent")) for passage in passages]
         if any(parents):
             sections = [(as_whole(parent[0]), as_whole(parent[1])) if parent else None for parent in parents]

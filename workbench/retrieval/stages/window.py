@@ -23,7 +23,7 @@ class Window(Stage):
         request = self._request
         places = [(stored(node).document_id, stored(node).ordinal) for node in nodes]
         with request.store.reading() as connection:
-            around = spans_around(connection, request.index.name, places, int(request.number(NEIGHBOURS)))
+            around = spans_around(connection, request.index, places, int(request.number(NEIGHBOURS)))
             widenings: list[Widening] = []
             for node, surroundings in zip(nodes, around, strict=True):
                 if len(widenings) == request.limit:

@@ -1,4 +1,4 @@
-"""What shards compute: each ranks, narrows and cuts what it holds, all at once, and no vector travels for a score."""
+"""Reads of shards: each ranks, narrows and cuts what it holds, all at once, and no vector travels for a score."""
 
 from __future__ import annotations
 

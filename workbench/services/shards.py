@@ -24,7 +24,7 @@ class RemovedShard(Value):
 
     @property
     def sentence(self) -> str:
-        """What has become of it, and what is to be done."""
+        """The words for people: what has become of the shard, and what is to be done."""
         if not self.lacking:
             return f"{self.place} is no shard any more."
         counts = [f"{count:,} document{'s' * (count != 1)} of {name}" for name, count in self.lacking.items()]

@@ -15,7 +15,7 @@ FILE = "connections.json"  # in the data folder, readable by its owner only: ent
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What was written into one file of a client.
+    """A change that was made to one file of a client.
 
     ``entry`` is what stood in place of this workbench's entry before, letter by letter; None where nothing did.
     ``written`` is the piece of the file that took the place of ``removed``; "" where that is not known.

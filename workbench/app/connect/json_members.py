@@ -55,7 +55,7 @@ class _Style:
 def setting(text: str, path: tuple[str, str], value: JsonValue) -> Splice:
     """Return what sets ``value`` at ``path``, a name in the object of a name, in the text's own indents and line ends.
 
-    What lacks is made; a value that stands there is the piece that is removed, and nothing else is.
+    Objects that lack are made; a value that stands there is the piece that is removed, and nothing else is.
 
     Raises:
         InvalidInput: the text is no JSON object, or the first name is none. Comments and trailing commas are allowed.

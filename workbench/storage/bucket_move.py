@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 
 import psycopg
@@ -180,7 +180,12 @@ class BucketMover:
         """Yield a connection to a shard, on which each statement commits by itself unless told otherwise."""
         url = self._shards[number].url
         opened = psycopg.Connection[Row].connect
-        with translated(url), opened(url, autocommit=autocommit, row_factory=dict_row) as connection:
+        # psycopg leaves a connection open whose last commit fails
+        with (
+            translated(url),
+            closing(opened(url, autocommit=autocommit, row_factory=dict_row)) as connection,
+            connection,
+        ):
             yield connection
 
     def _in_transaction(self, number: int) -> AbstractContextManager[Connection]:

@@ -17,6 +17,9 @@ WHOLE := --extra app --extra crawl --extra eval --extra llm --group weights
 APP_READY := $(VENV)/.ready-app
 TEST_READY := $(VENV)/.ready-test
 
+# Some tests start servers as another user, which forks: OpenBLAS's threads may then hang (workbench/blas.py).
+export OPENBLAS_NUM_THREADS := 1
+
 .DEFAULT_GOAL := help
 .PHONY: help app mcp worker evals bench wheel mcpb test quick check conformance format lock chromium docs site rehearse release clean pgbouncer
 

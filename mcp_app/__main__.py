@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TypedDict
 
+from workbench.blas import multiply_on_one_thread
 from workbench.ending import end_in_order
 from workbench.errors import WorkbenchError
 from workbench.garbage import collect_seldom, nothing_is_garbage
@@ -29,6 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if argv is None:
         collect_seldom()
+        multiply_on_one_thread()
         end_in_order()
     with nothing_is_garbage():
         from mcp_app.serving import serve

@@ -3,7 +3,8 @@
 It makes a folder of texts, a database of its own, and workers of one thread each, in processes of their own. Without
 ``--kills`` it prints, for each number of workers, the passages a second and the processor time a passage of workers
 and database; with it, one ingest goes on while workers are killed at random moments and others take their place, and
-its corpus is compared with an undisturbed one.
+its corpus is compared with an undisturbed one. With ``--core-each`` workers and database together get as many cores as
+there are workers, as if each worker brought a machine of one core along.
 """
 
 from __future__ import annotations
@@ -165,6 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 1, 2])
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--core-each", action="store_true")
     parser.add_argument("--files", type=int, default=400)
     parser.add_argument("--words", type=int, default=900)
     parser.add_argument("--model", default="minilm")
@@ -180,6 +182,8 @@ def main() -> None:
             kill(home, folder, arguments.model, arguments.kills)
             return
         for workers in arguments.workers:
+            if arguments.core_each:
+                os.sched_setaffinity(0, range(workers))  # the server and the workers inherit it
             pace, busy, served = speed(home, folder, arguments.model, workers)
             used = f"processor {busy:.1f} ms a passage, its database {served:.1f} ms"
             load = Path("/proc/loadavg").read_text().split()[0]

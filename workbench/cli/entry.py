@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from workbench.blas import multiply_on_one_thread
 from workbench.cli.commands import COMMANDS
 from workbench.cli.output import Out
 from workbench.cli.parser import Parser, add_common
@@ -28,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _speak_utf8()
     end_in_order()
     collect_seldom()
+    multiply_on_one_thread()
     code = run(sys.argv[1:])
     try:
         end_now(code)  # taking a thousand modules apart would last half a second

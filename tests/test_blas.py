@@ -1,0 +1,48 @@
+"""Processes of ours multiply matrices on the thread that asks: interpreters of their own, which count their threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from workbench.blas import VARIABLES
+
+COUNTED = """
+import atexit, os, sys
+def counted():
+    import numpy as np
+    square = np.ones((500, 500))
+    before = len(os.listdir("/proc/self/task"))
+    square @ square
+    print(before, len(os.listdir("/proc/self/task")), *(os.environ.get(name) for name in %r))
+atexit.register(counted)
+"""
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are counted by Linux's /proc"),
+    pytest.mark.skipif(os.cpu_count() == 1, reason="one core has one thread"),
+]
+
+
+def said_by(script: str, **given: str) -> str:
+    """Return the last line that a fresh interpreter prints, whose environment says nothing of threads but ``given``."""
+    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES} | given
+    command = [sys.executable, "-c", COUNTED % (VARIABLES,) + script]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_a_command_has_one_thread_after_a_product() -> None:
+    assert said_by("sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()") == "1 1 1 1 1"
+
+
+def test_the_server_of_tools_has_one_thread_after_a_product() -> None:
+    refused = "sys.argv[1:] = ['--transport', 'http', '--host', '0.0.0.0']\nfrom mcp_app.__main__ import main\nmain()"
+    assert said_by(refused, WORKBENCH_MCP_TOKEN="") == "1 1 1 1 1"
+
+
+def test_the_environment_has_the_last_word() -> None:
+    script = "sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()"
+    assert said_by(script, OPENBLAS_NUM_THREADS="2") == "2 2 2 1 1"

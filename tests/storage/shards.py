@@ -68,6 +68,24 @@ def servers(count: int, buffers: str = "32MB") -> Generator[list[Server]]:
         shutil.rmtree(place, ignore_errors=True)
 
 
+@contextmanager
+def standby(of: Server) -> Generator[Server]:
+    """Yield a running streaming replica of a server."""
+    place = Path(tempfile.mkdtemp(prefix="wb-standby-", dir=place_for_homes()))
+    made = Server(place)
+    try:
+        place.chmod(0o755)
+        if (owner := _owner()) is not None:
+            os.chown(place, owner, -1)
+        _run("pg_basebackup", "-h", of.folder, "-U", "postgres", "-D", place / "data", "-c", "fast", "-R", "-N")
+        made.start()
+        yield made
+    finally:
+        if (place / "data" / "postmaster.pid").exists():
+            made.kill()
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def _owner() -> int | None:
     """Return the user that servers run as, which root may not be."""
     return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None

@@ -180,7 +180,8 @@ class Corpus:
 
         Raises StorageError where a shard is away and searches are strict.
         """
-        return (self.replica is not None and self.replica.is_away) or self.outage.noticed()
+        has_shards = self.outage.noticed()  # asked in any case: both may have gone at once
+        return has_shards or (self.replica is not None and self.replica.is_away)
 
     def _reader_of(self, index: str) -> Database:
         """Return the database that an index is searched in: the replica once it has the index's tables."""

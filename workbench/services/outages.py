@@ -26,12 +26,13 @@ ReadingService = TypeVar("ReadingService", bound=_Service)
 
 def once_more(corpus: Corpus, read: Callable[[], Got]) -> Got:
     """Read; where a server has just gone, read anew without it. Raises what ``read`` raises, where that fails too."""
-    try:
-        return read()
-    except StorageError:
-        if not corpus.lost_a_server():
-            raise
-        return read()
+    for _ in range(2):  # a shard goes, and then the replica turns out not to have heard of that
+        try:
+            return read()
+        except StorageError:
+            if not corpus.lost_a_server():
+                raise
+    return read()
 
 
 def read_once_more(

@@ -67,7 +67,7 @@ def translated(url: str) -> Generator[None]:
             raise StorageError(
                 "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
             ) from None
-        if isinstance(error, psycopg.errors.UndefinedTable) and _is_of_a_shard(error):
+        if isinstance(error, psycopg.errors.UndefinedTable) and is_of_a_shard(error):
             raise StatementRefused(
                 "A bucket of this index is being moved, or its move broke off in the middle; run 'workbench cluster "
                 "rebalance' to end it."
@@ -76,9 +76,13 @@ def translated(url: str) -> Generator[None]:
         raise StatementRefused(f"The database refused a statement: {reason}.") from error
 
 
-def _is_of_a_shard(error: psycopg.Error) -> bool:
-    """Tell whether a shard lacks a table of an index that the coordinator looks for there."""
-    return bool(_OTHER_PLACE.search(str(error))) and _REMOTE in (error.diag.context or "")
+def is_of_a_shard(error: psycopg.Error) -> bool:
+    """Tell whether a shard is to blame: it is away, or lacks a table of an index that is looked for there."""
+    if isinstance(error, psycopg.errors.UndefinedTable):
+        return bool(_OTHER_PLACE.search(str(error))) and _REMOTE in (error.diag.context or "")
+    if isinstance(error, psycopg.OperationalError):
+        return bool(_SHARD.search(str(error))) or _REMOTE in (error.diag.context or "")
+    return False
 
 
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
@@ -87,6 +91,8 @@ def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
         return (
             f"Shard {shard[1]} of the cluster cannot be reached; start it ('workbench cluster list' says where it is)."
         )
+    if is_of_a_shard(error):
+        return "A shard of the cluster cannot be reached; start it ('workbench cluster list' says which one it is)."
     place = describe(url)
     if "password authentication failed" in text or "no password supplied" in text:
         return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."

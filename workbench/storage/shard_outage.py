@@ -7,13 +7,23 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import psycopg
+from psycopg.pq import TransactionStatus
+
 from workbench.errors import StorageError
 from workbench.storage.cluster import Cluster, Shard
 from workbench.storage.database import Connection
+from workbench.storage.driver_errors import translated
 from workbench.storage.shard_state import answers_now
 from workbench.storage.statements import statement
 
 REST = 5.0  # seconds after which a shard that was away is asked again
+PATIENCE = 2.0  # seconds for a replica to hear of what the coordinator has made
+PAUSE = 0.02  # seconds between two looks
+
+
+class NotHeardOf(psycopg.OperationalError):
+    """A replica lags so far behind that the primary is to be read."""
 
 
 class ShardOutage:
@@ -55,20 +65,34 @@ class ShardOutage:
 
     @contextmanager
     def leaving_out(self, connection: Connection) -> Generator[None]:
-        """Let a connection find the tables of the shards that can be reached."""
+        """Let a connection, of the coordinator or of a replica, find the tables of the shards that can be reached."""
         if self._away and time.monotonic() - self._looked_at > REST:
             self._look([shard for shard in self._cluster.shards() if shard in self._away])
         if not self._away:
             yield
             return
-        values = {"away": sorted(shard.number for shard in self._away)}
-        place = (connection.execute(statement("cluster_leave_out"), values).fetchone() or {})["place"]
-        connection.execute(statement("cluster_search_path"), {"path": f"{place}, public"})
+        # through a pooler all of it is one transaction, and nothing may be left behind that
+        within = connection.info.transaction_status != TransactionStatus.IDLE
+        self._see(connection, {"away": sorted(shard.number for shard in self._away), "within": within})
         try:
             yield
         finally:
-            if not connection.closed:
-                connection.execute(statement("cluster_search_path"), {"path": "public"})
+            if not within and not connection.closed:
+                connection.execute(statement("cluster_see_everything"))
+
+    def _see(self, connection: Connection, values: dict[str, object]) -> None:
+        """Set a search path by a schema that the coordinator has, or makes now, and that its replica hears of."""
+        until: float | None = None
+        while connection.execute(statement("cluster_see_left_out"), values).fetchone() is None:
+            if until is None:
+                url = self._cluster.database.url
+                with translated(url), psycopg.connect(url, autocommit=True, prepare_threshold=None) as coordinator:
+                    coordinator.execute(statement("cluster_leave_out"), values)
+                until = time.monotonic() + PATIENCE
+            elif time.monotonic() > until:
+                raise NotHeardOf("it has not heard yet of the tables without the shards that are away")
+            else:
+                time.sleep(PAUSE)
 
     def _look(self, shards: tuple[Shard, ...] | list[Shard]) -> None:
         with self._lock:

@@ -25,14 +25,18 @@ SELECT workbench_drop_shard_index(%(name)s)
 SELECT workbench_drop_shard_index(substring(relname FROM '^data_([a-z0-9_]+)')) FROM pg_class
 WHERE relkind = 'p' AND relnamespace = current_schema()::regnamespace AND starts_with(relname, 'data_')
 
--- cluster_leave_out: the schema whose tables lack what some shards hold
-SELECT workbench_leave_out(%(away)s::integer[]) AS place
+-- cluster_leave_out: a schema is made whose tables lack what some shards hold
+SELECT workbench_leave_out(%(away)s::integer[])
+
+-- cluster_see_left_out: a session, or a transaction, finds the tables of indexes there, where the schema stands
+SELECT set_config('search_path', place.name || ', public', %(within)s) AS path
+FROM (SELECT 'without_' || array_to_string(%(away)s::integer[], '_') AS name) AS place WHERE to_regnamespace(place.name) IS NOT NULL
 
 -- cluster_forget_left_out: the schemas of searches beside an outage go; they hold views only
 SELECT workbench_forget_left_out()
 
--- cluster_search_path: where a session finds the tables of indexes
-SELECT set_config('search_path', %(path)s, false)
+-- cluster_see_everything: a session finds the tables of indexes over all shards
+SELECT set_config('search_path', 'public', false)
 
 -- cluster_unseen: the share of an index's passages that lie on some shards
 SELECT coalesce(sum(i.passages) FILTER (WHERE b.shard = ANY(%(away)s::integer[])), 0)::float8 / greatest(sum(i.passages), 1) AS share

@@ -1,12 +1,13 @@
-"""A collector of OpenTelemetry on loopback: it takes what is sent by OTLP over HTTP and keeps it."""
+"""A collector of OpenTelemetry on loopback, which keeps what is sent by OTLP over HTTP; and one that never answers."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -93,3 +94,33 @@ def collecting() -> Iterator[Collector]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def never_answering(*, dripping: bool = False) -> Iterator[Collector]:
+    """Listen as a collector that takes what is sent and never answers, or a byte each half second."""
+    ended = Event()
+
+    def answer(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not ended.wait(0.5):
+                connection.sendall(b"x")
+
+    def accept(listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                if dripping:
+                    Thread(target=answer, args=(connection,), daemon=True).start()
+                else:
+                    kept.append(connection)
+
+    kept: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        Thread(target=accept, args=(listening,), daemon=True).start()
+        yield Collector(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        ended.set()
+        listening.shutdown(socket.SHUT_RDWR)
+    for connection in kept:
+        connection.close()

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from urllib3 import PoolManager, Retry
 
-from tests.mcp_app.processes import environment, over_stdio
+from tests.mcp_app.processes import environment, over_stdio, serving
 from tests.otlp_collector import Collector, attributes, collecting
 from workbench import Workbench
 from workbench.settings import Settings
@@ -79,9 +80,28 @@ def test_a_job_tells_its_kind_and_how_it_ended(wb: Workbench, folder: Callable[.
         finally:
             worker.terminate()
             worker.wait(60)
-    told = attributes(named(collector, "job ingest"))
+    span = named(collector, "job ingest")
+    told = attributes(span)
     assert (told["workbench.kind"], told["workbench.job"], told["workbench.with_errors"]) == ("ingest", job.id, False)
     assert targets(collector.metrics()["workbench.job.duration"], "workbench.kind") == {"ingest": 1}
+    assert {s.parent_span_id for s in collector.spans if s.name.startswith("ingest ")} == {span.span_id}
+
+
+def test_an_ingest_and_a_build_tell_their_index_and_counts_and_no_word_of_a_document(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    wb.indexes.create("small", chunker="sentence")
+    with collecting() as collector:
+        ran(wb.settings, collector.environment, "ingest", str(folder({**DOCS, "broken.pdf": b"%PDF-"})))
+        ran(wb.settings, collector.environment, "indexes", "build", "small")
+    [ingest] = [attributes(span) for span in collector.spans if span.name.startswith("ingest ")]
+    counts = {name: ingest[f"workbench.{name}"] for name in ("items", "added", "updated", "unchanged", "failed")}
+    assert counts == {"items": 3, "added": 2, "updated": 0, "unchanged": 0, "failed": 1}
+    assert ingest["workbench.passages"] == ingest["workbench.embedded"] > 0
+    assert attributes(named(collector, "build small"))["workbench.documents"] == 2
+    assert targets(collector.metrics()["workbench.build.duration"], "workbench.index") == {"small": 1}
+    everything = b"".join(request.SerializeToString() for request in collector.sent).lower()
+    assert not [word for word in ("cats", "purring", "broken", "docs") if word.encode() in everything]
 
 
 def test_a_tool_call_holds_its_search_and_one_that_fails_tells_the_kind_of_error(
@@ -103,6 +123,18 @@ def test_a_tool_call_holds_its_search_and_one_that_fails_tells_the_kind_of_error
     assert search.parent_span_id in {span.span_id for span in calls}
     assert all(span.parent_span_id for span in calls)  # the MCP SDK's own
     assert targets(collector.metrics()["workbench.tool.duration"], "workbench.tool")["search_knowledge_base"] == 1
+
+
+def test_the_search_by_which_the_app_warms_up_is_not_told(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest([folder(DOCS)])
+    with collecting() as collector, serving(wb.settings, **collector.environment) as address:
+        asked = PoolManager(retries=Retry(total=None, connect=60, backoff_factor=0.2, backoff_max=1))
+        while not asked.request("GET", f"{address}/health").json()["warm"]:
+            continue
+        assert b"contentment" in asked.request("POST", f"{address}/api/rag/query", json={"query": "cats"}).data
+    [told] = [span for span in collector.spans if span.name.startswith("search ")]
+    assert attributes(told)["workbench.limit"] > 1
+    assert sum(targets(collector.metrics()["workbench.search.duration"], "workbench.strategy").values()) == 1
 
 
 def test_nobody_is_told_unless_it_is_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:

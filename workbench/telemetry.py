@@ -1,4 +1,4 @@
-"""Traces and metrics by OpenTelemetry: a span and a duration for every search, its steps, every job and tool call.
+"""Traces and metrics by OpenTelemetry: a span and a duration for searches, their steps, ingests, jobs and tool calls.
 
 Nobody is told until a program says where to: ``export``, or a provider that the program around the workbench has set.
 Names of strategies, indexes, tools and kinds of jobs are told; words of questions and documents never are.
@@ -6,13 +6,15 @@ Names of strategies, indexes, tools and kinds of jobs are told; words of questio
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import platform
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,14 +27,17 @@ from workbench.version import __version__
 NAME = "rag-workbench"  # of the service, where OTEL_SERVICE_NAME names none, and of the instrumentation
 PREFIX = "workbench."  # of our attributes and metrics
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0)  # s
+PATIENCE = 2.5  # s that an ending process waits for a collector, traces and metrics together, however many there are
 
 UNHEARD = "Traces or metrics do not arrive where OTEL_EXPORTER_OTLP_ENDPOINT says (port 4318 here); work goes on."
+SENDERS = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal", "opentelemetry.sdk.metrics._internal.export")
 
 logger = logging.getLogger(__name__)
 
 AttributeValue = str | int | float | bool
 
 _exporting = threading.Lock()
+_is_untold: ContextVar[bool] = ContextVar("untold", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class Operation:
 
 SEARCH = Operation("search", "strategy", "Time of a search by one strategy.")
 STEP = Operation("step", "step", "Time of one step of a search or an answer.")
+INGEST = Operation("ingest", "index", "Time of bringing documents into an index.")
+BUILD = Operation("build", "index", "Time of bringing an index up to date with the stored documents.")
 JOB = Operation("job", "kind", "Time that one worker was at a job.")
 TOOL = Operation("tool", "tool", "Time of a tool call, by MCP or HTTP.")
 
@@ -79,12 +86,22 @@ def is_heard() -> bool:
 
 
 @contextmanager
+def untold() -> Generator[None]:
+    """Leave out what the block does, such as a search that nobody asked for."""
+    before = _is_untold.set(True)
+    try:
+        yield
+    finally:
+        _is_untold.reset(before)
+
+
+@contextmanager
 def measured(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measured]:
     """Tell of a block: a span named "search hybrid", and ``workbench.search.duration`` in seconds.
 
     Without a provider of traces nothing is made, as a search takes a few milliseconds and has ten steps.
     """
-    if not is_heard():
+    if _is_untold.get() or not is_heard():
         yield Measured(trace.INVALID_SPAN)
         return
     key = PREFIX + operation.target
@@ -150,17 +167,46 @@ def export() -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    logging.getLogger("opentelemetry.exporter").addHandler(_OneSentence())
-    logging.getLogger("opentelemetry.exporter").propagate = False
-    os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # s that an ending process waits for a collector, twice
+    sentence = _OneSentence()
+    for name in SENDERS:
+        logging.getLogger(name).addHandler(sentence)
+        logging.getLogger(name).propagate = False
+    os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # s that a batch waits for a collector
     with _exporting:
         if isinstance(trace.get_tracer_provider(), TracerProvider):
             return
         instance = f"{platform.node()}/{os.getpid()}"
         told = {"service.name": NAME, "service.version": __version__, "service.instance.id": instance}
         resource = Resource.create().merge(Resource(told)).merge(OTELResourceDetector().detect())
-        tracers = TracerProvider(resource=resource)
+        tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(tracers)
         reader = PeriodicExportingMetricReader(OTLPMetricExporter())
-        metrics.set_meter_provider(MeterProvider(resource=resource, metric_readers=[reader]))
+        meters = MeterProvider(resource=resource, metric_readers=[reader], shutdown_on_exit=False)
+        metrics.set_meter_provider(meters)
+        _send_the_rest_at_the_end(tracers.shutdown, meters.shutdown)
+
+
+def _send_the_rest_at_the_end(*endings: Callable[[], None]) -> None:
+    """Let the process's end wait until all endings are done, or for ``PATIENCE`` seconds.
+
+    Each exporter has a time for each batch, but batches follow each other, traces and metrics too, and a collector that
+    says a byte a second is never late. The threads wait from now on, since an interpreter that ends may start none.
+    """
+    ends = threading.Event()
+
+    def end(ending: Callable[[], None]) -> None:
+        ends.wait()
+        ending()
+
+    threads = [threading.Thread(target=end, args=(each,), name="end-telemetry", daemon=True) for each in endings]
+    for thread in threads:
+        thread.start()
+
+    def wait() -> None:
+        deadline = time.monotonic() + PATIENCE
+        ends.set()
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    atexit.register(wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,3 +49,18 @@ def over_http(settings: Settings, *options: str, **more: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+@contextmanager
+def serving(settings: Settings, **more: str) -> Iterator[str]:
+    """Run app and tools at one address, which may not listen yet; ends the process in order, which it must obey."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "workbench.cli", "serve", "--port", str(port)]
+    told = environment(settings, WORKBENCH_RUN_WORKER="false", **more)
+    process = subprocess.Popen(command, env=told, stderr=subprocess.DEVNULL)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        assert process.wait(60) in (0, 130)

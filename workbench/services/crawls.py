@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -296,4 +297,4 @@ class CrawlService:
 def _in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
     """Run a coroutine in a loop of its own, also where the caller's thread runs one (a notebook)."""
     with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
-        return pool.submit(lambda: asyncio.run(start())).result()
+        return pool.submit(copy_context().run, lambda: asyncio.run(start())).result()

@@ -17,6 +17,7 @@ from workbench.services.naming import check_key, check_title, check_url
 from workbench.services.single_item import single_item
 from workbench.services.sources import UPLOADS, SourceService
 from workbench.services.write_result import WriteResult
+from workbench.telemetry import INGEST, measured
 from workbench.types import Document, IngestFailure, IngestReport, OnProgress, ShouldStop
 
 if TYPE_CHECKING:
@@ -107,18 +108,21 @@ class DocumentService:
         ``shared`` are the parts of a job in which several workers do this together; only the leading one reports.
         By ``hands`` (of a job without parts) others help to embed many passages.
         """
-        return self._intake.take(
-            source_id,
-            items,
-            failures=failures,
-            index=index,
-            on_progress=on_progress,
-            should_stop=should_stop,
-            after_write=after_write,
-            on_items=on_items,
-            shared=shared,
-            hands=hands,
-        )
+        with measured(INGEST, self._corpus.index(index).name, items=len(items)) as told:
+            report = self._intake.take(
+                source_id,
+                items,
+                failures=failures,
+                index=index,
+                on_progress=on_progress,
+                should_stop=should_stop,
+                after_write=after_write,
+                on_items=on_items,
+                shared=shared,
+                hands=hands,
+            )
+            told.tell(**report.counts)
+        return report
 
     # --- one document -----------------------------------------------------------------------------------------------
 
@@ -213,12 +217,7 @@ class DocumentService:
         Every word of ``named`` stands in the title, the path or the URL, in any order.
         """
         return self._corpus.documents.list(
-            source_id=source_id,
-            document_type=document_type,
-            contains=contains,
-            named=named,
-            limit=limit,
-            offset=offset,
+            source_id=source_id, document_type=document_type, contains=contains, named=named, limit=limit, offset=offset
         )
 
     def count(

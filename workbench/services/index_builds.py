@@ -11,6 +11,7 @@ from workbench.services.language_offer import OFFERED, Offer, is_foreign, offer_
 from workbench.sizes import KB
 from workbench.storage.embedding_parts import EmbeddingHands
 from workbench.storage.job_parts import JobParts, PartsInHand
+from workbench.telemetry import BUILD, measured
 from workbench.types import Index, OnProgress, ShouldStop
 
 PART_BYTES = 100 * KB  # of text, to a part: some hundred and fifty passages of 200 tokens
@@ -72,20 +73,29 @@ class IndexService:
         Raises:
             Cancelled: ``should_stop`` said so; the documents done so far stay in the index.
         """
+        index = self._corpus.index(name)
+        with measured(BUILD, index.name) as told:
+            done = self._build(index, on_progress, should_stop, parts)
+            told.tell(documents=done)
+        return self._corpus.indexes.counted(name)
+
+    def _build(
+        self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsInHand | None
+    ) -> int:
+        """Build an index; returns the number of documents done here. Raises what ``build`` raises."""
         import_framework()
         from workbench.ingestion.index_builder import IndexBuilder
 
         corpus = self._corpus
-        index = corpus.index(name)
         builder = IndexBuilder(
             corpus.database,
             corpus.documents,
             corpus.writer_of(index, None if parts is None else parts.embedding),
         )
-        builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
+        done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
         if parts is None or parts.leads:
-            corpus.indexes.set_status(name, "ready")
-        return corpus.indexes.counted(name)
+            corpus.indexes.set_status(index.name, "ready")
+        return done
 
     def plan(self, name: str, parts: JobParts, job_id: str) -> None:
         """Cut what an index lacks into the parts of a job."""

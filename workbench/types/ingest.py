@@ -60,6 +60,12 @@ class IngestReport(Value):
         files = "1 file" if count == 1 else f"{count:,} files"
         return f"{files} left out, of kinds that are not read: {', '.join(kinds[:SHOWN_KINDS])}{more}."
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The report's numbers of documents and passages, without any word of a document or of its path."""
+        documents = {"added": self.added, "updated": self.updated, "unchanged": self.unchanged}
+        return documents | {"failed": len(self.failures), "passages": self.passages, "embedded": self.embedded}
+
     def to_dict(self) -> JsonObject:
         """Return the JSON form of ``workbench ingest --json``."""
         return {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.opening import Opening, warm_model
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
+from workbench.telemetry import untold
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -19,7 +20,8 @@ def _warm(workbench: Workbench) -> None:
     """Load the model, the retrieval framework, and the parts of the language model that take seconds to import."""
     import_framework()
     warm_model(workbench)
-    workbench.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
+    with untold():  # nobody asked for it
+        workbench.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
     if workbench.corpus.llm is not None:
         _ = workbench.corpus.llm.framework  # the first answer would wait for its import
 

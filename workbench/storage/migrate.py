@@ -42,7 +42,7 @@ def migrate(url: str) -> list[str]:
         StorageError: unreachable, no UTF-8, no pgvector, or an applied migration was changed since.
     """
     wanted = migrations()
-    with translated(url), psycopg.connect(url, autocommit=True) as connection:
+    with translated(url), psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection:
         _check_encoding(connection, url)
         if _applied(connection) == _checksums(wanted) and queue_schema.is_current(connection):
             return []

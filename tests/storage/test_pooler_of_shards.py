@@ -1,4 +1,4 @@
-"""A cluster whose coordinator is reached by a pooler in transaction mode: a real pgbouncer, whose servers take turns."""
+"""A cluster whose coordinator is reached by a pooler in transaction mode: a real pgbouncer."""
 
 from __future__ import annotations
 

@@ -24,6 +24,8 @@ def running() -> Iterator[list[Server]]:
 def fresh(running: list[Server]) -> list[Server]:
     """The servers, each up and with an empty database; what a failed test left to follow another one is let go."""
     for server in running:
+        if not (server.folder / "data").exists():
+            server.create()
         if not (server.folder / "data" / "postmaster.pid").exists():
             server.start()
         with psycopg.connect(server.url, autocommit=True) as connection:

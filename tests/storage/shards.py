@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import psutil
+
 from tests.shared_home import place_for_homes
 
 
@@ -29,6 +31,11 @@ class Server:
         """The address of its database ``postgres``."""
         return f"postgresql://postgres@/postgres?host={self.folder}"
 
+    def create(self) -> None:
+        """Make its empty databases, which read characters as the embedded server does."""
+        data = self.folder / "data"
+        _run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+
     def start(self, log: str = "logical") -> None:
         """Start it with a ``wal_level``; returns once it answers."""
         options = (
@@ -40,6 +47,14 @@ class Server:
     def sigkill(self) -> None:
         """Kill its first process, as the kernel may; its others end by themselves."""
         os.kill(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def lose(self) -> None:
+        """Kill it, and delete its data."""
+        postmaster = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().split()[0]))
+        others = postmaster.children()
+        postmaster.kill()
+        psutil.wait_procs([postmaster, *others])  # they end by themselves
+        shutil.rmtree(self.folder / "data")
 
     def kill(self) -> None:
         """End it as a crash does: nothing is written any more."""
@@ -57,8 +72,7 @@ def servers(count: int, buffers: str = "32MB") -> Generator[list[Server]]:
             server.folder.mkdir(mode=0o755)
             if (owner := _owner()) is not None:
                 os.chown(server.folder, owner, -1)
-            data = server.folder / "data"
-            _run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+            server.create()
             server.start()
         yield made
     finally:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 import psycopg
 from psycopg import sql
 from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict
-from workbench.storage.bucket_move import BucketMove
+from workbench.storage.bucket_move import BucketMove, BucketMover
 from workbench.storage.cluster import Cluster, Shard
 from workbench.storage.database import Connection, Row
 from workbench.storage.driver_errors import translated
@@ -35,39 +36,68 @@ def let_go(cluster: Cluster, lost: Shard) -> dict[str, int]:
         others = [shard for shard in cluster.shards() if shard != lost]
         for shard in others:
             migrate(shard.url)
+        mover = BucketMover(cluster)
         for move in moves_under_way(cluster)[0]:
             if lost.number in (move.source, move.target):
                 _forget_move(cluster, move, others)
+            else:
+                mover.clear(move)
         with cluster.database.transaction() as connection:
             connection.execute(statement("cluster_alone"))
+            held = _held(others)
+            for row in connection.execute(statement("bucket_move_plannable")).fetchall():
+                if row["shard"] != lost.number and (row["index_name"], row["bucket"]) not in held[row["shard"]]:
+                    gone = {"index": row["index_name"], "bucket": row["bucket"], "shard": lost.number}
+                    connection.execute(statement("cluster_deal_bucket"), gone)  # by a move that ended there alone
             buckets = connection.execute(statement("cluster_lost_buckets"), {"lost": lost.number}).fetchall()
             if buckets and not others:
                 raise Conflict(
                     f"{lost.place} is the only shard, so its buckets can begin anew nowhere; add another server first "
                     "('workbench cluster add URL'), or delete the indexes that lie on it."
                 )
-            return _dealt_out(cluster, connection, lost, others, buckets)
+            dealt = _dealt(cluster, others, buckets, held)
+            return _begun_anew(cluster, connection, lost, others, dealt)
 
 
-def _dealt_out(
-    cluster: Cluster, connection: Connection, lost: Shard, others: Sequence[Shard], buckets: Sequence[Row]
-) -> dict[str, int]:
-    held, urls = Counter(cluster.buckets_held()), {shard.number: shard.url for shard in others}
-    dealt = list[Row]()
+def _held(shards: Sequence[Shard]) -> dict[int, set[tuple[str, int]]]:
+    """Return which buckets of which indexes the shards have themselves, by their numbers."""
+    held = dict[int, set[tuple[str, int]]]()
+    for shard in shards:
+        with translated(shard.url), psycopg.Connection[Row].connect(shard.url, row_factory=dict_row) as there:
+            rows = there.execute(statement("cluster_held_on_shard")).fetchall()
+        held[shard.number] = {(row["index"], bucket) for row in rows for bucket in row["buckets"]}
+    return held
+
+
+def _dealt(
+    cluster: Cluster, others: Sequence[Shard], buckets: Sequence[Row], held: Mapping[int, set[tuple[str, int]]]
+) -> list[Row]:
+    """Say of each bucket which shard it begins anew on: on one that has it, else where the fewest are."""
+    counts, dealt = Counter(cluster.buckets_held()), list[Row]()
     for row in buckets:
-        number = min(urls, key=lambda number: (held[number], number))
-        held[number] += 1
+        have = [number for number, of in held.items() if (row["index"], row["bucket"]) in of]
+        number = min(have or [shard.number for shard in others], key=lambda number: (counts[number], number))
+        counts[number] += 1
         dealt.append({**row, "shard": number})
-    for number, url in urls.items():
-        with translated(url), psycopg.connect(url) as there:
+    return dealt
+
+
+def _begun_anew(
+    cluster: Cluster, connection: Connection, lost: Shard, others: Sequence[Shard], dealt: Sequence[Row]
+) -> dict[str, int]:
+    names = defaultdict[str, dict[str, str]](dict)
+    for shard in others:
+        with translated(shard.url), psycopg.Connection[Row].connect(shard.url, row_factory=dict_row) as there:
             for row in dealt:
-                if row["shard"] == number:
+                if row["shard"] == shard.number:
                     there.execute(statement("cluster_hold_empty_bucket"), row)
+            for row in there.execute(statement("cluster_held_on_shard")).fetchall():
+                names[row["index"]][str(shard.number)] = row["called"]
     rows = connection.execute(statement("cluster_lost_documents"), {"lost": lost.number}).fetchall()
     for row in dealt:
         connection.execute(statement("cluster_deal_bucket"), row)
     for index in dict.fromkeys(row["index"] for row in dealt):
-        connection.execute(statement("cluster_attach_anew"), {"index": index})
+        connection.execute(statement("cluster_attach_anew"), {"index": index, "names": Jsonb(names[index])})
     connection.execute(statement("cluster_forget_left_out"))
     cluster.drop_server(connection, lost)
     return {row["index_name"]: row["documents"] for row in rows}

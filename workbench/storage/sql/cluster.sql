@@ -84,4 +84,11 @@ SELECT index_name, count(*)::integer AS documents FROM gone GROUP BY index_name 
 UPDATE index_buckets SET shard = %(shard)s WHERE index_name = %(index)s AND bucket = %(bucket)s
 
 -- cluster_attach_anew: an index is read and written where its buckets lie now
-SELECT workbench_attach_anew(%(index)s)
+SELECT workbench_attach_anew(%(index)s, %(names)s)
+
+-- cluster_held_on_shard: the indexes that a shard has tables of, what these are called there, and the buckets that belong to them
+SELECT substring(p.relname FROM '^data_([a-z0-9_]+)') AS index, substring(p.relname FROM '^data_(.+)$') AS called,
+    coalesce(array_agg(substring(b.relname FROM '_b([0-9]+)$')::integer) FILTER (WHERE b.relname IS NOT NULL), '{{}}') AS buckets
+FROM pg_class p LEFT JOIN pg_inherits i ON i.inhparent = p.oid LEFT JOIN pg_class b ON b.oid = i.inhrelid
+WHERE p.relkind = 'p' AND p.relnamespace = current_schema()::regnamespace AND starts_with(p.relname, 'data_')
+GROUP BY p.relname

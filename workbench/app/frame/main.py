@@ -12,7 +12,7 @@ from workbench.app.shell.scope_bar import scope_bar
 from workbench.app.shell.states import failed, opening
 from workbench.app.shell.work_view import work_bar
 from workbench.app.state import address
-from workbench.app.state.one_run import begin_run
+from workbench.app.state.one_run import begin_run, theme_of_run
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.assets import component, stylesheet
 from workbench.errors import WorkbenchError
@@ -41,7 +41,7 @@ def main() -> None:
     except WorkbenchError as error:
         failed(error)
     address.remember()
-    component("shell/shortcuts")(key="shortcuts", on_theme_change=_drawn_anew)
+    component("shell/shortcuts")(key="shortcuts", data={"theme": theme_of_run()}, on_theme_change=_drawn_anew)
     OPENING.warm_now()
 
 

@@ -14,6 +14,7 @@ from workbench.app.shell.states import message
 from workbench.app.shell.ways_on import ways_on
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
+from workbench.app.state.one_run import theme_of_run
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.labels import counted
 from workbench.app.widgets.reader import open_document, reader
@@ -89,7 +90,6 @@ def _picture(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
 
 def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
     """Show a graph; a click on a dot opens its document, once."""
-    theme = "dark" if st.context.theme.type == "dark" else "light"
     left_out = f", {counted(graph.left_out, 'less linked document')} left out" if graph.left_out else ""
     diamonds = " Diamonds are the answers." if chosen else ""
     st.caption(
@@ -97,7 +97,7 @@ def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
         f"cited.{diamonds} Scroll to zoom, drag to move, point at a line for its sentence, click a dot to open it."
     )
     state: Any = st.echarts_chart(
-        chart(graph, theme, chosen), key=key, on_select="rerun", height=680, renderer="svg", alt=spoken(graph)
+        chart(graph, theme_of_run(), chosen), key=key, on_select="rerun", height=680, renderer="svg", alt=spoken(graph)
     )
     node = chosen_node(state, graph)
     before = st.session_state.get(f"{key}_opened")

@@ -24,3 +24,8 @@ def indexes_of_run(workbench: Workbench) -> Sequence[Index]:
     if _INDEXES not in st.session_state:
         st.session_state[_INDEXES] = tuple(workbench.indexes.list())
     return st.session_state[_INDEXES]
+
+
+def theme_of_run() -> str:
+    """Return "light" or "dark": the theme whose colours this run gives to its charts."""
+    return "dark" if st.context.theme.type == "dark" else "light"

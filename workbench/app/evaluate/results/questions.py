@@ -17,6 +17,7 @@ from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of
 from workbench.app.evaluate.results.rankings import rankings
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
+from workbench.app.state.one_run import theme_of_run
 from workbench.app.widgets.labels import counted, escaped, labelled
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
@@ -55,11 +56,10 @@ def questions_view(workbench: Workbench, outcome: ExperimentOutcome, pair: tuple
 def _heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
     st.subheader(f"{metric_title(outcome.metric)} of every question", anchor=False)
     st.caption("A column is a question, the hardest on the left; click one to see its rankings below.")
-    theme = "dark" if st.context.theme.type == "dark" else "light"
     names = [run_title(cell) for cell in outcome.measured]
     ids, values = grid(outcome)
     state: Any = st.echarts_chart(
-        heat_map([texts.get(key, key) for key in ids], names, values, theme),
+        heat_map([texts.get(key, key) for key in ids], names, values, theme_of_run()),
         key=f"heat_{outcome.experiment.id}_{outcome.metric}",
         on_select="rerun",
         height=96 + ROW * len(names),
@@ -121,11 +121,10 @@ def _changed(outcome: ExperimentOutcome, first: CellResult, second: CellResult, 
     )
     if not differ:
         return
-    theme = "dark" if st.context.theme.type == "dark" else "light"
     left, right = st.columns([4, 7], gap="large")
     with left:
         state: Any = st.echarts_chart(
-            changes_chart(differ, texts, theme),
+            changes_chart(differ, texts, theme_of_run()),
             key=f"changes_{first.run_id}_{second.run_id}",
             on_select="rerun",
             height=300,

@@ -1,18 +1,30 @@
-// Charts are coloured by the server, which draws the page anew for another theme; that would close a dialog.
+// Charts are coloured by the server, which draws the page anew for another theme; that would close a dialog, so it waits
+// for its end. A theme may change at any time, also while a page is on its way: what counts is what it was drawn in.
 const CHART = '[data-testid="stEChartsChart"], [data-testid="stVegaLiteChart"]', DIALOG = '[role="dialog"]';
-const hasOpenCharts = () => document.querySelector(CHART) && !document.querySelector(DIALOG);
+function followingCharts() {
+  let asked = "";
+  return () => {
+    const shown = document.documentElement.style.colorScheme, { drawn, tell } = window.workbenchTheme;
+    if (shown === drawn) asked = "";
+    else if (shown !== asked && document.querySelector(CHART) && !document.querySelector(DIALOG)) {
+      asked = shown;
+      tell(shown);
+    }
+  };
+}
 
 // Dialogs and popovers hang on the body, outside the element that says which theme is shown: say it for all of them.
 function sameThemeEverywhere() {
   const app = document.querySelector('[data-testid="stApp"]');
   if (!app) return;
+  const follow = window.workbenchTheme.follow = followingCharts();
   const say = () => {
-    const scheme = getComputedStyle(app).colorScheme, before = document.documentElement.style.colorScheme;
-    document.documentElement.style.colorScheme = scheme;
-    if (before && before !== scheme && hasOpenCharts()) window.workbenchTellTheme(scheme);
+    document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme;
+    follow();
   };
   say();
   new MutationObserver(say).observe(app, { attributes: true, attributeFilter: ["class"] });
+  new MutationObserver(follow).observe(document.body, { childList: true, subtree: true });
 }
 
 // The tray of long work stands below the page, which ends above it, however many lines it has.

@@ -92,7 +92,9 @@ function onKey(event) {
 export default function (component) {
   const root = component.parentElement.querySelector(".root");
   if (!root.dialogs) root.dialogs = { root, keys: keysDialog(root), palette: paletteDialog(root) };
-  window.workbenchTellTheme = (scheme) => component.setTriggerValue("theme", scheme);
+  const tell = (scheme) => component.setTriggerValue("theme", scheme);
+  window.workbenchTheme = { ...window.workbenchTheme, drawn: component.data.theme, tell };
+  window.workbenchTheme.follow?.();
   window.workbenchDialogs = root.dialogs;  // pages come and go, each with a root of its own
   if (window.workbenchShortcuts) return;
   window.workbenchShortcuts = true;

@@ -1,0 +1,36 @@
+"""The system's theme changes while a page is open: charts take its colours, without a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from workbench.app.evaluate.results.charts import INK
+
+pytestmark = pytest.mark.browser
+
+
+def names_in_chart(page: Page) -> Locator:
+    """Return the names of the runs in the picture of quality against time."""
+    return page.locator('[data-testid="stEChartsChart"] svg text').filter(has_text="Keyword")
+
+
+def turn(page: Page, scheme: str) -> None:
+    """Change the system's theme, and wait until the page has it."""
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_function("scheme => document.documentElement.style.colorScheme === scheme", arg=scheme)
+
+
+def test_a_chart_behind_a_dialog_takes_the_colours_once_that_is_closed(
+    goto: Callable[[str], Page], measured: str
+) -> None:
+    page = goto(f"/evaluate?experiment={measured}")
+    expect(names_in_chart(page)).to_have_attribute("fill", INK["light"])
+    page.get_by_role("button", name="Delete").first.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    turn(page, "dark")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(names_in_chart(page)).to_have_attribute("fill", INK["dark"])

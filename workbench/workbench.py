@@ -294,7 +294,7 @@ class Workbench:
 
     def warm(self) -> None:
         """Load the default model and what a search imports, so that the first one is as fast as the others."""
-        self.corpus.warm()
+        self.search_service.warm()
 
     def __repr__(self) -> str:
         return f"Workbench(home={str(self.settings.home)!r})"

@@ -67,8 +67,10 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     )
     if left and not found:
         return _found_by_words(articles, query, include_content, left, limit, offset)
-    far: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
-    answer = page_json(found, limit, offset, left | far)
+    beside: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
+    if found.degraded:
+        beside["degraded"] = list(found.degraded)
+    answer = page_json(found, limit, offset, left | beside)
     del answer["total"]  # a search does not know it
     return answer | {"more": len(found) > offset + limit}
 

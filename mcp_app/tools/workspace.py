@@ -75,8 +75,10 @@ def search_semantic(
         conversation_type=conversation_type,
         date_range=date_range,
     )
-    far: JsonObject = {"nothing_close": hits.nothing_close} if hits.nothing_close else {}
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], int(n_results)), **far}
+    beside: JsonObject = {"nothing_close": hits.nothing_close} if hits.nothing_close else {}
+    if hits.degraded:
+        beside["degraded"] = list(hits.degraded)
+    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], int(n_results)), **beside}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:

@@ -51,7 +51,8 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
         if not arguments.semantic:
             return _print(out, workbench.articles.search(arguments.query, content=arguments.content))
         found = workbench.articles.search_by_meaning(arguments.query, content=arguments.content)
-    out.remark(found.nothing_close)
+    for note in (*found.degraded, found.nothing_close):
+        out.remark(note)
     return _print(out, found, found.evidence)
 
 

@@ -73,6 +73,8 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
             conversation_type=arguments.type,
             date_range=arguments.date,
         )
+    for note in hits.degraded:
+        out.remark(note)
     return _print(out, hits, hits.evidence)
 
 

@@ -54,7 +54,7 @@ class ArticleService(ArticleFolder):
         result = self._document_search.search(query, Ask(limit=limit, scope=Scope(sources=(source_id,))))
         ranked = [articles[path] for hit in result.documents if (path := hit.best.path or "") in articles]
         shown = ranked if content else [article.without_content() for article in ranked]
-        return Findings(tuple(shown), result.searched.evidence)
+        return Findings(tuple(shown), result.searched.evidence, result.searched.degraded)
 
     def mirrored(self, folder: Path | None = None) -> MirroredFolder:
         """Return the folder beside its source, or another one. Raises ConfigurationError where there is none."""

@@ -40,6 +40,10 @@ class SearchService:
         self._corpus, self._requests = corpus, requests
         self._lacking = Lacking(corpus.documents)
 
+    def warm(self) -> None:
+        """Load what the first search of the default index would wait for. Raises ModelError."""
+        once_more(self._corpus, self._corpus.warm)
+
     def search(self, query: str, ask: Ask = AS_ASKED, encoded: EncodedQueries | None = None) -> SearchResult:
         """Return the best passages for a query, best first; scores fall with rank and lie in 0..1.
 

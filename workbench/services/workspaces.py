@@ -162,7 +162,7 @@ class WorkspaceService:
             for hit, document in described
             if document is not None
         )
-        return Findings(tuple(hits), result.searched.evidence)
+        return Findings(tuple(hits), result.searched.evidence, result.searched.degraded)
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation that a workspace holds."""

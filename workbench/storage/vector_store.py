@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.errors import NotFound, StorageError
 from workbench.storage.database import Connection, Database
 from workbench.storage.replica import Replica
 from workbench.storage.rows import vector_from
@@ -97,9 +98,17 @@ class PassageStore:
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """Yield one connection for the statements of one search."""
-        with self._reader.reading() as connection, self._seeing(connection):
-            yield connection
+        """Yield one connection for the statements of one search.
+
+        Raises StorageError, also where something is not found while a shard is away, which may have it.
+        """
+        try:
+            with self._reader.reading() as connection, self._seeing(connection):
+                yield connection
+        except NotFound as error:
+            if note := self.shards_note:
+                raise StorageError(f"{error} It may lie where nobody can look: {note}.") from error
+            raise
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""

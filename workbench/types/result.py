@@ -131,10 +131,11 @@ class Found(Sequence[_T]):
 
 @dataclass(frozen=True, slots=True)
 class Findings(Found[_T], Value):
-    """The things of one kind that were found for a question, as a sequence."""
+    """The things of one kind that were found for a question, as a sequence; ``degraded`` says what could not serve."""
 
     results: tuple[_T, ...] = ()
     evidence: Evidence = CLOSE
+    degraded: tuple[str, ...] = ()
 
 
 def far_sentence(results: Sequence[object], evidence: Evidence) -> str:

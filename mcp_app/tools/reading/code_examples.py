@@ -41,6 +41,8 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
     answer: JsonObject = {"success": True, "results": chosen, "count": len(chosen), "total": len(examples)}
     if chosen and not result.evidence.close:
         answer["nothing_close"] = result.evidence.reason
+    if result.degraded:
+        answer["degraded"] = list(result.degraded)
     if not examples:
         wanted = f" in {language}" if language else ""
         answer["suggestion"] = f"No code{wanted} near the best passages; use other words, or rag_search_knowledge_base."

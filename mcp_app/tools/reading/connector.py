@@ -31,7 +31,8 @@ def search(call: Call, query: str) -> JsonObject:
         }
         for hit in result.documents[:shown]
     ]
-    return {"results": results}
+    noted: JsonObject = {"degraded": list(result.searched.degraded)} if result.searched.degraded else {}
+    return {"results": results} | noted
 
 
 def fetch(call: Call, id: str, offset: int, length: int) -> JsonObject:

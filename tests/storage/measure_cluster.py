@@ -3,7 +3,8 @@
 Synthetic passages lie on three real servers, and on one. It prints, for each strategy, the questions whose first fifty
 passages and scores are the same, the passages that one side alone has among them, and the median milliseconds of both,
 asked one after the other. Graphs are walked as far as they can be on both sides (ef_search 1,000), as the nearest that
-a graph misses say nothing of the cluster: what one server missed is found by the shards alone. With ``--move`` a fourth
+a graph misses say nothing of the cluster: what one server missed is found by the shards alone. How many of the true
+nearest both find is printed, too. With ``--move`` a fourth
 shard is added and takes its share of the buckets while searches go on. With ``--kill`` a shard is killed with SIGKILL
 in the middle of 1,000 searches and started again ten seconds later.
 """
@@ -17,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from psycopg import sql
 
 from tests.shared_home import fresh_home
 from tests.storage.shards import Server, servers
@@ -25,7 +27,7 @@ from workbench.storage import database
 
 database.SESSION_OPTIONS["hnsw.ef_search"] = "1000"  # before what follows writes them into its own settings
 
-from evals.bench.latency import Bench  # noqa: E402
+from evals.bench.latency import Bench, vector_literal  # noqa: E402
 from evals.bench.loading import fill  # noqa: E402
 from evals.bench.pairs import timed  # noqa: E402
 from evals.bench.synthetic_corpus import SyntheticCorpus  # noqa: E402
@@ -73,6 +75,21 @@ def compare(one: Bench, many: Bench, names: list[str]) -> None:
         medians = [f"{np.median(times):.1f}" for times in spent]
         alone = f"{own[0].total()} | {own[1].total()}"
         print(f"| {name} | {alike} of {len(one.questions)} | {alone} | {medians[0]} | {medians[1]} |", flush=True)
+
+
+def hold_against_exact(one: Bench, many: Bench, whole: Workbench, table: str) -> None:
+    """Print how many of the nearest fifty, whose distances one server computes for every passage, each side finds."""
+    nearest = sql.SQL("SELECT text FROM {} ORDER BY embedding <=> %s::halfvec LIMIT %s").format(sql.Identifier(table))
+    sides, found = [side.strategy("vector", limit=FIRST) for side in (one, many)], [0, 0]
+    for question in one.questions:
+        with whole.corpus.database.transaction() as connection:
+            connection.execute("SET LOCAL enable_indexscan = off")
+            rows = connection.execute(nearest, (vector_literal(question[1]), FIRST)).fetchall()
+        texts = Counter(row["text"] for row in rows)
+        for place, ask in enumerate(sides):
+            found[place] += (texts & Counter(hit.text for hit in ask(question))).total()
+    total = FIRST * len(one.questions)
+    print(f"of the {total} nearest, one server finds {found[0]} and three shards {found[1]}", flush=True)
 
 
 def kill_in_between(workbench: Workbench, index: str, questions: list[str], shard: Server) -> None:
@@ -162,6 +179,7 @@ def main() -> None:
             print(f"{place}: {corpus.load_seconds:.0f} s to load, {corpus.graph_seconds:.0f} s for the graph")
             benches.append(Bench(corpus, synthetic, given.questions))
         compare(*benches, [name for name in timed() if name != LEFT_OUT])
+        hold_against_exact(*benches, one, f"data_{corpus.index.name}")
         questions = [text for text, _ in benches[0].questions]
         if given.move:
             move_in_between(many, corpus.index.name, questions, made[4])

@@ -12,7 +12,7 @@ import streamlit as st
 from evals.background import enqueue_learn
 from evals.learning.training import FEWEST, FOLDS, LEARNED
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.experiment import stop
+from workbench.app.evaluate.live_job import live_job
 from workbench.app.evaluate.preselection import preselected
 from workbench.app.shell.scope_bar import current_scope
 from workbench.app.shell.states import message
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from workbench.storage.job_table import Job
     from workbench.workbench import Workbench
 
-TICK = 1.0  # seconds between two looks at a training that goes on
 SHOWN = 20  # trainings in the list
 COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
 
@@ -59,7 +58,7 @@ def learning_view(workbench: Workbench) -> None:
             if job.is_finished:
                 _outcome(workbench, job)
             else:
-                st.fragment(_live, run_every=TICK)(workbench, job.id)
+                live_job(workbench, job.id)
     _kept(workbench)
 
 
@@ -89,19 +88,6 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
             st.error(escaped(str(error)))
             return
         st.rerun()
-
-
-def _live(workbench: Workbench, job_id: str) -> None:
-    job = workbench.jobs.get(job_id)
-    if job.is_finished:
-        st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
-        st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
-        st.button(
-            "Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id)
-        )
-    st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
 
 
 def _outcome(workbench: Workbench, job: Job) -> None:

@@ -14,7 +14,7 @@ from evals.experiments.plan import Cell
 from evals.experiments.stored_search import StoredCandidate, StoredFinalist, search_of
 from evals.measures.families import DEFAULT_METRICS, metric_title
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.experiment import stop
+from workbench.app.evaluate.live_job import live_job
 from workbench.app.evaluate.preselection import preselected
 from workbench.app.evaluate.results.charts import Spot
 from workbench.app.evaluate.results.front import front_chart
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from workbench.storage.job_table import Job
     from workbench.workbench import Workbench
 
-TICK = 1.0  # seconds between two looks at a search that goes on
 SHOWN = 20  # searches in the list
 TUNABLE = ("hybrid", "rerank", "keyword", "mmr", "feedback")
 COLUMNS = (
@@ -64,7 +63,7 @@ def tune_view(workbench: Workbench) -> None:
             if job.is_finished:
                 _outcome(workbench, job)
             else:
-                st.fragment(_live, run_every=TICK)(workbench, job.id)
+                live_job(workbench, job.id)
 
 
 def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
@@ -101,19 +100,6 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
             st.error(escaped(str(error)))
             return
         st.rerun()
-
-
-def _live(workbench: Workbench, job_id: str) -> None:
-    job = workbench.jobs.get(job_id)
-    if job.is_finished:
-        st.rerun()
-    with st.container(horizontal=True, vertical_alignment="center"):
-        waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
-        st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
-        st.button(
-            "Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id)
-        )
-    st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
 
 
 def _resume(workbench: Workbench, job_id: str) -> None:

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from workbench.services.health import Servers, Status
     from workbench.workbench import Workbench
 
-CHECK_COLUMNS = (Column("name", "Check"), Column("outcome", "Outcome", "state"), Column("detail", "Detail"))
+CHECK_COLUMNS = (
+    Column("name", "Check", narrow=True),
+    Column("outcome", "Outcome", "state", narrow=True),
+    Column("detail", "Detail"),
+)
 
 
 def page() -> None:
@@ -70,16 +74,14 @@ def _health(workbench: Workbench, servers: Servers) -> None:
 
 
 def _database(status: Status, servers: Servers) -> dict[str, str]:
-    database, replica = status["database"], servers.replica
+    """Return what there is; how replica, shards and moves are is told by the checks."""
+    database = status["database"]
     return {
         "Postgres": database["postgres"],
         "pgvector": str(database["pgvector"]),
         "Runs": "embedded, under the data folder"
         if database["embedded"]
         else "on the server of WORKBENCH_DATABASE_URL",
-        **({"Replica": replica.sentence} if replica else {}),
-        **{f"Shard {shard.number}": shard.sentence for shard in servers.shards},
-        **{f"Move {place}": move.sentence for place, move in enumerate(servers.moves, 1)},
         "Size": size_text(database["bytes"]),
         **({"Size on shards": size_text(servers.bytes_on_shards)} if servers.shards else {}),
         "Data folder": status["home"],

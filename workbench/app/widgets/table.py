@@ -19,7 +19,7 @@ class Column:
     marked, told by ``text``. Each of these three may be None.
 
     The filter finds parts of words; in a column of ``whole`` words, whose few values most rows share, and in numbers
-    and dates only whole ones.
+    and dates only whole ones. A ``narrow`` column takes the width of its words.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Column:
     kind: Literal["text", "number", "shown", "tags", "state", "strategy", "score", "trend"] = "text"
     align: Literal["left", "right"] = "left"
     whole: bool = False
+    narrow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def table(
     data = {
         "columns": [
             {"name": column.name, "label": column.label, "kind": column.kind, "align": column.align}
-            | {"whole": column.whole or column.kind in ("number", "shown")}
+            | {"whole": column.whole or column.kind in ("number", "shown"), "narrow": column.narrow}
             for column in columns
         ],
         "rows": [dict(row) for row in rows],

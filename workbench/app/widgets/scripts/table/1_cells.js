@@ -71,5 +71,5 @@ function cell(column, row, place, onOpen) {
   const inside = place === 0 && onOpen ? [make("button", { class: "open", type: "button", dir: "auto" }, shown)] : shown;
   if (inside !== shown) inside[0].addEventListener("click", () => onOpen(row.id));
   const note = row.notes?.[column.name];
-  return make("td", { class: isNumeric(column) ? "number" : column.kind, "data-label": column.label }, inside, note ? make("div", { class: "small" }, note) : null);
+  return make("td", { class: `${isNumeric(column) ? "number" : column.kind}${column.narrow ? " narrow" : ""}`, "data-label": column.label }, inside, note ? make("div", { class: "small" }, note) : null);
 }

@@ -18,6 +18,7 @@ from hatchling.build import build_wheel
 from mcp_app.tools import TOOLSETS
 from workbench import __version__
 
+MADE = (2020, 2, 2, 0, 0, 0)  # as hatchling says of the files in a wheel
 SERVER = '''"""The server of the bundle: the workbench's tools over stdio."""
 
 import sys
@@ -81,11 +82,18 @@ def build(folder: Path) -> Path:
     target = folder / f"rag-workbench-{__version__}.mcpb"
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
         wheel = build_wheel(scratch)
-        bundle.writestr("manifest.json", json.dumps(manifest(), indent=2) + "\n")
-        bundle.writestr("pyproject.toml", project(wheel))
-        bundle.writestr("server.py", SERVER)
-        bundle.write(Path(scratch) / wheel, wheel, zipfile.ZIP_STORED)
+        bundle.writestr(_entry("manifest.json"), json.dumps(manifest(), indent=2) + "\n")
+        bundle.writestr(_entry("pyproject.toml"), project(wheel))
+        bundle.writestr(_entry("server.py"), SERVER)
+        bundle.writestr(_entry(wheel, zipfile.ZIP_STORED), (Path(scratch) / wheel).read_bytes())
     return target
+
+
+def _entry(name: str, compression: int = zipfile.ZIP_DEFLATED) -> zipfile.ZipInfo:
+    """Return a file's entry with a time that does not pass, so that the same tree makes the same bundle."""
+    entry = zipfile.ZipInfo(name, MADE)
+    entry.compress_type, entry.external_attr = compression, 0o644 << 16
+    return entry
 
 
 if __name__ == "__main__":

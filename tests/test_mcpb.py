@@ -51,6 +51,11 @@ def test_the_manifest_has_the_published_form_and_names_every_tool(bundle: Path) 
     )
 
 
+def test_the_same_tree_makes_the_same_bundle(bundle: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "mcpb_build.py", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    assert (tmp_path / bundle.name).read_bytes() == bundle.read_bytes()
+
+
 def test_its_command_starts_a_server_that_answers(bundle: Path) -> None:
     with fresh_home() as home:
         with zipfile.ZipFile(bundle) as whole:

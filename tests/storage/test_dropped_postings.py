@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from keyword_index import blocks, brought, kept
+from psycopg import sql
 
 from workbench import Workbench
 
@@ -38,3 +39,16 @@ def test_deleting_everything_leaves_no_block(wb: Workbench, folder: Callable[...
     _ingest(wb, folder, "Coast", 10)
     wb.sources.delete("Coast")
     assert (brought(wb), kept(wb), blocks(wb)) == ([], [], [])
+
+
+def test_a_passage_among_a_few_with_many_words_is_looked_up_and_not_searched_for_in_every_block(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    own = {f"{n}.txt": " ".join(f"{word}{n}of{k}" for k in range(8) for word in WORDS) for n in range(12)}
+    wb.ingest(folder(own, "Coast"), source="Coast")
+    asked = sql.SQL("SELECT workbench_dropping_statement('main', 'old_passages', array_fill(int4send(1), %s)) AS text")
+    one, all_of_them = (str((wb.corpus.database.row(asked, [[count]]) or {})["text"]) for count in (1, 12))
+    assert ("unnest(g.terms)" in one, "unnest(g.terms)" in all_of_them) == (True, False)
+    wb.documents.delete(wb.documents.list(limit=1)[0].id)
+    assert kept(wb) == brought(wb)
+    assert len({row[1] for row in kept(wb)}) == 11

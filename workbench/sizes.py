@@ -1,4 +1,4 @@
-"""Sizes of files and texts, in bytes and their decimal multiples everywhere."""
+"""Sizes of files and texts, in bytes and their decimal multiples everywhere, and numbers of things."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ def size_text(count: int) -> str:
         if count >= unit:
             return f"{count / unit:,.1f} {name}"
     return f"{count:,} bytes"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 source", "2 sources"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -140,6 +140,14 @@ def test_doctor_is_content_with_a_healthy_house(workbench: Callable[..., Ran]) -
     assert {check["name"] for check in ran.json["checks"]} >= {"database", "pgvector", "embedding model", "disk"}
 
 
+def test_one_document_is_told_in_the_singular(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "gauge.md").write_text("# Tide gauge\n\nIt records the level of the sea.")
+    workbench("ingest", str(tmp_path))
+    assert ": 1 document, 1 passage" in workbench("doctor").out
+    assert "1 passage, fewer than asked by keyword" in workbench("search", "sea", "--strategy", "keyword").out
+    assert workbench("export", str(tmp_path / "all.zip")).out.startswith("Wrote 1 document, ")
+
+
 def test_doctor_says_that_the_database_is_down(process: Callable[..., Ran]) -> None:
     ran = process("doctor", "--json", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert (ran.code, ran.json["ok"]) == (1, False)

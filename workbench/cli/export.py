@@ -6,7 +6,7 @@ import argparse
 
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
-from workbench.sizes import size_text
+from workbench.sizes import counted, size_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench, out.progress("Export") as show:
         report = workbench.backups.write(arguments.file, replace=arguments.force, on_progress=show)
     sentence = (
-        f"Wrote {report.documents:,} documents, with those of test sets ({report.rows:,} rows, "
+        f"Wrote {counted(report.documents, 'document')}, with those of test sets ({report.rows:,} rows, "
         f"{size_text(report.bytes)}), to {report.path}"
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))

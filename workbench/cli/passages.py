@@ -10,6 +10,7 @@ from workbench.cli.why import print_why
 from workbench.display import heading
 from workbench.languages import language_title
 from workbench.marking import excerpt, pieces
+from workbench.sizes import counted
 from workbench.table_excerpts import table_excerpt, without_rows
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def print_result(
         console.print()
     took = result.timings_ms.get("total", 0.0)
     fewer = ", fewer than asked" if result.under_filled else ""
-    console.print(f"{len(result)} passages{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
+    console.print(f"{counted(len(result), 'passage')}{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
 
 
 def marked(query: str, text: str) -> Text:

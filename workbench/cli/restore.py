@@ -6,6 +6,7 @@ import argparse
 
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
+from workbench.sizes import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +19,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench, out.progress("Import") as show:
         report = workbench.backups.read(arguments.file, on_progress=show)
     sentence = (
-        f"Restored {report.documents:,} documents in {report.sources:,} sources, with those of test sets "
-        f"({report.rows:,} rows)."
+        f"Restored {counted(report.documents, 'document')} in {counted(report.sources, 'source')}, "
+        f"with those of test sets ({report.rows:,} rows)."
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))
     return 0

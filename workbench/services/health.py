@@ -15,7 +15,7 @@ from typing import TypedDict, cast
 from workbench.errors import WorkbenchError
 from workbench.models.bert.trial import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
-from workbench.sizes import GB, size_text
+from workbench.sizes import GB, counted, size_text
 from workbench.storage.replica import ReplicaState
 from workbench.storage.shard_state import MoveState, ShardState, move_states, shard_states
 from workbench.storage.statements import statement
@@ -211,10 +211,13 @@ class HealthService:
         missing = len(self._corpus.documents.missing_from(index.name))
         if missing:
             raise WorkbenchError(
-                f"{index.name} lacks {missing} documents; run 'workbench indexes update {index.name} --build'."
+                f"{index.name} lacks {counted(missing, 'document')}; "
+                f"run 'workbench indexes update {index.name} --build'."
             )
         counts = self._corpus.indexes.counted(index.name)
-        return f"{index.name}: {counts.documents_count:,} documents, {counts.passages_count:,} passages"
+        return (
+            f"{index.name}: {counted(counts.documents_count, 'document')}, {counted(counts.passages_count, 'passage')}"
+        )
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.promoting import promotion_html
+from workbench.sizes import counted
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Promotion
 

@@ -13,10 +13,11 @@ from workbench.app.crawl.pace import FormerLook, fetched, share
 from workbench.app.crawl.site_tree import legend_html, outcome_of, tree_html
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.table import Column, table
 from workbench.crawling.count_words import word
 from workbench.errors import WorkbenchError
+from workbench.sizes import counted
 from workbench.types import time_left
 
 if TYPE_CHECKING:

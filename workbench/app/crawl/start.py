@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
-from workbench.sizes import size_text
+from workbench.sizes import counted, size_text
 from workbench.types import as_number, as_whole
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ from workbench.app.evaluate.results.standings import against_latency, standings
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import act
 from workbench.errors import WorkbenchError
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.storage.job_table import Job

@@ -17,7 +17,7 @@ from workbench.app.evaluate.preselection import preselected
 from workbench.app.shell.scope_bar import current_scope
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.notices import act
 from workbench.app.widgets.promoting import PromotionCandidate, promote_dialog
@@ -27,6 +27,7 @@ from workbench.retrieval.parameters import RANKER, SHIPPED
 from workbench.retrieval.ranker.feature_table import FEATURES
 from workbench.retrieval.ranker.ranker_file import ranker_of
 from workbench.services.promotions import LONGEST_NOTE
+from workbench.sizes import counted
 from workbench.types import Ranker, as_number, as_object
 from workbench.types.parameter import LONGEST_NAME
 

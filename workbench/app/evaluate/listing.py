@@ -15,10 +15,10 @@ from workbench.app.evaluate.results.settings_text import settings_text
 from workbench.app.shell.states import message
 from workbench.app.shell.ways_on import way_to
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.looks import look
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.table import Column, moment, table
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from evals.experiments.plan import Experiment

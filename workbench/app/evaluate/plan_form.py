@@ -19,9 +19,10 @@ from workbench.app.evaluate.preselection import preselected
 from workbench.app.shell.navigation import switch
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.notices import leave_warning
 from workbench.errors import WorkbenchError
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

@@ -20,11 +20,12 @@ from workbench.app.evaluate.results.charts import Spot
 from workbench.app.evaluate.results.front import front_chart
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
 from workbench.retrieval.strategies import STRATEGIES
+from workbench.sizes import counted
 from workbench.types import as_text, as_text_or_none
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ import streamlit as st
 from workbench.app.shell.states import message
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.reader import open_document
 from workbench.errors import ConfigurationError
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.services.archives import ArchiveHit, ArchiveResult

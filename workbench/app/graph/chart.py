@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from workbench.app.graph.layout import places
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.looks import PALETTE
 from workbench.services.citations import Graph, GraphNode
+from workbench.sizes import counted
 from workbench.types import JsonObject, JsonValue, as_items, as_number, as_object, as_whole
 
 LOOKS_OF_TYPES = (  # hue and shape, the commonest type first; diamonds are answers

@@ -16,11 +16,11 @@ from workbench.app.state import address
 from workbench.app.state.controlled import show_value
 from workbench.app.state.one_run import theme_of_run
 from workbench.app.state.shared import OPENING
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.reader import open_document, reader
 from workbench.app.widgets.table import Column, table
 from workbench.retrieval.ask import Ask
 from workbench.services.citations import Graph, GraphNode, Overview
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.widgets.labels import counted, labelled
+from workbench.app.widgets.labels import labelled
 from workbench.app.widgets.notices import act
 from workbench.services.deletion import Deletion
+from workbench.sizes import counted
 from workbench.types import Document, Source
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from workbench.app.library.dialogs import (
 from workbench.app.library.source_language import source_language
 from workbench.app.library.upload import add_to_source
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, moment, table
+from workbench.sizes import counted
 from workbench.types import Document, Source
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import streamlit as st
 
 from workbench.app.library.dialogs import removed
 from workbench.app.shell.states import message
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.notices import act
+from workbench.sizes import counted
 from workbench.types import Folder, Project
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.notices import act
 from workbench.languages import AUTO, LANGUAGES, STEMMED_AT_ONCE, language_title
+from workbench.sizes import counted
 from workbench.types import Source
 
 if TYPE_CHECKING:

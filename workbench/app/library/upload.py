@@ -9,9 +9,10 @@ import streamlit as st
 
 from workbench.app.library.uploads import Drop, of_files, of_folder, start_upload
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped, labelled, unread_sentence
+from workbench.app.widgets.labels import escaped, labelled, unread_sentence
 from workbench.errors import WorkbenchError
 from workbench.ingestion.readers.formats import MAX_BYTES, format_titles
+from workbench.sizes import counted
 from workbench.types import Source
 
 if TYPE_CHECKING:

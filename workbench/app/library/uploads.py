@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from workbench.app.widgets.labels import counted
 from workbench.errors import UnreadableDocument
 from workbench.services.sources import UPLOADS, PlaceNames
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

@@ -17,9 +17,10 @@ from workbench.app.shell.navigation import PageEntry
 from workbench.app.shell.work import WORKS, Work
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
-from workbench.app.widgets.labels import counted, escaped, unread_sentence
+from workbench.app.widgets.labels import escaped, unread_sentence
 from workbench.app.widgets.table import Column, table
 from workbench.errors import StorageError, WorkbenchError
+from workbench.sizes import counted
 from workbench.storage.job_files import SETTLED, JobFile
 from workbench.types import JsonValue, as_texts, time_left
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from workbench.app.system.parameter_input import parameter_input
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import act
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
 from workbench.models.registry import FORMS, MODELS
+from workbench.sizes import counted
 from workbench.types import Index
 
 if TYPE_CHECKING:

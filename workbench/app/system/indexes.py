@@ -9,10 +9,10 @@ import streamlit as st
 
 from workbench.app.system.index_dialogs import drop_index, new_index
 from workbench.app.widgets.index_offer import language_offer
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import act
 from workbench.app.widgets.table import Column, table
-from workbench.sizes import size_text
+from workbench.sizes import counted, size_text
 from workbench.storage.job_table import Job
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from workbench.sizes import counted
+
 _MARKDOWN = frozenset("\\`*_{}[]#|~:$<>!&()+-=")
 _JOINER = "\u2060"  # takes no room
 # Streamlit looks for these after it has undone the backslashes: addresses, icons and emoji, arrows and dashes.
@@ -46,8 +48,3 @@ def unread_sentence(names: Sequence[str]) -> str:
     named, others = (names, 0) if len(names) <= NAMED else (names[: NAMED - 1], len(names) - NAMED + 1)
     last = counted(others, "other file") if others else named[-1]
     return f"{', '.join(named if others else named[:-1])} and {last} are of kinds that cannot be read."
-
-
-def counted(number: int, noun: str) -> str:
-    """Return "1 source", "2 sources"."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -12,9 +12,9 @@ import streamlit as st
 from workbench.app.compare.judging.judgments import Judging
 from workbench.app.shell.navigation import switch
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted
 from workbench.app.widgets.table import Column, table
 from workbench.errors import NotFound
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from evals.test_set import TestSet

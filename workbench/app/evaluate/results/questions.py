@@ -18,9 +18,10 @@ from workbench.app.evaluate.results.rankings import rankings
 from workbench.app.state import address
 from workbench.app.state.controlled import show_value
 from workbench.app.state.one_run import theme_of_run
-from workbench.app.widgets.labels import counted, escaped, labelled
+from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

@@ -13,10 +13,11 @@ from evals.test_sets.import_job import enqueue_import
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import leave_notice
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.models.llm import HOW_TO_SET
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile

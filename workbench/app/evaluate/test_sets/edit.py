@@ -10,9 +10,10 @@ import streamlit as st
 from evals.test_set import GRADES, Judgment, Question, TestSet
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.results.rankings import JudgedDocuments
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import leave_notice
 from workbench.errors import WorkbenchError
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     import pandas

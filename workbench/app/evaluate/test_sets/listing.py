@@ -13,9 +13,10 @@ from workbench.app.evaluate.test_sets.add import add_view, new_form
 from workbench.app.evaluate.test_sets.edit import edit_judgments, edit_questions
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.app.widgets.labels import counted, escaped
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import act
 from workbench.app.widgets.table import Column, moment, table
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

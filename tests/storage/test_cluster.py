@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +72,15 @@ def test_a_dropped_index_is_gone_from_the_shards(cluster: Workbench, fresh: list
             assert shard.execute("SELECT count(*) FROM indexes WHERE name ~ 'second'").fetchone() == (0,)
 
 
+def seen(cluster: Workbench, document: str) -> bool:
+    """Tell whether passages of a document are shown; where not, a sentence says which shard may have them."""
+    try:
+        return bool(cluster.documents.passages(document))
+    except StorageError as error:
+        assert re.search(r"No passage of the document '\S+' can be seen: shard 2 .* cannot be reached", str(error))
+        return False
+
+
 def test_a_shard_that_is_down_is_said_and_whole_again_when_it_is_back(cluster: Workbench, fresh: list[Server]) -> None:
     fill(cluster)
     whole = {(name, question): answers(cluster, name, question) for name in NAMES for question in QUESTIONS}
@@ -84,6 +94,8 @@ def test_a_shard_that_is_down_is_said_and_whole_again_when_it_is_back(cluster: W
     assert [shard.is_reachable for shard in cluster.shards.list()] == [True, False]
     with pytest.raises(StorageError, match="Shard 2 of the cluster cannot be reached"):
         cluster.documents.create(text="Nobody keeps this.")
+    unseen = [document.id for document in cluster.documents.list() if not seen(cluster, document.id)]
+    assert 0 < len(unseen) < cluster.documents.count()
     fresh[2].start()
     cluster.corpus.outage.noticed()
     assert {key: answers(cluster, *key) for key in whole} == whole

@@ -243,12 +243,13 @@ class DocumentService:
         return self._corpus.documents.file(document_id)
 
     def passages(self, document_id: str, *, index: str | None = None) -> Sequence[StoredPassage]:
-        """Return a document's passages in reading order, as an index holds them."""
+        """Return a document's passages in reading order, as an index holds them. Raises StorageError."""
         from workbench.storage.passages import passages_of_document
 
         store = self._corpus.store(self._corpus.index(index))
         with store.reading() as connection:
-            return passages_of_document(connection, store.index.name, document_id)
+            found = passages_of_document(connection, store.index.name, document_id)
+        return found or store.no_passages(f"the document {document_id!r}")
 
     def at(self, url: str) -> Document:
         """Return the document that came from an address, the newest where there are several. Raises NotFound."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.errors import NotFound, StorageError
 from workbench.storage.database import Connection, Database
 from workbench.storage.replica import Replica
-from workbench.storage.rows import vector_from
+from workbench.storage.rows import StoredPassage, vector_from
 from workbench.storage.shard_outage import ShardOutage
 from workbench.storage.side_read import Fetched, side_read
 from workbench.storage.statements import statement
@@ -109,6 +109,12 @@ class PassageStore:
             if note := self.shards_note:
                 raise StorageError(f"{error} It may lie where nobody can look: {note}.") from error
             raise
+
+    def no_passages(self, of: str) -> list[StoredPassage]:
+        """Return none, as there are none. Raises StorageError where a shard is away, which may have some ``of`` it."""
+        if unseen := self.shards_note:
+            raise StorageError(f"No passage of {of} can be seen: {unseen.removeprefix('shards: ')}.")
+        return []
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""

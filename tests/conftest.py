@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import uuid
@@ -37,6 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     own = [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME]
     for name in (*own, "SEARCH_DB_PATH", "COLUMNS", "LINES"):  # readline gives workers the size of a terminal
         os.environ.pop(name, None)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it leaves in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # else commands would inherit it, deaf to Ctrl-C
     gc.disable()  # modules and tests are made and kept: looking through them again and again took a third of the time
     if HOME not in os.environ:
         home = tempfile.mkdtemp(prefix="wb-tests-", dir=place_for_homes())

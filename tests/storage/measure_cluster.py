@@ -1,10 +1,10 @@
-"""Hold an index on shards against one server: ``python -m tests.storage.measure_cluster`` [--move] [--kill].
+"""Hold an index on shards against one server: ``python -m tests.storage.measure_cluster`` [--exact] [--move] [--kill].
 
 Synthetic passages lie on three real servers, and on one. It prints, for each strategy, the questions whose first fifty
 passages and scores are the same, the passages that one side alone has among them, and the median milliseconds of both,
-asked one after the other. Graphs are walked as far as they can be on both sides (ef_search 1,000), as the nearest that
-a graph misses say nothing of the cluster: what one server missed is found by the shards alone. How many of the true
-nearest both find is printed, too. With ``--move`` a fourth
+asked one after the other. Graphs are walked as far as they can be on both sides (ef_search 1,000), and how many of the
+true nearest both find is printed, as what one server's graph misses says nothing of the cluster. With ``--exact`` the
+one server has no graph and computes every distance: what differs then is the cluster's fault. With ``--move`` a fourth
 shard is added and takes its share of the buckets while searches go on. With ``--kill`` a shard is killed with SIGKILL
 in the middle of 1,000 searches and started again ten seconds later.
 """
@@ -161,6 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--passages", type=int, default=5_000)
     parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--exact", action="store_true")
     parser.add_argument("--move", action="store_true")
     parser.add_argument("--kill", action="store_true")
     given = parser.parse_args()
@@ -178,6 +179,10 @@ def main() -> None:
             corpus = fill(workbench, given.passages, synthetic, print)
             print(f"{place}: {corpus.load_seconds:.0f} s to load, {corpus.graph_seconds:.0f} s for the graph")
             benches.append(Bench(corpus, synthetic, given.questions))
+        if given.exact:
+            with one.corpus.database.transaction() as connection:
+                graph = sql.Identifier(f"data_{corpus.index.name}_embedding_idx")
+                connection.execute(sql.SQL("DROP INDEX {}").format(graph))
         compare(*benches, [name for name in timed() if name != LEFT_OUT])
         hold_against_exact(*benches, one, f"data_{corpus.index.name}")
         questions = [text for text, _ in benches[0].questions]

@@ -28,6 +28,7 @@ MANIFEST = "manifest.json"
 _KINDS = ("data", "lexicon", "postings")  # the tables of one index
 _BLOCKS = "0040_postings_in_blocks.sql"  # exports from before it hold terms and postings in another form
 _BEFORE_BLOCKS = ("text_search_tsv", "length")  # columns of their passages that are made anew
+_FORGOTTEN = {"indexes": ("buckets",)}  # columns that exports from before this version may have, and nobody reads
 _LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
 _CHUNK = MB  # bytes copied at once
 
@@ -123,21 +124,24 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
     done = 0
     for name in [name for name in order if name in tables]:
         on_progress(Progress(done, len(tables), name))
-        _copy_in(connection, archive, tables[name])
+        _copy_in(connection, archive, tables[name], _of_before(tables[name]))
         done += 1
-    connection.execute(statement("backup_undivided"))
     in_blocks = _BLOCKS in manifest["migrations"]
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
-        has_words = (
-            in_blocks and f"{_KINDS[-1]}_{index['name']}" in tables
-        )  # of an index on shards it has passages alone
+        # an export of an index that was on several servers has its passages alone
+        has_words = in_blocks and f"{_KINDS[-1]}_{index['name']}" in tables
         for name in [f"{kind}_{index['name']}" for kind in (_KINDS if has_words else _KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
             _copy_in(connection, archive, tables[name], () if in_blocks else _BEFORE_BLOCKS)
             done += 1
         if not has_words:
             connection.execute(statement("backup_read_again"), index)
+
+
+def _of_before(table: TableRows) -> tuple[str, ...]:
+    """Return the columns of an export's table that this version no longer has."""
+    return tuple(column for column in _FORGOTTEN.get(table["name"], ()) if column in table["columns"])
 
 
 def _check_state(connection: Connection, manifest: Manifest) -> None:

@@ -39,13 +39,10 @@ def postings_of_passages(
         return {}
     runs = runs_of(wanted)
     values = {
-        "index": index,
         "term_ids": numbers_value(terms),
         "firsts": numbers_value(first for first, _ in runs),
         "lasts": numbers_value(last for _, last in runs),
         "befores": numbers_value([-1, *(last for _, last in runs[:-1])]),
-        "last": runs[-1][1],
-        "runs": "{" + ",".join(f"[{first},{last}]" for first, last in runs) + "}",
     }
     blocks = _read(connection, index, "postings_of_passages", values)
     held = {term: among(postings, wanted) for term, postings in blocks.items()}

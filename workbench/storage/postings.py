@@ -1,7 +1,7 @@
 """The postings of an index: which passages have a term, how often, and how long they are.
 
 They lie in blocks of up to 128, so that a question's terms are read as a few pieces of memory and scored by NumPy; the
-migration ``0040_postings_in_blocks`` says how a block is made and kept.
+schema (``schema.sql``) says how a block is made and kept.
 """
 
 from __future__ import annotations

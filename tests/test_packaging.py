@@ -46,7 +46,7 @@ def tracked(*patterns: str) -> set[str]:
 def test_the_wheel_holds_all_code_and_all_data(wheel: set[str]) -> None:
     assert tracked("*.py") <= wheel
     assert tracked(*DATA) <= wheel
-    assert {"workbench/storage/migrations/0001_corpus.sql", "workbench/models/token_axes.npz"} <= wheel
+    assert {"workbench/storage/schema.sql", "workbench/models/token_axes.npz"} <= wheel
 
 
 @pytest.mark.slow

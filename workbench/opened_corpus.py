@@ -44,7 +44,6 @@ def open_corpus(settings: Settings) -> Corpus:
         settings.embedding_model,
         functools.partial(_llm, settings),
         functools.partial(_cross_encoder, settings),
-        strict_shards=settings.strict_shards,
     )
 
 

@@ -39,9 +39,6 @@ class Settings(BaseSettings):
     read_database_url: SecretStr | None = Field(
         None, description="A replica for searches; empty means the same database."
     )
-    strict_shards: bool = Field(
-        False, description="With a cluster: a search fails while a shard is away, in place of searching the others."
-    )
     pool_size: int = Field(8, ge=1, le=200, description="Connections a process may hold open.")
 
     embedding_model: str = Field(

@@ -34,7 +34,6 @@ from workbench.services.promotions import PromotionService
 from workbench.services.rankers import RankerService
 from workbench.services.requests import Requests
 from workbench.services.search import SearchService
-from workbench.services.shards import ShardService
 from workbench.services.sources import SourceService
 from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
@@ -70,7 +69,7 @@ class Workbench:
         self.sources = SourceService(corpus, self.indexes)
         self.documents = DocumentService(corpus, self.sources, Intake(corpus, self.indexes))
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
-        self.tool_calls, self.shards = ToolCallService(corpus), ShardService(corpus)
+        self.tool_calls = ToolCallService(corpus)
         self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()

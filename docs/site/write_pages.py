@@ -31,7 +31,8 @@ def write() -> None:
     """Write every page anew."""
     shutil.rmtree(PAGES, ignore_errors=True)
     (PAGES / "tutorials").mkdir(parents=True)
-    shutil.copytree(ROOT / "docs" / "images", PAGES / "images")
+    for folder in ("images", "decisions"):
+        shutil.copytree(ROOT / "docs" / folder, PAGES / folder)
     shutil.copy(Path(__file__).with_name("zensical.toml"), PAGES.parent)
     shutil.copy(Path(__file__).with_name("site.css"), PAGES)
     (PAGES / "index.md").write_text(start_page(), encoding="utf-8")

@@ -162,8 +162,8 @@ def _write(
             passages += [as_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
             corpus.indexes.holding(connection, index.name, document_id, str(number), len(pieces))
         vectors = np.stack([piece.vector for piece in batch])
-        bits, divided = [piece.token_bits for piece in batch], index.buckets > 0
-        insert_passages(connection, index.name, passages, vectors, bits, divided=divided)
+        bits = [piece.token_bits for piece in batch]
+        insert_passages(connection, index.name, passages, vectors, bits)
 
 
 def _batches(pieces: Iterator[SyntheticPassage], size: int) -> Iterator[list[SyntheticPassage]]:

@@ -21,7 +21,6 @@ RANKS = (
     *(
         f"storage/{name}.py"
         for name in (
-            "cluster",
             "embedded_text",
             "filters",
             "lexicon",
@@ -32,7 +31,6 @@ RANKS = (
             "rows",
             "said_names",
             "scores",
-            "shard_outage",
             "side_read",
             "surroundings",
             "term_ranking",

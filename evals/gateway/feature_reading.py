@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from workbench.errors import StorageError
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.services.outages import once_more
@@ -25,7 +24,7 @@ class WeighedQuestion:
 def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found.
 
-    Raises what a search raises, and StorageError while a shard is away: nothing is learned from a part of the passages.
+    Raises what a search raises.
     """
     return once_more(wb.corpus, lambda: _weighed(wb, question, ask))
 
@@ -39,8 +38,6 @@ def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     request = within_named(request, question)
     request.trace.passed = {}
     run(question, request)
-    if unseen := request.store.shards_note:
-        raise StorageError(f"Learning needs every passage, but {unseen.removeprefix('shards: ')}; start it.")
     if request.sheet is None:
         return None
     passed = request.trace.passed

@@ -10,9 +10,9 @@ from evals.experiments.fingerprint import ranking_files
 
 ROOT = Path(workbench.__file__).parent
 NOT_RANKING = {
-    "migrate",  # places, connections and texts: they decide what is searched and shown, not in which order
+    # places, connections and texts: they decide what is searched and shown, not in which order
     *("database", "driver_errors", "framework_store", "indexes", "projects", "promotions", "replica", "sources"),
-    *("shard_state", "sqlalchemy_engines", "standing", "statements"),
+    *("sqlalchemy_engines", "standing", "statements"),
 }
 
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from keyword_index import brought, kept
 
 from workbench import Workbench, marking
 from workbench.languages import folded, spaced_words
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.retrieval.words import highlight
-from workbench.storage.migrate import migrations
 
 TEXTS = {
     "comma.md": "# Comma\n\nThe harbour counted 1,204 boats that summer.",
@@ -82,23 +80,6 @@ def test_the_database_and_the_marks_cut_numbers_alike(numbers: Workbench) -> Non
             assert cut is not None
             words = {folded(word.group()).lower() for word in spaced_words(text)}
             assert {word for word in cut[0] if word.isascii() or "ä" in word} == words
-
-
-def test_an_index_from_before_reads_its_numbers_again(numbers: Workbench) -> None:
-    body = next(body for _, name, body in migrations() if "numbers_with_groups" in name)
-    old = next(body for _, name, body in migrations() if "words_in_every_script" in name)
-    before = old[old.index("CREATE OR REPLACE FUNCTION workbench_terms") : old.index("-- Passages in these")]
-    with psycopg.connect(numbers.corpus.database.url, autocommit=True) as connection:
-        index = numbers.corpus.index().name
-        connection.execute(before)
-        connection.execute("SELECT workbench_read_again(%s)", (index,))
-        assert not numbers.search("1204", "keyword").results
-        connection.execute(
-            body[body.index("CREATE OR REPLACE FUNCTION workbench_terms") : body.index("-- Passages with")]
-        )
-        connection.execute("SELECT workbench_read_again(%s)", (index,))
-    assert kept(numbers) == brought(numbers)
-    assert numbers.search("1204", "keyword")[0].path == "comma.md"
 
 
 def test_a_title_that_says_a_number_is_named_by_it(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from keyword_index import brought, kept
-from psycopg import sql
 
 from workbench import Workbench
 from workbench.languages import folded, grams, spaced_words
-from workbench.storage.migrate import migrations
 
 TEXTS = {
     "thai-river.md": "# แม่น้ำ\n\nแม่น้ำเจ้าพระยาไหลผ่านกรุงเทพมหานครและเป็นเส้นทางขนส่งสินค้าที่สำคัญ",
@@ -50,22 +47,3 @@ def test_the_database_and_the_marks_cut_words_alike(many_scripts: Workbench) -> 
             assert cut is not None
             plain = folded(text)
             assert set(cut[0]) == grams(plain) | {word.group() for word in spaced_words(plain)}
-
-
-def test_an_index_from_before_reads_its_passages_again(many_scripts: Workbench) -> None:
-    body = next(body for _, name, body in migrations() if "words_in_every_script" in name)
-    old = next(body for _, name, body in migrations() if name.startswith("0001"))
-    start = old.index("CREATE FUNCTION workbench_terms")
-    before = "CREATE OR REPLACE" + old[start + len("CREATE") : old.index("END $$;", start) + len("END $$;")]
-    url = many_scripts.corpus.database.url
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(before)
-        index = many_scripts.corpus.index().name
-        read_again = sql.SQL("SELECT workbench_read_again({})").format(index)
-        connection.execute(read_again)  # as the old rules cut them
-        assert not many_scripts.search("กรุงเทพ", "keyword").results
-        new_rules = body[body.index("CREATE OR REPLACE FUNCTION workbench_terms") : body.index("-- Passages in these")]
-        connection.execute(new_rules)
-        connection.execute(read_again)
-    assert kept(many_scripts) == brought(many_scripts)
-    assert many_scripts.search("กรุงเทพ", "keyword")[0].document_title == "แม่น้ำ"

@@ -48,8 +48,15 @@ def test_a_second_start_runs_nothing(database_url: str) -> None:
 
 def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
-        connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE number = 1")
-    with pytest.raises(StorageError, match=r"Migration 0001_corpus\.sql was changed after this database had run it"):
+        connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE number = 0")
+    with pytest.raises(StorageError, match=r"schema\.sql was changed after this database had run it"):
+        migrate(database_url)
+
+
+def test_a_database_from_before_the_first_release_is_refused(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("UPDATE schema_migrations SET name = '0001_corpus.sql', number = 1")
+    with pytest.raises(StorageError, match=r"made before the first release .*'workbench export FILE'"):
         migrate(database_url)
 
 
@@ -64,4 +71,4 @@ def test_a_database_that_cannot_hold_every_character_is_refused(empty_database: 
 
 def test_migrations_are_numbered_without_collision() -> None:
     numbers = [number for number, _, _ in migrations()]
-    assert numbers == sorted(set(numbers)) and numbers[0] == 1
+    assert numbers == sorted(set(numbers)) and numbers[0] == 0

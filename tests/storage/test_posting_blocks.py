@@ -1,9 +1,8 @@
-"""Postings in blocks: how they grow, and how the indexes and exports of older versions become them."""
+"""Postings in blocks: how they grow, and how they are kept."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -12,18 +11,11 @@ import psycopg
 import pytest
 from keyword_index import blocks, brought, kept
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
 
 from workbench import Workbench
 from workbench.errors import StorageError
-from workbench.settings import Settings
-from workbench.storage.backup import Backup
-from workbench.storage.database import Database
-from workbench.storage.migrate import migrate, migrations
 from workbench.storage.postings import among, postings_of_passages, postings_of_terms
-from workbench.storage.queue import Queue
 
-FIRST_WITH_BLOCKS = 40
 WORDS = ("amber", "birch", "cedar")
 
 
@@ -80,77 +72,6 @@ def test_a_passage_with_a_number_of_its_own_is_refused(wb: Workbench, folder: Ca
     ):
         connection.execute(again)  # pyright: ignore[reportArgumentType, reportCallIssue]
     assert kept(wb) == brought(wb)
-
-
-@pytest.fixture
-def before(server_url: str) -> Iterator[str]:
-    """A database of the version before, with an index of 150 passages."""
-    name = f"before_{uuid.uuid4().hex[:10]}"
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    url = make_conninfo(server_url, dbname=name)
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(
-            "CREATE TABLE schema_migrations (number integer PRIMARY KEY, name text NOT NULL UNIQUE, "
-            "checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
-        )
-        for number, file, body in migrations():
-            if number < FIRST_WITH_BLOCKS:
-                connection.execute(body)  # pyright: ignore[reportArgumentType, reportCallIssue]
-                noted = "INSERT INTO schema_migrations VALUES (%s, %s, encode(sha256(convert_to(%s, 'UTF8')), 'hex'))"
-                connection.execute(noted, (number, file, body))
-        _fill(connection)
-    yield url
-    with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-def _fill(connection: psycopg.Connection) -> None:
-    """Write what the version before wrote: a source, its documents, and an index with a passage of each."""
-    connection.execute("INSERT INTO sources (id, title) VALUES ('src_1', 'Woods')")
-    connection.execute(
-        "INSERT INTO indexes (name, chunker, embedding_model, dimensions, is_default) "
-        "VALUES ('main', 'structure', 'hash', 8, true)"
-    )
-    connection.execute("SELECT workbench_create_index('main', 8)")
-    for name, text in _passages(150).items():
-        connection.execute(
-            "INSERT INTO documents (id, source_id, key, title, path, document_type, content_hash, text) "
-            "VALUES (%(id)s, 'src_1', %(id)s, %(id)s, %(id)s, 'text', %(id)s, %(text)s)",
-            {"id": name, "text": text},
-        )
-        connection.execute(
-            "INSERT INTO data_main (text, node_id, embedding, metadata_) VALUES (%(text)s::text, %(id)s::text, "
-            "'[1,0,0,0,0,0,0,0]', jsonb_build_object('document_id', %(id)s::text, 'source_id', 'src_1', "
-            "'start', 0, 'end', length(%(text)s::text), 'ordinal', 0, 'context', 'Woods'))",
-            {"id": name, "text": text},
-        )
-        connection.execute("INSERT INTO index_documents VALUES ('main', %(id)s, %(id)s, 1)", {"id": name})
-
-
-def test_an_index_from_before_is_put_into_blocks(before: str, make_settings: Callable[..., Settings]) -> None:
-    migrate(before)
-    with Workbench.open(settings=make_settings(database_url=before)) as wb:
-        assert kept(wb) == brought(wb)
-        assert len(kept(wb)) > 400
-        assert max(held for *_, held in blocks(wb)) == 128
-        found = wb.search("cedar word5", "keyword")
-        assert found[0].path == "005.txt"
-        wb.documents.delete(found[0].document_id)
-        assert kept(wb) == brought(wb)
-        assert not wb.search("word5", "keyword").results
-
-
-def test_an_export_from_before_is_put_into_blocks(
-    before: str, tmp_path: Path, make_settings: Callable[..., Settings]
-) -> None:
-    database = Database(before)
-    Backup(database, Queue(before)).write(tmp_path / "before.zip", "0", lambda progress: None)
-    database.close()
-    with Workbench.open(settings=make_settings()) as wb:
-        wb.backups.read(tmp_path / "before.zip")
-        assert kept(wb) == brought(wb)
-        assert wb.search("word5", "keyword")[0].path == "005.txt"
 
 
 def test_the_frameworks_full_text_is_made_when_it_is_asked_for_and_kept(

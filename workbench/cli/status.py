@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from workbench.models.bert.trial import PrecisionChoice
-    from workbench.services.health import Servers, Status
+    from workbench.services.health import Status
+    from workbench.storage.replica import ReplicaState
     from workbench.storage.workload import Workload
     from workbench.workbench import Workbench
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 class Seen:
     """The state that one look shows."""
 
-    servers: Servers
+    replica: ReplicaState | None
     work: Workload
     passages: PrecisionChoice | None
 
@@ -71,7 +72,7 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> None:
         with console.capture() as captured:
             try:
                 seen = _seen(workbench)
-                _print_watched(console, workbench.health.status(seen.servers, seen.work), seen)
+                _print_watched(console, workbench.health.status(seen.replica, seen.work), seen)
             except StorageError as error:  # it may come back
                 console.print(str(error))
         return Text.from_ansi(captured.get())
@@ -91,13 +92,13 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> None:
 
 def _seen(workbench: Workbench) -> Seen:
     health = workbench.health
-    return Seen(health.servers(), health.work(), health.passages())
+    return Seen(health.replica(), health.work(), health.passages())
 
 
 def _show(workbench: Workbench, out: Out) -> None:
     """Ask everything once and show it."""
     seen = _seen(workbench)
-    status = workbench.health.status(seen.servers, seen.work)
+    status = workbench.health.status(seen.replica, seen.work)
     out.show(status, lambda console: _print(console, status, seen))
 
 
@@ -105,22 +106,17 @@ def _print_watched(console: Console, status: Status, seen: Seen) -> None:
     """Print what changes, the work first: a screen may be too short for the rest."""
     _print_work(console, seen.work)
     documents = f"{status['corpus'].get('documents', 0):,}"
-    print_fields(console, {**_servers(seen.servers), "on disk": _disk(status, seen.servers), "documents": documents})
+    print_fields(console, {**_replica(seen), "on disk": _disk(status), "documents": documents})
     _print_indexes(console, status)
     console.print(f"Seen at {datetime.now():%H:%M:%S}; Ctrl-C ends it.")
 
 
-def _servers(servers: Servers) -> dict[str, str]:
-    return {
-        **({"replica": servers.replica.sentence} if servers.replica else {}),
-        **{f"shard {shard.number}": shard.sentence for shard in servers.shards},
-        **{f"move {place}": move.sentence for place, move in enumerate(servers.moves, 1)},
-    }
+def _replica(seen: Seen) -> dict[str, str]:
+    return {"replica": seen.replica.sentence} if seen.replica else {}
 
 
-def _disk(status: Status, servers: Servers) -> str:
-    beside = f" here, {size_text(servers.bytes_on_shards)} on shards" if servers.shards else ""
-    return f"{size_text(status['database']['bytes'])}{beside}; {size_text(status['disk_free_bytes'])} free"
+def _disk(status: Status) -> str:
+    return f"{size_text(status['database']['bytes'])}; {size_text(status['disk_free_bytes'])} free"
 
 
 def _print(console: Console, status: Status, seen: Seen) -> None:
@@ -132,8 +128,8 @@ def _print(console: Console, status: Status, seen: Seen) -> None:
             "version": status["version"],
             "home": status["home"],
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
-            **_servers(seen.servers),
-            "on disk": _disk(status, seen.servers),
+            **_replica(seen),
+            "on disk": _disk(status),
             "model": ", ".join((status["model"]["name"], *([seen.passages.sentence] if seen.passages else []))),
             **status["corpus"],
             "python": status["python"],

@@ -155,8 +155,8 @@ class IndexWriter:
         )
         for window in windows(zip(passages, embedded, strict=True), WINDOW):
             vectors, token_bits = zip(*(row for _, row in window), strict=True)
-            stored_passages, divided = [passage for passage, _ in window], self.index.buckets > 0
-            insert_passages(connection, self.index.name, stored_passages, vectors, token_bits, divided=divided)
+            stored_passages = [passage for passage, _ in window]
+            insert_passages(connection, self.index.name, stored_passages, vectors, token_bits)
             if on_stored is not None:
                 on_stored(len(window))
         for cut_document, stored in zip(documents, written, strict=True):

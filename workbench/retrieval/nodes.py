@@ -19,7 +19,6 @@ from workbench.types.timed_steps import TimedStep
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-DEGRADED = "degraded"  # in the metadata of a query engine's nodes
 ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, to be shown
 _INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
 _SHOWN = ("heading_path", "page", "page_label", "kind", "language", "ordinal", "window", "parent", "table_header")
@@ -50,18 +49,6 @@ def node_of(passage: StoredPassage, hit: Hit) -> NodeWithScore:
         excluded_embed_metadata_keys=_INTERNAL,
     )
     return NodeWithScore(node=node, score=hit.score)
-
-
-def marked(node: NodeWithScore, note: str) -> NodeWithScore:
-    """Return a node that tells what a search could not see; prompts and embeddings leave it out."""
-    text = node.node
-    hidden = [*text.excluded_llm_metadata_keys, DEGRADED], [*text.excluded_embed_metadata_keys, DEGRADED]
-    update = {
-        "metadata": {**text.metadata, DEGRADED: note},
-        "excluded_llm_metadata_keys": hidden[0],
-        "excluded_embed_metadata_keys": hidden[1],
-    }
-    return NodeWithScore(node=text.model_copy(update=update), score=node.score)
 
 
 def stored(node: NodeWithScore) -> StoredPassage:

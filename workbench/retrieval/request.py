@@ -104,9 +104,8 @@ class Request:
     def scope_size(self, connection: Connection) -> int:
         """Return how many passages the scope holds as the store counts them, counted once a request; 0 for all."""
         if self._scope_size is None:
-            everything, index = self.scope.is_everything, self.index
-            size = 0 if everything else scope_size(connection, index.name, self.scope, divided=index.is_divided)
-            self._scope_size = size
+            everything = self.scope.is_everything
+            self._scope_size = 0 if everything else scope_size(connection, self.index.name, self.scope)
         return self._scope_size
 
     def similar_enough(self, query: str, cosine: float, *, worded: bool = False) -> bool:

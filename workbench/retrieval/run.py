@@ -37,7 +37,7 @@ def _served(query: str, request: Request) -> SearchResult:
     began = time.perf_counter()
     request = within_named(request, query)
     nodes = ranked(query, request)
-    note_lost_servers(request)
+    note_lost_replica(request)
     passages = to_passages(nodes, request.draw_page)
     with request.trace.stage(TimedStep.EVIDENCE):
         evidence = evidence_of(request, query, nodes)
@@ -58,12 +58,10 @@ def _served(query: str, request: Request) -> SearchResult:
     )
 
 
-def note_lost_servers(request: Request) -> None:
-    """Say it where the primary was read in a replica's place, or where a shard was not seen."""
+def note_lost_replica(request: Request) -> None:
+    """Add a note if the primary was read because the replica is unavailable."""
     if request.store.replica_is_away:
         request.trace.note(REPLICA_AWAY)
-    if unseen := request.store.shards_note:
-        request.trace.note(unseen)
 
 
 def _unread(request: Request) -> str:

@@ -178,13 +178,13 @@ class ArchiveService:
     def _documents(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
         import_framework()
         from workbench.retrieval.evidence import evidence_of
-        from workbench.retrieval.run import note_lost_servers, ranked
+        from workbench.retrieval.run import note_lost_replica, ranked
         from workbench.retrieval.words.corrections import whole_words
         from workbench.retrieval.words.query_words import read_words
 
         request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
         nodes = ranked(query, request)
-        note_lost_servers(request)
+        note_lost_replica(request)
         documents = _by_document(nodes, limit)
         with request.store.reading() as connection:
             words = read_words(request, connection, query)

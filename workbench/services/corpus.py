@@ -14,7 +14,6 @@ from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.naming import check_key
 from workbench.storage.citations import Citations
-from workbench.storage.cluster import Cluster
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
@@ -22,7 +21,6 @@ from workbench.storage.projects import Projects
 from workbench.storage.promotions import Promotions
 from workbench.storage.rankers import Rankers
 from workbench.storage.replica import Replica
-from workbench.storage.shard_outage import ShardOutage
 from workbench.storage.sources import Sources
 from workbench.types import Index
 
@@ -49,13 +47,9 @@ class Corpus:
         default_model: str,
         load_llm: Callable[[], Llm | None] = lambda: None,
         load_cross_encoder: Callable[[], CrossEncoder | None] = lambda: None,
-        *,
-        strict_shards: bool = False,
     ) -> None:
         """Take ``load_encoder``, which turns a model's name into an encoder (once a name); None is not configured."""
         self.database, self.reader = database, reader
-        self.cluster = Cluster(database)
-        self.outage = ShardOutage(self.cluster, strict=strict_shards)
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
         self.citations = Citations(database)
@@ -134,7 +128,7 @@ class Corpus:
             store = self._stores.get(index.name)
             if store is None or store.index != index:
                 reader = self._reader_of(index.name)
-                store = PassageStore(self.database, index, reader, self.outage)
+                store = PassageStore(self.database, index, reader)
                 if reader is self.reader:
                     self._stores[index.name] = store
             return store
@@ -175,13 +169,10 @@ class Corpus:
         """The replica that searches read, where one is set."""
         return self.reader if isinstance(self.reader, Replica) else None
 
-    def lost_a_server(self) -> bool:
-        """Look after a failure whether the same read may go better now: by the primary, or over the other shards.
-
-        Raises StorageError where a shard is away and searches are strict.
-        """
-        has_shards = self.outage.noticed()  # asked in any case: both may have gone at once
-        return has_shards or (self.replica is not None and self.replica.is_away)
+    @property
+    def has_lost_its_replica(self) -> bool:
+        """True while the replica is unavailable, so that a read that has just failed may succeed on the primary."""
+        return self.replica is not None and self.replica.is_away
 
     def _reader_of(self, index: str) -> Database:
         """Return the database that an index is searched in: the replica once it has the index's tables."""

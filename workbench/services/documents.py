@@ -248,8 +248,7 @@ class DocumentService:
 
         store = self._corpus.store(self._corpus.index(index))
         with store.reading() as connection:
-            found = passages_of_document(connection, store.index.name, document_id)
-        return found or store.no_passages(f"the document {document_id!r}")
+            return passages_of_document(connection, store.index.name, document_id)
 
     def at(self, url: str) -> Document:
         """Return the document that came from an address, the newest where there are several. Raises NotFound."""

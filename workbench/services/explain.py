@@ -167,7 +167,7 @@ class ExplainService:
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
             fate=NOT_INDEXED,
-            reason=request.store.shards_note or f"The index {index!r} holds no passage of it; build the index again.",
+            reason=f"The index {index!r} holds no passage of it; build the index again.",
             course=course_outside(request.words[query].totals.passages) if query in request.words else (),
         )
 
@@ -234,7 +234,7 @@ class ExplainService:
         if len(candidates) == 1:
             return candidates[0], None
         index, ids = request.index, [passage.id for passage in candidates]
-        near = cosines(connection, index.name, request.encoded(query).vector, ids, divided=index.is_divided)
+        near = cosines(connection, index.name, request.encoded(query).vector, ids)
         bm25 = scores_of(connection, index.name, request.words[query].weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
         return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
@@ -283,7 +283,7 @@ class ExplainService:
             try:
                 ask = Ask(name, ELSEWHERE, request.scope, request.index.name)
                 results[name] = self._search.search(query, ask, encoded)
-            except (ModelError, InvalidInput):  # said by the strategy that is explained; not for an index on shards
+            except (ModelError, InvalidInput):  # reported by the strategy that is explained
                 continue
         return results
 

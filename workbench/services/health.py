@@ -6,7 +6,6 @@ import functools
 import platform
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +16,6 @@ from workbench.models.bert.trial import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, counted, size_text
 from workbench.storage.replica import ReplicaState
-from workbench.storage.shard_state import MoveState, ShardState, move_states, shard_states
 from workbench.storage.statements import statement
 from workbench.storage.workload import Workload, workload
 from workbench.types import JsonObject, ParameterValue, Value
@@ -62,24 +60,6 @@ class IndexStatus(TypedDict):
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Servers(Value):
-    """The servers beside the database, as they were when they were asked, all at once, and what moves between them."""
-
-    replica: ReplicaState | None
-    shards: tuple[ShardState, ...]
-    moves: tuple[MoveState, ...] = ()
-
-    @property
-    def bytes_on_shards(self) -> int:
-        """The size of all shards that answered."""
-        return sum(shard.bytes or 0 for shard in self.shards)
-
-    def bytes_of(self, index: str) -> int:
-        """Return what the shards that answered hold of an index."""
-        return sum(shard.indexes.get(index, 0) for shard in self.shards)
-
-
 class ModelStatus(TypedDict):
     """The model of new indexes; ``passages`` is a ``PrecisionChoice``, as ``to_dict`` writes it."""
 
@@ -90,8 +70,7 @@ class ModelStatus(TypedDict):
 class Status(TypedDict):
     """The JSON of ``workbench status``; ``corpus`` counts by kind, ``packages`` are versions.
 
-    ``work`` is a ``Workload``, ``replica`` a ``ReplicaState``, each of ``shards`` a ``ShardState`` and of ``moves`` a
-    ``MoveState``, as ``to_dict`` writes them. The ``bytes`` of the database are the coordinator's alone.
+    ``work`` is a ``Workload`` and ``replica`` a ``ReplicaState``, as ``to_dict`` writes them.
     """
 
     version: str
@@ -102,8 +81,6 @@ class Status(TypedDict):
     model: ModelStatus
     work: JsonObject
     replica: JsonObject | None
-    shards: list[JsonObject]
-    moves: list[JsonObject]
     disk_free_bytes: int
     python: str
     packages: dict[str, str]
@@ -115,20 +92,18 @@ class HealthService:
     def __init__(self, corpus: Corpus, home: Path, embedded: bool) -> None:
         self._corpus, self._home, self._embedded = corpus, home, embedded
 
-    def servers(self) -> Servers:
-        """Ask the replica how far it is behind, and each shard what it holds, all at once."""
-        with ThreadPoolExecutor(1) as pool:
-            replica = pool.submit(self.replica)
-            shards = tuple(self.shards())
-            return Servers(replica.result(), shards, tuple(move_states(self._corpus.cluster)))
+    def status(self, replica: ReplicaState | None = None, work: Workload | None = None) -> Status:
+        """Return counts, indexes, sizes in bytes and versions.
 
-    def status(self, servers: Servers | None = None, work: Workload | None = None) -> Status:
-        """Return counts, indexes, sizes in bytes and versions; ``servers`` and ``work`` as they were asked before."""
+        Args:
+            replica: State of the replica if the caller has just asked for it; asked for by default.
+            work: State of the jobs and workers if the caller has just asked for it; asked for by default.
+        """
         self._corpus.index()
-        servers, work = servers or self.servers(), work or self.work()
+        replica, work = replica or self.replica(), work or self.work()
         counts = self._corpus.database.row(statement("corpus_counts")) or {}
         indexes = [
-            cast("IndexStatus", index.to_dict() | {"bytes": self._bytes_of(index.name, servers)})
+            cast("IndexStatus", index.to_dict() | {"bytes": self._corpus.indexes.bytes_on_disk(index.name)})
             for index in self._corpus.indexes.list()
         ]
         tried = self.passages()
@@ -145,9 +120,7 @@ class HealthService:
             "indexes": indexes,
             "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
             "work": work.to_dict(),
-            "replica": servers.replica.to_dict() if servers.replica else None,
-            "shards": [shard.to_dict() for shard in servers.shards],
-            "moves": [move.to_dict() for move in servers.moves],
+            "replica": replica.to_dict() if replica else None,
             "disk_free_bytes": shutil.disk_usage(_existing(self._home)).free,
             "python": platform.python_version(),
             "packages": {name: _version(name) for name in SHOWN_PACKAGES},
@@ -162,10 +135,6 @@ class HealthService:
         replica = self._corpus.replica
         return replica.state() if replica else None
 
-    def shards(self) -> list[ShardState]:
-        """Return the shards of a cluster, each asked whether it answers; none where every index lies here."""
-        return shard_states(self._corpus.cluster)
-
     def passages(self) -> PrecisionChoice | None:
         """Return in which precision passages are embedded here; None before the first was, or without a choice."""
         return remembered_choice(self._corpus.default_model, self._home / "models")
@@ -174,18 +143,16 @@ class HealthService:
         """Look whether the database answers, and start nothing. Raises StorageError where it does not."""
         self._corpus.database.check()
 
-    def doctor(self, servers: Servers | None = None) -> list[Check]:
-        """Try everything a person depends on and say how it went, one check each; ``servers`` where they were asked."""
-        servers = servers or self.servers()
+    def doctor(self, replica: ReplicaState | None = None) -> list[Check]:
+        """Try everything a person depends on, one check each; ``replica`` as for ``status``."""
+        replica = replica or self.replica()
         tries: tuple[tuple[str, Callable[[], str]], ...] = (
             ("database", self._database),
             ("pgvector", self._pgvector),
             ("embedding model", self._model),
             ("default index", self._index),
             ("disk", self._disk),
-            *([("replica", functools.partial(_following, servers.replica))] if servers.replica else []),
-            *((f"shard {shard.number}", functools.partial(_answering, shard)) for shard in servers.shards),
-            *(("move of buckets", functools.partial(_going_on, move)) for move in servers.moves),
+            *([("replica", functools.partial(_following, replica))] if replica else []),
         )
         return [_tried(name, attempt) for name, attempt in tries]
 
@@ -202,9 +169,6 @@ class HealthService:
         vector = encoder.encode_query("Does the model answer?").vector
         tried = self.passages()
         return f"{encoder.name}, {len(vector)} dimensions" + (f"; {tried.sentence}" if tried else "")
-
-    def _bytes_of(self, index: str, servers: Servers) -> int:
-        return self._corpus.indexes.bytes_here(index) + servers.bytes_of(index)
 
     def _index(self) -> str:
         index = self._corpus.index()
@@ -230,20 +194,6 @@ def _following(replica: ReplicaState) -> str:
     if not replica.is_reachable:
         raise WorkbenchError(f"{replica.sentence}. Start it, or correct WORKBENCH_READ_DATABASE_URL.")
     return replica.sentence
-
-
-def _answering(shard: ShardState) -> str:
-    if not shard.is_reachable:
-        raise WorkbenchError(
-            f"{shard.sentence}; start it. Searches leave out what it holds, and nothing can be written."
-        )
-    return shard.sentence
-
-
-def _going_on(move: MoveState) -> str:
-    if not move.is_going_on:
-        raise WorkbenchError(f"{move.sentence}.")
-    return move.sentence
 
 
 def _tried(name: str, attempt: Callable[[], str]) -> Check:

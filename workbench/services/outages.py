@@ -1,4 +1,4 @@
-"""Reads that go on where a server is lost: once more, without the shard or the replica that has just gone."""
+"""Reads that are repeated on the primary if the replica they used has just been lost."""
 
 from __future__ import annotations
 
@@ -25,24 +25,23 @@ ReadingService = TypeVar("ReadingService", bound=_Service)
 
 
 def once_more(corpus: Corpus, read: Callable[[], Got]) -> Got:
-    """Read; where a server has just gone, read anew without it. Raises what ``read`` raises, where that fails too."""
-    for _ in range(2):  # a shard goes, and then the replica turns out not to have heard of that
-        try:
-            return read()
-        except StorageError:
-            if not corpus.lost_a_server():
-                raise
+    """Read; if that loses the replica, read again from the primary. Raises what ``read`` raises otherwise."""
+    try:
+        return read()
+    except StorageError:
+        if not corpus.has_lost_its_replica:
+            raise
     return read()
 
 
 def read_once_more(
     verb: Callable[Concatenate[ReadingService, Arguments], Got],
 ) -> Callable[Concatenate[ReadingService, Arguments], Got]:
-    """Let a verb that only reads go on as ``once_more`` does."""
+    """Decorate a verb that only reads, so that it is repeated as ``once_more`` does."""
 
     @wraps(verb)
-    def going_on(service: ReadingService, /, *values: Arguments.args, **named: Arguments.kwargs) -> Got:
+    def repeated(service: ReadingService, /, *values: Arguments.args, **named: Arguments.kwargs) -> Got:
         corpus = service._corpus  # pyright: ignore[reportPrivateUsage]
         return once_more(corpus, lambda: verb(service, *values, **named))
 
-    return going_on
+    return repeated

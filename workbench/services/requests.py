@@ -13,7 +13,6 @@ from workbench.retrieval.strategies import STRATEGIES, check_parameters, strateg
 from workbench.retrieval.strategy_names import named
 from workbench.services.corpus import Corpus
 from workbench.storage.promotions import EVERYWHERE
-from workbench.storage.ranking import listed
 from workbench.types import Index, ResolvedScope, Scope
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ class Requests:
         checked = check_parameters(name, parameters)
         remembered = remembered and not strategy.needs_llm
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
-        if chosen.is_divided:
-            scope = listed(self._corpus.database, chosen.name, scope)
         return Request(
             strategy=strategy,
             store=self._corpus.store(chosen),

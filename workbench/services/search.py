@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, StatementRefused
@@ -19,10 +20,7 @@ from workbench.services.requests import Requests
 from workbench.types import Comparison, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from llama_index.core.query_engine import RetrieverQueryEngine
-    from llama_index.core.schema import NodeWithScore
 
     from workbench.models.encoder import EncodedQuery
     from workbench.retrieval.request import Request
@@ -93,24 +91,14 @@ class SearchService:
         return Comparison(query=query, strategies=results, agreement=agreement(rankings))
 
     def query_engine(self, ask: Ask = AS_ASKED) -> RetrieverQueryEngine:
-        """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``.
-
-        Where a shard is away, nodes say in their metadata (``degraded``) what was not seen.
-        """
+        """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``."""
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.assembly import build_engine
-        from workbench.retrieval.nodes import marked
 
         request = self._requests.of(ask)
         request.llm = self._corpus.llm
         engine = build_engine(request, CitingSynthesizer(request))
-
-        def served(found: Callable[[], list[NodeWithScore]]) -> list[NodeWithScore]:
-            nodes = once_more(self._corpus, found)
-            note = request.store.shards_note
-            return [marked(node, note) for node in nodes] if note else nodes
-
-        engine.served = served
+        engine.served = partial(once_more, self._corpus)
         return engine
 
     @read_once_more

@@ -19,6 +19,7 @@ from psycopg import sql
 from workbench.errors import Conflict, InvalidInput
 from workbench.sizes import MB
 from workbench.storage.database import Connection, Database, Row, only_row
+from workbench.storage.migrate import SCHEMA
 from workbench.storage.queue import Queue
 from workbench.storage.statements import statement
 from workbench.types import OnProgress, Progress
@@ -26,8 +27,7 @@ from workbench.types import OnProgress, Progress
 FORMAT = 1
 MANIFEST = "manifest.json"
 _KINDS = ("data", "lexicon", "postings")  # the tables of one index
-_BLOCKS = "0040_postings_in_blocks.sql"  # exports from before it hold terms and postings in another form
-_BEFORE_BLOCKS = ("text_search_tsv", "length")  # columns of their passages that are made anew
+_FORGOTTEN = {"indexes": ("buckets",)}  # columns that exports from before this version may have, and nobody reads
 _LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
 _CHUNK = MB  # bytes copied at once
 
@@ -123,21 +123,23 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
     done = 0
     for name in [name for name in order if name in tables]:
         on_progress(Progress(done, len(tables), name))
-        _copy_in(connection, archive, tables[name])
+        _copy_in(connection, archive, tables[name], _of_before(tables[name]))
         done += 1
-    connection.execute(statement("backup_undivided"))
-    in_blocks = _BLOCKS in manifest["migrations"]
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
-        has_words = (
-            in_blocks and f"{_KINDS[-1]}_{index['name']}" in tables
-        )  # of an index on shards it has passages alone
+        # an export of an index that was on several servers has its passages alone
+        has_words = f"{_KINDS[-1]}_{index['name']}" in tables
         for name in [f"{kind}_{index['name']}" for kind in (_KINDS if has_words else _KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
-            _copy_in(connection, archive, tables[name], () if in_blocks else _BEFORE_BLOCKS)
+            _copy_in(connection, archive, tables[name])
             done += 1
         if not has_words:
             connection.execute(statement("backup_read_again"), index)
+
+
+def _of_before(table: TableRows) -> tuple[str, ...]:
+    """Return the columns of an export's table that this version no longer has."""
+    return tuple(column for column in _FORGOTTEN.get(table["name"], ()) if column in table["columns"])
 
 
 def _check_state(connection: Connection, manifest: Manifest) -> None:
@@ -148,7 +150,7 @@ def _check_state(connection: Connection, manifest: Manifest) -> None:
         )
     applied = {row["name"] for row in connection.execute(statement("backup_migrations"))}
     newer = [name for name in manifest["migrations"] if name not in applied]
-    if newer:
+    if newer and SCHEMA in manifest["migrations"]:  # else it was written before the first release
         raise InvalidInput(f"The export comes from a newer version (it has {newer[-1]}); update this one first.")
 
 

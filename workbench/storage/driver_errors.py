@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -32,9 +31,6 @@ def describe(url: str) -> str:
     return f"{where}{port}/{parts.get('dbname') or parts.get('user') or ''}"
 
 
-_SHARD = re.compile(r'server "shard_([0-9]+)"')
-_REMOTE = "remote SQL command"  # in the context that postgres_fdw gives an error of the other server
-_OTHER_PLACE = re.compile(r'relation "public\.(data|lexicon|postings)_[a-z0-9_]+(@[0-9]+)?" does not exist')
 _KINDS = {
     "sources": "source",
     "projects": "project",
@@ -67,32 +63,12 @@ def translated(url: str) -> Generator[None]:
             raise StorageError(
                 "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
             ) from None
-        if isinstance(error, psycopg.errors.UndefinedTable) and is_of_a_shard(error):
-            raise StatementRefused(
-                "A bucket of this index is being moved, or its move broke off in the middle; run 'workbench cluster "
-                "rebalance' to end it."
-            ) from error
         reason = error.diag.message_primary or str(error).strip().splitlines()[0]
         raise StatementRefused(f"The database refused a statement: {reason}.") from error
 
 
-def is_of_a_shard(error: psycopg.Error) -> bool:
-    """Tell whether a shard is to blame: it is away, or lacks a table of an index that is looked for there."""
-    if isinstance(error, psycopg.errors.UndefinedTable):
-        return bool(_OTHER_PLACE.search(str(error))) and _REMOTE in (error.diag.context or "")
-    if isinstance(error, psycopg.OperationalError):
-        return bool(_SHARD.search(str(error))) or _REMOTE in (error.diag.context or "")
-    return False
-
-
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
     text = str(error).lower()
-    if shard := _SHARD.search(text):
-        return (
-            f"Shard {shard[1]} of the cluster cannot be reached; start it ('workbench cluster list' says where it is)."
-        )
-    if is_of_a_shard(error):
-        return "A shard of the cluster cannot be reached; start it ('workbench cluster list' says which one it is)."
     place = describe(url)
     if "password authentication failed" in text or "no password supplied" in text:
         return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
-from workbench.storage.cluster import BUCKETS, LONGEST_NAME, Cluster
 from workbench.storage.database import Connection, Database, Row
 from workbench.storage.statements import statement
 from workbench.types import Index, ParameterValue
@@ -18,7 +17,6 @@ class Indexes:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._cluster = Cluster(database)
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return a person's indexes, or those of one evaluation corpus, with what they hold."""
@@ -75,16 +73,10 @@ class Indexes:
             "is_default": is_default,
             "dataset": dataset,
             "status": status,
-            "buckets": BUCKETS if self._cluster.shards() else 0,
         }
-        if values["buckets"] and len(name) > LONGEST_NAME:
-            raise InvalidInput(f"Name an index on shards in at most {LONGEST_NAME} characters.")
         with self._database.transaction() as connection:
             connection.execute(statement("index_insert"), values)
-            if values["buckets"]:
-                self._cluster.create_tables(connection, name, dimensions, BUCKETS)
-            else:
-                connection.execute(statement("index_create_tables"), {"name": name, "dimensions": dimensions})
+            connection.execute(statement("index_create_tables"), {"name": name, "dimensions": dimensions})
         return self.get(name)
 
     def set_default(self, name: str) -> Index:
@@ -114,11 +106,9 @@ class Indexes:
 
     def drop(self, name: str) -> None:
         """Drop an index's entry and tables in one transaction, whatever it is."""
-        shards = self._cluster.shards()
         with self._database.transaction() as connection:
             connection.execute(statement("index_delete"), {"name": name})
             connection.execute(statement("index_drop_tables"), {"name": name})
-        self._cluster.drop_tables(name, shards)
 
     def of_dataset(self, dataset: str) -> list[str]:
         """Return the names of the indexes over one evaluation corpus."""
@@ -145,14 +135,7 @@ class Indexes:
         return {row["language"]: int(row["passages"]) for row in rows}
 
     def bytes_on_disk(self, name: str) -> int:
-        """Return the size of an index's tables, in bytes; those on shards that are away count nothing."""
-        row = self._database.row(statement("index_size"), {"name": name})
-        if row is None:
-            return 0
-        return int(row["bytes"]) + (self._cluster.bytes_on_disk(name) if row["is_divided"] else 0)
-
-    def bytes_here(self, name: str) -> int:
-        """Return the size of an index's tables in this database, in bytes, without what lies on shards."""
+        """Return the size of an index's tables, in bytes."""
         row = self._database.row(statement("index_size"), {"name": name})
         return int(row["bytes"]) if row else 0
 

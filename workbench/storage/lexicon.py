@@ -43,9 +43,7 @@ def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTo
 
 def lexicon_version(connection: Connection, index: str) -> Version:
     """Return a value that differs whenever words may have come into an index."""
-    row = only_row(
-        connection.execute(statement("lexicon_version", index), {"index": index, "table": f"public.data_{index}"})
-    )
+    row = only_row(connection.execute(statement("lexicon_version", index), {"index": index}))
     return int(row["newest"]), int(row["passages"]), int(row["terms"])
 
 

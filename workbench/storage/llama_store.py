@@ -17,7 +17,6 @@ from llama_index.core.vector_stores.types import (
     MetadataFilter,
     MetadataFilters,
     VectorStoreQuery,
-    VectorStoreQueryMode,
     VectorStoreQueryResult,
 )
 from llama_index.vector_stores.postgres import PGVectorStore
@@ -70,16 +69,7 @@ class LlamaStore(PGVectorStore):
         self._database, self._reader, self._index = database, reader or database, index
 
     def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
-        """Answer as the framework does; a refusal of the database is told as everywhere in the house.
-
-        Raises:
-            InvalidInput: words are asked of an index that lies on shards.
-        """
-        if self._index.buckets and query.mode != VectorStoreQueryMode.DEFAULT:
-            raise InvalidInput(
-                f"The framework's own hybrid cannot ask {self._index.name!r}, which lies on shards; use the strategy "
-                "hybrid."
-            )
+        """Answer as the framework does; a refusal of the database is told as everywhere in the house."""
         if isinstance(self._reader, Replica):
             with self._reader.reading():  # says whether it is away
                 pass
@@ -106,8 +96,7 @@ class LlamaStore(PGVectorStore):
             vectors.append(node.get_embedding())
         embedded = np.asarray(vectors, dtype=np.float32)
         with self._database.transaction() as connection:
-            no_bits, divided = [None] * len(passages), self._index.buckets > 0
-            return insert_passages(connection, self._index.name, passages, embedded, no_bits, divided=divided)
+            return insert_passages(connection, self._index.name, passages, embedded, [None] * len(passages))
 
     def _of_primary(self) -> LlamaStore:
         return LlamaStore(self._database, self._index)

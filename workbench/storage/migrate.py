@@ -1,4 +1,4 @@
-"""Numbered migrations, applied in order under a lock, so that processes that start together do it once."""
+"""The schema and its numbered migrations, applied in order under a lock: processes that start together do it once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from workbench.storage.driver_errors import describe, translated
 from workbench.storage.pooler import lock_held
 
 _LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
+SCHEMA = "schema.sql"  # what an empty database gets first; number 0
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 
 def migrations() -> list[tuple[int, str, str]]:
-    """Return (number, file name, SQL) of every migration, in order.
+    """Return (number, file name, SQL) of the schema and of every migration, in order.
 
     Raises:
         ValueError: two files carry the same number.
     """
-    migrations = []
-    for file in files("workbench.storage").joinpath("migrations").iterdir():
+    folder = files("workbench.storage")
+    migrations = [(0, SCHEMA, folder.joinpath(SCHEMA).read_text(encoding="utf-8"))]
+    for file in folder.joinpath("migrations").iterdir():
         match = _NAME.match(file.name)
         if match:
             migrations.append((int(match.group(1)), file.name, file.read_text(encoding="utf-8")))
@@ -84,12 +86,17 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
         "checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
     )
     done = _applied(connection)
+    if done and SCHEMA not in done:
+        raise StorageError(
+            "This database was made before the first release and cannot be brought up to date. Write an export with "
+            "the version that made it ('workbench export FILE'), and import the file into an empty database."
+        )
     checksums = _checksums(wanted)
     changed = [name for name, checksum in done.items() if name in checksums and checksums[name] != checksum]
     if changed:
         raise StorageError(
-            f"Migration {changed[0]} was changed after this database had run it; restore the file, "
-            "or start with a fresh database."
+            f"{changed[0]} was changed after this database had run it; restore the file, or export with the version "
+            "that made the database, and import into an empty one."
         )
     ran = []
     for number, name, body in wanted:

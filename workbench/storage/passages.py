@@ -71,19 +71,16 @@ def token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[i
     return {row["id"]: bytes(row["token_bits"]) for row in rows if row["token_bits"] is not None}
 
 
-def vectors(
-    connection: Connection, index: str, ids: Sequence[int], *, divided: bool = False
-) -> dict[int, NDArray[np.float32]]:
-    """Return the stored vectors of given passages; ``divided`` tells that they lie on shards."""
-    rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)}, divided)
+def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """Return the stored vectors of given passages."""
+    rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)})
     return {row["id"]: vector_received(row["embedding"]) for row in rows}
 
 
 def likeness_to_all(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
     """Return how alike each passage is to the mean of a sample of the index's ``passages``, -1..1."""
     percent = min(100.0, 100.0 * LIKENESS_SAMPLE / max(1, passages))
-    values = {"ids": numbers_value(ids), "percent": percent, "sample": LIKENESS_SAMPLE}
-    rows = read(connection, index.name, "likeness_to_some" if index.buckets else "likeness_to_all", values)
+    rows = read(connection, index.name, "likeness_to_all", {"ids": numbers_value(ids), "percent": percent})
     return {row["id"]: float(row["likeness"]) for row in rows}
 
 

@@ -1,7 +1,7 @@
 """The postings of an index: which passages have a term, how often, and how long they are.
 
 They lie in blocks of up to 128, so that a question's terms are read as a few pieces of memory and scored by NumPy; the
-migration ``0040_postings_in_blocks`` says how a block is made and kept.
+schema (``schema.sql``) says how a block is made and kept.
 """
 
 from __future__ import annotations
@@ -39,13 +39,10 @@ def postings_of_passages(
         return {}
     runs = runs_of(wanted)
     values = {
-        "index": index,
         "term_ids": numbers_value(terms),
         "firsts": numbers_value(first for first, _ in runs),
         "lasts": numbers_value(last for _, last in runs),
         "befores": numbers_value([-1, *(last for _, last in runs[:-1])]),
-        "last": runs[-1][1],
-        "runs": "{" + ",".join(f"[{first},{last}]" for first, last in runs) + "}",
     }
     blocks = _read(connection, index, "postings_of_passages", values)
     held = {term: among(postings, wanted) for term, postings in blocks.items()}

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, Database, Row, numbers_value
+from workbench.storage.database import Connection, Row, numbers_value
 from workbench.storage.postings import Ids
-from workbench.storage.rows import PROPERTIES, TermWeights, read, scope_parameters, scope_statement, vector_value
+from workbench.storage.rows import TermWeights, read, scope_parameters, scope_statement, vector_value
 from workbench.storage.scores import cosines
-from workbench.storage.statements import statement
 from workbench.storage.term_ranking import (
     AT_ONCE,
     NOTHING,
@@ -46,29 +45,11 @@ class LegRanking:
     known: ScoredPassages | None = None
 
 
-def scope_size(connection: Connection, index: str, scope: ResolvedScope, *, divided: bool = False) -> int:
-    """Return how many passages a scope holds, counted no further than one more than ``EXACT_UP_TO``.
-
-    ``divided``, here and below, tells that the index lies on shards; the scope then says nothing of documents'
-    properties (``listed``).
-    """
+def scope_size(connection: Connection, index: str, scope: ResolvedScope) -> int:
+    """Return how many passages a scope holds, counted no further than one more than ``EXACT_UP_TO``."""
     parameters = {**scope_parameters(scope), "cap": EXACT_UP_TO + 1, "index": index}
-    rows = read(connection, index, "count_in_scope", parameters, divided, scope=scope_statement(scope))
+    rows = read(connection, index, "count_in_scope", parameters, scope=scope_statement(scope))
     return min(int(rows[0]["n"]), EXACT_UP_TO + 1)
-
-
-def listed(database: Database, index: str, scope: ResolvedScope) -> ResolvedScope:
-    """Return a scope with the documents that have its properties in place of these, for an index on shards.
-
-    Only the coordinator knows documents, and a shard that is asked for a list of them narrows by itself.
-    """
-    if scope_statement(scope) != PROPERTIES:
-        return scope
-    rows = database.rows(
-        statement("documents_listed", index, scope=PROPERTIES), {"index": index, **scope_parameters(scope)}
-    )
-    found = tuple(row["document_id"] for row in rows)
-    return replace(scope, document_ids=found, document_types=(), languages=(), since=None, until=None)
 
 
 def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
@@ -79,12 +60,12 @@ def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequ
     return {row["id"] for row in read(connection, index, "ids_in_scope", parameters, scope=scope_statement(scope))}
 
 
-def ids_of(connection: Connection, index: str, scope: ResolvedScope, *, divided: bool = False) -> Ids:
+def ids_of(connection: Connection, index: str, scope: ResolvedScope) -> Ids:
     """Return the passages in a scope, sorted: for scopes of no more than ``EXACT_UP_TO``."""
     if scope.is_empty:
         return np.empty(0, np.int64)
     parameters = scope_parameters(scope)
-    row = read(connection, index, "ids_of_scope", parameters, divided, scope=scope_statement(scope))[0]
+    row = read(connection, index, "ids_of_scope", parameters, scope=scope_statement(scope))[0]
     return np.sort(np.frombuffer(row["ids"] or b"", ">i8").astype(np.int64))
 
 
@@ -96,14 +77,12 @@ def nearest(
     limit: int,
     size: int,
     terms: TermWeights | None = None,
-    *,
-    divided: bool = False,
 ) -> LegRanking:
     """Return the passages in scope nearest to a vector: cosine, and BM25 where ``terms`` are given.
 
     ``size`` is what ``scope_size`` says of the scope; it is not looked at where the scope is everything.
     """
-    rows = _nearest_rows(connection, index, vector, scope, limit, size, divided)
+    rows = _nearest_rows(connection, index, vector, scope, limit, size)
     scores = {row["id"]: float(row["score"]) for row in rows}
     others = scores_of(connection, index, terms, list(scores)) if terms is not None else {}
     return LegRanking(scores, {key: others[key] for key in scores if key in others})
@@ -118,18 +97,16 @@ def best_by_terms(
     size: int,
     vector: NDArray[np.float32] | None = None,
     at_once: int = AT_ONCE,
-    *,
-    divided: bool = False,
 ) -> LegRanking:
     """Return the passages in scope with the highest BM25 scores; their cosines too where a ``vector`` is given.
 
     ``size`` is as for ``nearest``, ``at_once`` as for ``best_of_everything``.
     """
-    ranking = _best(connection, index, terms, scope, limit, size, at_once, divided)
+    ranking = _best(connection, index, terms, scope, limit, size, at_once)
     scores = ranking.best
     others = dict[int, float]()
     if vector is not None and scores:
-        others = cosines(connection, index, vector, list(scores), divided=divided)
+        others = cosines(connection, index, vector, list(scores))
     return LegRanking(scores, {key: others[key] for key in scores if key in others}, ranking.known)
 
 
@@ -140,21 +117,20 @@ def _nearest_rows(
     scope: ResolvedScope,
     limit: int,
     size: int,
-    divided: bool,
 ) -> Rows:
     if scope.is_empty:
         return []
     parameters = {"vector": vector_value(vector), "limit": limit, "index": index}
     if scope.is_everything:
-        return read(connection, index, "vector_everything", parameters, divided, breadth="breadth_by_size")
+        return read(connection, index, "vector_everything", parameters, breadth="breadth_by_size")
     predicate = scope_statement(scope)
     parameters |= scope_parameters(scope)
     if size <= EXACT_UP_TO:
-        return read(connection, index, "vector_exact", parameters, divided, scope=predicate)
+        return read(connection, index, "vector_exact", parameters, scope=predicate)
     parts = {"scope": predicate, "breadth": "breadth_by_size"}
-    rows = read(connection, index, "vector_filtered", parameters, divided, **parts)
+    rows = read(connection, index, "vector_filtered", parameters, **parts)
     if len(rows) < limit:  # the graph was walked to its bound and the scope lay elsewhere
-        return read(connection, index, "vector_exact", parameters, divided, scope=predicate)
+        return read(connection, index, "vector_exact", parameters, scope=predicate)
     return rows
 
 
@@ -166,14 +142,13 @@ def _best(
     limit: int,
     size: int,
     at_once: int,
-    divided: bool,
 ) -> TermRanking:
     if scope.is_empty or not terms.ids:
         return NOTHING
     if scope.is_everything:
         return best_of_everything(connection, index, terms, limit, at_once)
     if size <= EXACT_UP_TO:
-        ids = ids_of(connection, index, scope, divided=divided)
+        ids = ids_of(connection, index, scope)
         return best_of_listed(connection, index, terms, ids, limit, at_once)
     return _best_of_many(connection, index, terms, scope, limit, at_once)
 

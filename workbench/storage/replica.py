@@ -12,12 +12,10 @@ import psycopg
 from workbench.errors import StorageError
 from workbench.sizes import size_text
 from workbench.storage.database import Connection, Database, check_reachable
-from workbench.storage.driver_errors import is_of_a_shard
 from workbench.storage.statements import statement
 from workbench.types import Value
 
 REST = 30.0  # seconds for which a replica that could not serve is not asked
-REST_BEHIND = 1.0  # seconds for one that looks for buckets where they lay before they moved
 CONNECT_TIMEOUT = 3.0  # seconds; there is another database to ask
 
 
@@ -86,21 +84,13 @@ class Replica(Database):
 
     @contextmanager
     def noticing_loss(self) -> Generator[None]:
-        """Let it rest where a statement breaks: it died, what it replays cancelled the statement, or it lags behind.
-
-        A shard that is away is no fault of it.
-        """
+        """Let it rest if a statement breaks: it died, or what it replays cancelled the statement."""
         try:
             yield
         except psycopg.errors.QueryCanceled:  # whoever asked wants it no more
             raise
-        except psycopg.OperationalError as error:
-            if not is_of_a_shard(error):
-                self._rest(REST)
-            raise
-        except psycopg.errors.UndefinedTable as error:
-            if is_of_a_shard(error):
-                self._rest(REST_BEHIND)
+        except psycopg.OperationalError:
+            self._rest()
             raise
 
     @contextmanager
@@ -113,7 +103,7 @@ class Replica(Database):
             try:
                 connection = stack.enter_context(super()._lent())
             except StorageError:
-                self._rest(REST)
+                self._rest()
             else:
                 self._rests_until = None
                 stack.enter_context(self.noticing_loss())
@@ -129,9 +119,9 @@ class Replica(Database):
         try:
             check_reachable(self.url, CONNECT_TIMEOUT)
         except StorageError:
-            self._rest(REST)
+            self._rest()
             return False
         return True
 
-    def _rest(self, seconds: float) -> None:
-        self._rests_until = time.monotonic() + seconds
+    def _rest(self) -> None:
+        self._rests_until = time.monotonic() + REST

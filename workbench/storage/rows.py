@@ -18,7 +18,6 @@ from workbench.storage.statements import statement
 from workbench.types import JsonValue, ResolvedScope, as_whole
 
 PROPERTIES = "scope_properties"  # the predicate that looks at what documents say of themselves
-_COPIES = {False: "copy_passages", True: "copy_divided_passages"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +151,12 @@ def read(
     index: str,
     name: str,
     parameters: Mapping[str, object],
-    divided: bool = False,
     /,
     **parts: str,
 ) -> list[Row]:
-    """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements.
-
-    ``divided`` tells that the index lies on shards, for which the statement has a form that asks all of them at once.
-    """
-    if divided:
-        name, parts = f"{name}_on_shards", {"on_shards": "on_shards", **parts}
+    """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements."""
     # planned for its values: a scope is of ten passages or of a million, and a graph is only walked for a few
-    prepare = False if parts.keys() & {"scope", "breadth", "on_shards"} else None
+    prepare = False if parts.keys() & {"scope", "breadth"} else None
     return connection.execute(statement(name, index, **parts), clean(parameters), prepare=prepare).fetchall()
 
 
@@ -173,19 +166,13 @@ def insert_passages(
     passages: Sequence[NewPassage],
     vectors: Iterable[NDArray[np.float32]],
     token_bits: Sequence[bytes | None],
-    *,
-    divided: bool = False,
 ) -> list[str]:
-    """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids.
-
-    ``divided`` tells that the index lies on shards.
-    """
+    """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids."""
     ids = [passage.node_id(index) for passage in passages]
-    with connection.cursor() as cursor, cursor.copy(statement(_COPIES[divided], index)) as copy:
+    with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
         for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
             metadata, embedding = passage.stored_metadata(index), vector_value(vector)
-            row = (node_id, clean(passage.text), metadata, embedding, passage.passage_hash, bits)
-            copy.write_row((*row, passage.document_id, passage.source_id) if divided else row)
+            copy.write_row((node_id, clean(passage.text), metadata, embedding, passage.passage_hash, bits))
     return ids
 
 

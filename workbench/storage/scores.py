@@ -13,12 +13,9 @@ from workbench.storage.rows import TermWeights, read, vector_value
 from workbench.storage.term_ranking import shares
 
 
-def cosines(
-    connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int], *, divided: bool = False
-) -> dict[int, float]:
-    """Return the cosine similarity of given passages with a vector; ``divided`` tells that they lie on shards."""
-    values = {"vector": vector_value(vector), "ids": numbers_value(ids)}
-    rows = read(connection, index, "cosines_of", values, divided)
+def cosines(connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
+    """Return the cosine similarity of given passages with a vector."""
+    rows = read(connection, index, "cosines_of", {"vector": vector_value(vector), "ids": numbers_value(ids)})
     return {row["id"]: float(row["score"]) for row in rows}
 
 

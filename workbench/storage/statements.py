@@ -40,9 +40,6 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
     tables = {}
     if index is not None:
         tables = {kind: sql.Identifier(f"{kind}_{index}") for kind in ("data", "lexicon", "postings", "full_text")}
-        tables |= {
-            kind: sql.Identifier(f"{kind}_{index}") for kind in ("nearest", "exact", "cosines", "vectors", "scoped")
-        }
         tables["plain"] = sql.Identifier(f"plain_postings_{index}")
         tables["framework"] = sql.Identifier(f"data_framework_{index}")
         tables["postings_key"] = sql.Identifier(f"postings_{index}_pkey")

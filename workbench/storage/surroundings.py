@@ -28,7 +28,9 @@ def spans_around(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
     """Return for each (document, ordinal) the span from ``reach`` passages before it to as many after it."""
-    return _spans(connection, _of("spans_around", index), _ordinals(passages) | {"reach": reach}, len(passages))
+    return _spans(
+        connection, statement("spans_around", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
+    )
 
 
 def spans_of_sections(
@@ -38,7 +40,9 @@ def spans_of_sections(
 
     Not more than ``reach`` passages on either side; None for a passage without a heading.
     """
-    return _spans(connection, _of("spans_of_sections", index), _ordinals(passages) | {"reach": reach}, len(passages))
+    return _spans(
+        connection, statement("spans_of_sections", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
+    )
 
 
 def spans_of_pages(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
@@ -57,10 +61,6 @@ def terms_of_passages(connection: Connection, index: str, ids: Sequence[int]) ->
     """Return every term of the given passages."""
     rows = connection.execute(statement("terms_of_passages", index), {"ids": list(ids)}).fetchall()
     return [FoundTerm(int(r["id"]), r["term"], int(r["df"]), float(r["share"]), int(r["passages"])) for r in rows]
-
-
-def _of(name: str, index: Index) -> SQL:
-    return statement(f"{name}_on_shards" if index.is_divided else name, index.name)
 
 
 def _ordinals(passages: Sequence[tuple[str, int]]) -> dict[str, object]:

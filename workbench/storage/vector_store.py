@@ -6,19 +6,17 @@ connection from ``reading``. LlamaIndex reads it by ``for_llama_index``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import NotFound, StorageError
 from workbench.storage.database import Connection, Database
 from workbench.storage.replica import Replica
-from workbench.storage.rows import StoredPassage, vector_from
-from workbench.storage.shard_outage import ShardOutage
+from workbench.storage.rows import vector_from
 from workbench.storage.side_read import Fetched, side_read
 from workbench.storage.statements import statement
 from workbench.types import Index
@@ -30,12 +28,9 @@ if TYPE_CHECKING:
 class PassageStore:
     """The table ``data_<index>`` with its lexicon and postings."""
 
-    def __init__(
-        self, database: Database, index: Index, reader: Database | None = None, outage: ShardOutage | None = None
-    ) -> None:
+    def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
         """Take ``reader``, the database for searches (a replica), by default the same one. Opens no connection."""
         self.database, self.index = database, index
-        self._outage = outage if index.buckets else None
         self._reader = reader or database
 
     @cached_property
@@ -49,11 +44,6 @@ class PassageStore:
     def database_url(self) -> str:
         """The URL of the database for searches: with the index's name it says which lexicon is whose."""
         return self._reader.url
-
-    @property
-    def shards_note(self) -> str | None:
-        """The note of a search beside a shard that is away; None where all shards were asked."""
-        return self._outage.note(self.index.name) if self._outage else None
 
     @property
     def replica_is_away(self) -> bool:
@@ -72,16 +62,10 @@ class PassageStore:
 
         Searches by vector meanwhile read every row: for loads into an index that is not in use yet.
         """
-        if not self.index.buckets:
-            self.database.rows(statement("vector_index_drop", self.index.name))
+        self.database.rows(statement("vector_index_drop", self.index.name))
 
     def has_graph(self) -> bool:
-        """True where the HNSW graph stands, and thus everything that ``build_graph`` does was done.
-
-        The buckets of an index on shards always have theirs.
-        """
-        if self.index.buckets:
-            return True
+        """True where the HNSW graph stands, and thus everything that ``build_graph`` does was done."""
         row = self.database.row(statement("vector_index_stands"), {"name": self.index.name})
         return bool(row and row["stands"])
 
@@ -96,34 +80,10 @@ class PassageStore:
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def reading(self) -> Generator[Connection]:
-        """Yield one connection for the statements of one search.
-
-        Raises StorageError, also where something is not found while a shard is away, which may have it.
-        """
-        try:
-            with self._reader.reading() as connection, self._seeing(connection):
-                yield connection
-        except NotFound as error:
-            if note := self.shards_note:
-                raise StorageError(f"{error} It may lie where nobody can look: {note}.") from error
-            raise
-
-    def no_passages(self, of: str) -> list[StoredPassage]:
-        """Return none, as there are none. Raises StorageError where a shard is away, which may have some ``of`` it."""
-        if unseen := self.shards_note:
-            raise StorageError(f"No passage of {of} can be seen: {unseen.removeprefix('shards: ')}.")
-        return []
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Lend one connection for the statements of one search. Raises StorageError."""
+        return self._reader.reading()
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""
-
-        def apart(other: Connection) -> Fetched:
-            with nullcontext() if other is connection else self._seeing(other):
-                return read(other)
-
-        return side_read(self._reader, connection, apart)
-
-    def _seeing(self, connection: Connection) -> AbstractContextManager[None]:
-        return self._outage.leaving_out(connection) if self._outage else nullcontext()
+        return side_read(self._reader, connection, read)

@@ -97,12 +97,6 @@ class Index(Value):
     documents_count: int = 0
     passages_count: int = 0
     created_at: datetime | None = None
-    buckets: int = 0  # it lies on shards, by hash of its documents; 0: in the database itself
-
-    @property
-    def is_divided(self) -> bool:
-        """True where its passages lie on shards."""
-        return self.buckets > 0
 
 
 @dataclass(frozen=True, slots=True)

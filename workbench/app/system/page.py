@@ -16,7 +16,8 @@ from workbench.app.widgets.table import Column, table
 from workbench.sizes import size_text
 
 if TYPE_CHECKING:
-    from workbench.services.health import Servers, Status
+    from workbench.services.health import Status
+    from workbench.storage.replica import ReplicaState
     from workbench.workbench import Workbench
 
 CHECK_COLUMNS = (
@@ -31,15 +32,15 @@ def page() -> None:
     workbench = OPENING.workbench
     st.title("System", anchor=False)
     show_notice()
-    servers = workbench.health.servers()
-    _health(workbench, servers)
+    replica = workbench.health.replica()
+    _health(workbench, replica)
     st.fragment(work_section, run_every=TICK)(workbench)
-    status = workbench.health.status(servers)
+    status = workbench.health.status(replica)
     indexes_section(workbench, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
-        facts(_database(status, servers))
+        facts(_database(status))
         st.header("Models", anchor=False)
         facts(_models(workbench))
     with right:
@@ -49,8 +50,8 @@ def page() -> None:
         facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
 
 
-def _health(workbench: Workbench, servers: Servers) -> None:
-    checks = workbench.health.doctor(servers)
+def _health(workbench: Workbench, replica: ReplicaState | None) -> None:
+    checks = workbench.health.doctor(replica)
     bad = [check for check in checks if not check.ok]
     with st.container(horizontal=True, vertical_alignment="center"):
         summary = (
@@ -73,8 +74,8 @@ def _health(workbench: Workbench, servers: Servers) -> None:
     table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False, stacks=True)
 
 
-def _database(status: Status, servers: Servers) -> dict[str, str]:
-    """Return what there is; how replica, shards and moves are is told by the checks."""
+def _database(status: Status) -> dict[str, str]:
+    """Return what there is; the checks report the state of the replica."""
     database = status["database"]
     return {
         "Postgres": database["postgres"],
@@ -83,7 +84,6 @@ def _database(status: Status, servers: Servers) -> dict[str, str]:
         if database["embedded"]
         else "on the server of WORKBENCH_DATABASE_URL",
         "Size": size_text(database["bytes"]),
-        **({"Size on shards": size_text(servers.bytes_on_shards)} if servers.shards else {}),
         "Data folder": status["home"],
         "Free on disk": size_text(status["disk_free_bytes"]),
     }

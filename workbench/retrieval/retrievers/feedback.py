@@ -42,7 +42,7 @@ class FeedbackRetriever(Retriever):
             first = first[: int(request.number(FEEDBACK_PASSAGES))]
             if not first:
                 return []
-            stored = vectors(connection, request.index.name, first, divided=request.index.is_divided)
+            stored = vectors(connection, request.index.name, first)
             rows = np.stack([stored[key] for key in first if key in stored])
             moved = towards(request.encoded(query).vector, rows, request.number(FEEDBACK_WEIGHT))
             words = self._expanded(connection, read_words(request, connection, query), first)

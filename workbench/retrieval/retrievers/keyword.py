@@ -29,7 +29,7 @@ def keyword_ranking(
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
         asked = (words.weights, request.scope, limit, size, vector)
-        return best_by_terms(connection, index.name, *asked, divided=index.is_divided)
+        return best_by_terms(connection, index.name, *asked)
 
 
 def similar_ranking(request: Request, connection: Connection, query: str, words: Words) -> LegRanking:

@@ -38,7 +38,7 @@ def moved_hits(
     )
     hits = hybrid_hits(moved, connection, query, pool)
     index, found = request.index, [hit.id for hit in hits]
-    near = cosines(connection, index.name, encoded.vector, found, divided=index.is_divided)
+    near = cosines(connection, index.name, encoded.vector, found)
     hits = [hit for hit in hits if hit.id in near]  # others were deleted meanwhile
     return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(request, query, hit, near[hit.id])]
 

@@ -40,7 +40,7 @@ class MultiQueryRetriever(Retriever):
             return hit
         request = self._request
         index, vector = request.index, request.encoded(query).vector
-        cosine = cosines(connection, index.name, vector, [hit.id], divided=index.is_divided).get(hit.id)
+        cosine = cosines(connection, index.name, vector, [hit.id]).get(hit.id)
         if cosine is None:  # deleted meanwhile
             return None
         similar = request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)

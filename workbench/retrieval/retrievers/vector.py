@@ -26,7 +26,7 @@ def vector_ranking(
     vector = request.encoded(query).vector
     with request.trace.stage(TimedStep.VECTOR):
         size, index = request.scope_size(connection), request.index
-        return nearest(connection, index.name, vector, request.scope, limit, size, terms, divided=index.is_divided)
+        return nearest(connection, index.name, vector, request.scope, limit, size, terms)
 
 
 class VectorRetriever(Retriever):
@@ -36,7 +36,7 @@ class VectorRetriever(Retriever):
         """Return the passages nearest to the query."""
         request = self._request
         with request.store.reading() as connection:
-            if not request.scope.is_everything or request.index.is_divided:
+            if not request.scope.is_everything:
                 ranking = vector_ranking(request, connection, query, request.limit)
                 return to_nodes(request, connection, _hits(request, query, ranking.scores.items()))
             vector = request.encoded(query).vector

@@ -48,7 +48,7 @@ class ClusterRerank(Stage):
         hits = [hit_of(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.CLUSTER):
-            stored = vectors(connection, index.name, ids, divided=index.is_divided)
+            stored = vectors(connection, index.name, ids)
         known = [hit for hit in hits if hit.id in stored]
         if len(known) < FEWEST:
             return nodes

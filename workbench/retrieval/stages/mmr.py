@@ -38,7 +38,7 @@ class Mmr(Stage):
         hits = [hit_of(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.MMR):
-            vectors_by_id = vectors(connection, index.name, ids, divided=index.is_divided)
+            vectors_by_id = vectors(connection, index.name, ids)
         hits = [hit for hit in hits if hit.id in vectors_by_id]
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
         chosen = choose([hit.score for hit in hits], rows, share, request.limit)

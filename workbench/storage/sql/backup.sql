@@ -1,11 +1,9 @@
 -- backup_tables: every table of ours with the columns that can be written; the queue's, the migrations' and work under way stay out
--- of an index that lies on shards the passages alone, with the columns that a single index has
-SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = ''
-        AND (c.relkind = 'r' OR a.attname NOT IN ('document_id', 'source_id'))) AS columns,
+SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS columns,
     array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attidentity <> '') AS identities
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE (c.relkind = 'r' OR c.relkind = 'p' AND starts_with(c.relname, 'data_')) AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace
-  AND c.relname NOT IN ('schema_migrations', 'queue_migrations', 'bucket_moves') AND c.relname NOT LIKE 'procrastinate%%'
+WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace
+  AND c.relname NOT IN ('schema_migrations', 'queue_migrations') AND c.relname NOT LIKE 'procrastinate%%'
   AND c.relname NOT LIKE 'full!_text!_%%' ESCAPE '!'
 GROUP BY c.relname ORDER BY c.relname
 
@@ -13,9 +11,6 @@ GROUP BY c.relname ORDER BY c.relname
 SELECT DISTINCT child.relname AS child, parent.relname AS parent
 FROM pg_constraint k JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
 WHERE k.contype = 'f' AND child.relnamespace = current_schema()::regnamespace AND k.conrelid <> k.confrelid
-
--- backup_undivided: indexes that lay on shards come into the database itself
-WITH gone AS (DELETE FROM index_buckets) UPDATE indexes SET buckets = 0 WHERE buckets > 0
 
 -- backup_indexes: the indexes whose tables belong to the backup
 SELECT name, dimensions FROM indexes ORDER BY name

@@ -222,9 +222,8 @@ ORDER BY d.updated_at LIMIT %(limit)s
 SELECT max(updated_at) AS at FROM documents
 
 -- index_insert: a new index
-INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status, buckets)
-VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s,
-    %(buckets)s)
+INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status)
+VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)
 
 -- index_list: indexes with what they hold; NULL parameters do not narrow
 SELECT x.*, count(i.document_id) AS documents_count, coalesce(sum(i.passages), 0)::bigint AS passages_count
@@ -276,9 +275,8 @@ ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.cont
 SELECT pg_advisory_xact_lock(7215005, hashtext(x.name))
 FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name) x
 
--- index_size: bytes on disk of an index's tables and their indexes in this database, and whether more lies on shards
-SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes,
-    EXISTS (SELECT FROM indexes WHERE name = %(name)s AND buckets > 0) AS is_divided
+-- index_size: bytes on disk of an index's tables and their indexes
+SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes
 FROM unnest(ARRAY['data_', 'lexicon_', 'postings_', 'full_text_']) AS kind
 
 -- corpus_counts: the counts of everything a person has

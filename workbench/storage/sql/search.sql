@@ -36,23 +36,6 @@ SELECT id, score FROM (
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
 ORDER BY score DESC, id
 
--- on_shards: a query that nobody asks: naming the table keeps the buckets of an index where they are while its functions ask them
-unasked AS (SELECT FROM {data})
-
--- vector_everything_on_shards: the nearest of every shard's nearest passages by HNSW
-WITH {on_shards} SELECT id, 1 - distance AS score FROM {nearest}(%(vector)s::halfvec, %(limit)s, NULL, NULL, NULL)
-ORDER BY 1 - distance DESC, id LIMIT %(limit)s
-
--- vector_filtered_on_shards: the same within a large scope
-WITH {on_shards} SELECT id, 1 - distance AS score FROM {nearest}(%(vector)s::halfvec, %(limit)s, %(source_ids)s, %(document_ids)s, %(without)s)
-ORDER BY 1 - distance DESC, id LIMIT %(limit)s
-
--- vector_exact_on_shards: nearest passages within a small scope, every distance computed (apart, as the order of all would
--- otherwise be merged from the shards' orders, one after the other)
-WITH {on_shards}, best AS MATERIALIZED (
-    SELECT id, score FROM {exact}(%(vector)s::halfvec, %(limit)s, %(source_ids)s, %(document_ids)s, %(without)s))
-SELECT id, score FROM best ORDER BY score DESC, id LIMIT %(limit)s
-
 -- vector_filtered: nearest passages within a large scope, HNSW scanned on until the limit is filled
 SELECT id, score FROM (
     SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
@@ -80,36 +63,25 @@ asked AS MATERIALIZED (
     SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
     FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u GROUP BY u.lexeme),
 known AS (
-    SELECT l.term, min(l.id) AS id, sum(l.df) AS df FROM {lexicon} l
-    WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0 GROUP BY l.term)
+    SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
 SELECT totals.*, term, id, coalesce(df, 0) AS df, position, asked.passages
 FROM totals LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
 
 -- postings_of_terms: all postings of given terms, the blocks of each in one piece
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
-WHERE o.term_id = ANY(%(term_ids)s::bigint[]) GROUP BY o.term_id
+WHERE o.term_id = ANY(%(term_ids)s::integer[]) GROUP BY o.term_id
 
--- postings_of_passages: of given terms the blocks that can hold passages of given runs of numbers, each once. In one table
--- a run's blocks begin with the last that begins no later, and end with its end; those that the run before it has got are
--- left out. An index on shards has blocks of many buckets side by side, so that each says itself from where to where it
--- reaches (its last eight bytes begin with the number of its last passage), which postgres_fdw lets the shards find out.
+-- postings_of_passages: of given terms the blocks that can hold passages of given runs of numbers, each once. A run's blocks
+-- begin with the last that begins no later, and end with its end; those that the run before it has got are left out.
 SELECT t.id AS term_id, string_agg(b.entries, ''::bytea) AS entries
-FROM unnest(%(term_ids)s::bigint[]) AS t (id),
+FROM unnest(%(term_ids)s::integer[]) AS t (id),
     unnest(%(firsts)s::integer[], %(lasts)s::integer[], %(befores)s::integer[]) AS r (first, last, before),
     LATERAL (
         SELECT o.entries FROM {postings} o
         WHERE o.term_id = t.id AND o.first > r.before AND o.first <= r.last AND o.first >= coalesce(
             (SELECT max(e.first) FROM {postings} e WHERE e.term_id = t.id AND e.first <= r.first), 0)
         OFFSET 0) AS b
-WHERE NOT (SELECT i.buckets > 0 FROM indexes i WHERE i.name = %(index)s)
 GROUP BY t.id
-UNION ALL
-SELECT o.term_id, string_agg(o.entries, ''::bytea) FROM {postings} o
-WHERE (SELECT i.buckets > 0 FROM indexes i WHERE i.name = %(index)s) AND o.term_id = ANY(%(term_ids)s::bigint[])
-    AND o.first <= %(last)s AND int4range(o.first, (get_byte(o.entries, octet_length(o.entries) - 8) << 24)
-        | (get_byte(o.entries, octet_length(o.entries) - 7) << 16) | (get_byte(o.entries, octet_length(o.entries) - 6) << 8)
-        | get_byte(o.entries, octet_length(o.entries) - 5), '[]') && %(runs)s::int4multirange
-GROUP BY o.term_id
 
 -- named_documents: those of given passages whose document has a term of a question in its title or file name (or every
 -- one), with both names' texts and terms, and the question's terms (OFFSET 0: only one way of joining to plan)
@@ -123,7 +95,7 @@ FROM asked, {data} p, LATERAL (
 WHERE p.id = ANY(%(ids)s) AND (%(every)s OR d.title_terms && asked.terms OR d.file_terms && asked.terms)
 
 -- document_frequencies: how many passages have each of given terms, those that the lexicon knows
-SELECT term, sum(df) AS df FROM {lexicon} WHERE term = ANY(%(terms)s) GROUP BY term
+SELECT term, df FROM {lexicon} WHERE term = ANY(%(terms)s)
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
 SELECT d.id, d.title, workbench_file_words(d.path) AS file, s.title AS source, d.document_type,
@@ -134,25 +106,6 @@ WHERE i.index_name = %(index)s
 
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
-
--- cosines_of_on_shards: the same, computed by the shards
-WITH {on_shards} SELECT id, score FROM {cosines}(%(vector)s::halfvec, %(ids)s)
-
--- count_in_scope_on_shards: the same, as the index has noted it of its documents: no shard is asked
-SELECT coalesce(sum(passages), 0)::bigint AS n FROM (
-    SELECT p.passages FROM (
-        SELECT i.document_id, d.source_id, i.passages FROM index_documents i JOIN documents d ON d.id = i.document_id
-        WHERE i.index_name = %(index)s AND i.passages > 0) AS p
-    WHERE {scope} LIMIT %(cap)s) AS capped
-
--- documents_listed: the documents of an index that lie in a scope
-SELECT p.document_id FROM (
-    SELECT i.document_id, d.source_id FROM index_documents i JOIN documents d ON d.id = i.document_id
-    WHERE i.index_name = %(index)s) AS p
-WHERE {scope}
-
--- ids_of_scope_on_shards: the passages of a scope, in one piece of memory from each shard
-WITH {on_shards} SELECT string_agg(ids, ''::bytea) AS ids FROM {scoped}(%(source_ids)s, %(document_ids)s, %(without)s)
 
 -- ids_of_scope: the passages of a scope, in one piece of memory
 SELECT string_agg(int8send(p.id), ''::bytea) AS ids FROM {data} p WHERE {scope}
@@ -190,17 +143,9 @@ SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 -- embeddings_by_id: the vectors of given passages, as pgvector sends them: read as text they take a second statement's time
 SELECT p.id, halfvec_send(p.embedding) AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- embeddings_by_id_on_shards: the same of an index on shards
-WITH {on_shards} SELECT id, embedding FROM {vectors}(%(ids)s)
-
 -- likeness_to_all: the likeness of given passages to a sample of the index's: inner products with its mean vector
 WITH centre AS MATERIALIZED (
     SELECT avg(p.embedding) AS mean FROM {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1))
-SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL
-
--- likeness_to_some: the same for an index that lies on shards, which have no TABLESAMPLE: the first by their hash
-WITH centre AS MATERIALIZED (
-    SELECT avg(s.embedding) AS mean FROM (SELECT p.embedding FROM {data} p ORDER BY p.passage_hash LIMIT %(sample)s) AS s)
 SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL
 
 -- embeddings_by_hash: vectors already computed for the same text with the same model
@@ -216,9 +161,6 @@ SELECT id, node_id FROM {data} WHERE node_id = ANY(%(node_ids)s)
 
 -- copy_passages: take new passages in
 COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN (FORMAT BINARY)
-
--- copy_divided_passages: the same for an index that lies on shards
-COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits, document_id, source_id) FROM STDIN (FORMAT BINARY)
 
 -- delete_passages_of_documents: take passages out before their documents' new versions come
 DELETE FROM {data} WHERE document_id = ANY(%(document_ids)s)

@@ -1,14 +1,13 @@
 -- lexicon_version: values that change whenever words come into an index: the newest word, and the index's counts
-SELECT CASE WHEN (SELECT buckets FROM indexes WHERE name = %(index)s) = 0 THEN (SELECT coalesce(max(id), 0) FROM {lexicon})
-        ELSE pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')) END AS newest, coalesce(sum(passages), 0)::bigint AS passages,
+SELECT (SELECT coalesce(max(id), 0) FROM {lexicon}) AS newest, coalesce(sum(passages), 0)::bigint AS passages,
     coalesce(sum(terms), 0)::bigint AS terms
 FROM index_statistics WHERE index_name = %(index)s
 
 -- lexicon_all: every term, also one that no passage has at present, because it may come back without a new id
-SELECT coalesce(array_agg(DISTINCT term), '{{}}') AS terms FROM {lexicon}
+SELECT coalesce(array_agg(term), '{{}}') AS terms FROM {lexicon}
 
 -- terms_by_name: the lexicon's entries of given terms
-SELECT l.term, min(l.id) AS id, sum(l.df)::integer AS df FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0 GROUP BY l.term
+SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.df > 0
 
 -- terms_of_variants: the terms of a text (many spellings of one word) that the lexicon knows
 SELECT DISTINCT l.term FROM {lexicon} l WHERE l.df > 0 AND l.term = ANY(ARRAY(

@@ -5,15 +5,6 @@ FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY A
         AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
 GROUP BY w.place
 
--- spans_around_on_shards: the same, out of what the shards have of these documents, read once: a join would bring every passage
-WITH held AS MATERIALIZED (
-    SELECT n.document_id, n.metadata_ FROM {data} n WHERE n.document_id = ANY(%(document_ids)s::text[]))
-SELECT w.place, min((n.metadata_ ->> 'start')::integer) AS first, max((n.metadata_ ->> 'end')::integer) AS last
-FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
-    JOIN held n ON n.document_id = w.document_id
-        AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
-GROUP BY w.place
-
 -- spans_of_sections: for each wanted passage the span of the passages around it that stand under the same heading
 SELECT w.place, min((s.metadata_ ->> 'start')::integer) AS first, max((s.metadata_ ->> 'end')::integer) AS last
 FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
@@ -31,28 +22,6 @@ FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY A
         ) o
     ) other
     JOIN {data} s ON s.document_id = w.document_id
-        AND (s.metadata_ ->> 'ordinal')::integer > other.before AND (s.metadata_ ->> 'ordinal')::integer < other.after
-GROUP BY w.place
-
--- spans_of_sections_on_shards: the same, in the same way
-WITH held AS MATERIALIZED (
-    SELECT n.document_id, n.metadata_ FROM {data} n WHERE n.document_id = ANY(%(document_ids)s::text[]))
-SELECT w.place, min((s.metadata_ ->> 'start')::integer) AS first, max((s.metadata_ ->> 'end')::integer) AS last
-FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
-    JOIN held p ON p.document_id = w.document_id AND (p.metadata_ ->> 'ordinal')::integer = w.at
-        AND p.metadata_ ? 'heading_path'
-    CROSS JOIN LATERAL (
-        SELECT coalesce(max(o.at) FILTER (WHERE o.at < w.at), w.at - %(reach)s - 1) AS before,
-            coalesce(min(o.at) FILTER (WHERE o.at > w.at), w.at + %(reach)s + 1) AS after
-        FROM (
-            SELECT (n.metadata_ ->> 'ordinal')::integer AS at
-            FROM held n
-            WHERE n.document_id = w.document_id
-                AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
-                AND n.metadata_ -> 'heading_path' IS DISTINCT FROM p.metadata_ -> 'heading_path'
-        ) o
-    ) other
-    JOIN held s ON s.document_id = w.document_id
         AND (s.metadata_ ->> 'ordinal')::integer > other.before AND (s.metadata_ ->> 'ordinal')::integer < other.after
 GROUP BY w.place
 
@@ -76,11 +45,8 @@ FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[]
 WITH read AS MATERIALIZED (
     SELECT p.id, workbench_passage_terms(p.metadata_, p.text) AS terms FROM {data} p WHERE p.id = ANY(%(ids)s)),
 sized AS MATERIALIZED (SELECT id, terms, greatest(workbench_length(terms), 1) AS length FROM read)
-SELECT k.*, t.share, t.passages
+SELECT l.id, term, l.df, t.share, t.passages
 FROM (
     SELECT u.lexeme AS term, sum(cardinality(u.positions)::float8 / r.length ORDER BY r.id) AS share, count(*) AS passages
-    FROM sized r, unnest(r.terms) u GROUP BY u.lexeme) AS t
-    JOIN (
-        SELECT min(l.id) AS id, l.term, sum(l.df)::integer AS df FROM {lexicon} l
-        WHERE l.term = ANY(ARRAY(SELECT u.lexeme FROM read r, unnest(r.terms) u)) GROUP BY l.term) AS k USING (term)
-ORDER BY k.term
+    FROM sized r, unnest(r.terms) u GROUP BY u.lexeme) AS t JOIN {lexicon} l USING (term)
+ORDER BY term

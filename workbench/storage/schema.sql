@@ -1,0 +1,791 @@
+-- The whole schema, by subject: words, corpus, indexes, keyword index, choices, citations, jobs, crawls, evaluation, agents.
+--
+-- How to change it: until the first release, edit this file; a database that ran an earlier form is refused with a sentence, and
+-- whoever has one exports it before the change and imports the file afterwards. From the first release on this file stays as it
+-- is, and a change is a file migrations/NNNN_subject.sql (numbers from 0001), which runs after this one and once in each database.
+--
+-- Tables of an index (data_NAME, lexicon_NAME, postings_NAME, full_text_NAME) are made by workbench_create_index.
+-- The queue's tables are procrastinate's; storage/queue_schema.py applies them.
+CREATE EXTENSION IF NOT EXISTS vector;
+
+-- ==== Words as terms ==================================================================================================
+
+-- Pairs of neighbouring characters, for scripts that put no space between words.
+CREATE FUNCTION workbench_bigrams(body text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+DECLARE
+    run text;
+    pairs text[] := '{}';
+    i integer;
+BEGIN
+    FOR run IN SELECT m[1] FROM regexp_matches(body, '([぀-ヿ㐀-䶿一-鿿가-힯豈-﫿]+)', 'g') AS m LOOP
+        IF length(run) = 1 THEN pairs := pairs || run; END IF;
+        FOR i IN 1 .. length(run) - 1 LOOP pairs := pairs || substr(run, i, 2); END LOOP;
+    END LOOP;
+    RETURN array_to_string(pairs, ' ');
+END $$;
+
+-- Triples of neighbouring characters of unspaced alphabets, with their positions; a shorter run counts whole.
+CREATE FUNCTION workbench_trigrams(body text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$
+    SELECT coalesce(string_agg(quote_literal(substr(run.m[1], i, 3)) || ':' || least(run.place + i - 1, 16383), ' '), '')::tsvector
+    FROM (SELECT m, coalesce(sum(length(m[1])) OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) + 1 AS place
+          FROM regexp_matches(body, '([\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3]+)', 'g')
+              WITH ORDINALITY AS found (m, number)) AS run,
+        generate_series(1, greatest(1, length(run.m[1]) - 2)) AS i
+$$;
+
+-- The one way text becomes terms, for passages and for queries (workbench/languages.py has the rules): words are runs of letters
+-- and digits (hnsw.ef_search is three words, here and in a query), camelCase counts whole and in parts, stemmed by language.
+-- Marks stay on their letters; points that Arabic and Hebrew may leave out are left out. Thai, Lao, Burmese and Khmer, which put
+-- no space between words, count in threes, Chinese, Japanese and Korean in pairs. A number is one word whether its digits are
+-- grouped or not: 1,204, 1.204, 1 204 and 1'204 are 1204.
+CREATE FUNCTION workbench_terms(language text, body text) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+DECLARE
+    config regconfig := CASE WHEN language = 'cjk' THEN 'simple' ELSE language END::regconfig;
+    words text := body;
+    parts text;
+    threes tsvector;
+BEGIN
+    IF words ~ '[0-9][., ''\u00a0\u2009\u2019\u202f][0-9]{3}' THEN
+        words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])(?<![0-9][ ''\u00a0\u2009\u2019\u202f])([1-9][0-9]{0,2})[ ''\u00a0\u2009\u2019\u202f]([0-9]{3})(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?![ ''\u00a0\u2009\u2019\u202f]?[0-9]|[.,][0-9]{3})(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
+        words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?(?!\.?[0-9])(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
+        words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])([1-9][0-9]{0,2}),([0-9]{3})(?:,([0-9]{3}))?(?:,([0-9]{3}))?(?:,([0-9]{3}))?(?!,?[0-9])(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
+    END IF;
+    IF words ~ '[\u0300-\u036f\u0591-\u06dc\u0900-\u103f\u1780-\u17d3]' THEN
+        words := translate(regexp_replace(words,
+            '[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc]+', '', 'g'),
+            'أإآٱىیک', 'ااااييك');
+        IF words ~ '[\u0e01-\u0ece\u1000-\u108f\u1780-\u17d3]' THEN
+            threes := workbench_trigrams(words);
+            words := regexp_replace(words, '[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3]+', ' ', 'g');
+        END IF;
+        words := regexp_replace(words, '[^[:alnum:]\u0300-\u036f\u0900-\u0963\u0966-\u0dff]+', ' ', 'g');
+    ELSE
+        words := regexp_replace(words, '[^[:alnum:]]+', ' ', 'g');
+    END IF;
+    IF words ~ '[぀-ヿ㐀-䶿一-鿿가-힯豈-﫿]' THEN
+        words := regexp_replace(words, '[぀-ヿ㐀-䶿一-鿿가-힯豈-﫿]+', ' ', 'g') || ' ' || workbench_bigrams(words);
+    END IF;
+    IF words ~ '[[:lower:]][[:upper:]]' THEN
+        SELECT string_agg(regexp_replace(m[1], '([[:lower:]])([[:upper:]])', '\1 \2', 'g'), ' ') INTO parts
+        FROM regexp_matches(words, '([[:alnum:]]*[[:lower:]][[:upper:]][[:alnum:]]*)', 'g') AS m;
+        words := words || ' ' || parts;
+    END IF;
+    RETURN to_tsvector(config, words) || coalesce(threes, '');
+END $$;
+
+-- A file's name as words: reports/3M_2018_10K.pdf is "3M 2018 10K"; '' for addresses, hashes and numbers (ingestion/about.py says the same).
+CREATE FUNCTION workbench_file_words(path text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN path IS NULL OR path ~ '://' OR path !~ '\.[A-Za-z][A-Za-z0-9]{0,8}$' THEN ''
+        WHEN stem.name ~* '^([0-9a-f]{12,}|[0-9a-f-]{36}|[0-9]+)$' THEN ''
+        ELSE regexp_replace(regexp_replace(stem.name, '([[:lower:]])([[:upper:]][[:lower:]])', '\1 \2', 'g'),
+            '([0-9]{4})([[:alpha:]])', '\1 \2', 'g')
+    END
+    FROM (SELECT left(regexp_replace(regexp_replace(path, '^.*/', ''), '\.[^.]*$', ''), 500) AS name) AS stem
+$$;
+
+-- ==== The corpus: projects, folders, sources and documents ============================================================
+
+CREATE TABLE projects (
+    id text PRIMARY KEY,
+    title text NOT NULL UNIQUE,
+    description text NOT NULL DEFAULT '',
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE folders (
+    id text PRIMARY KEY,
+    project_id text NOT NULL REFERENCES projects ON DELETE CASCADE,
+    name text NOT NULL,
+    description text NOT NULL DEFAULT '',
+    color text NOT NULL DEFAULT '#6366f1',
+    icon_name text NOT NULL DEFAULT 'folder',
+    UNIQUE (project_id, name),
+    UNIQUE (id, project_id)  -- lets a source prove that its folder is its project's
+);
+
+CREATE TABLE sources (
+    id text PRIMARY KEY,
+    title text NOT NULL,
+    source_type text NOT NULL DEFAULT 'upload'
+        CHECK (source_type IN ('upload', 'crawl', 'api', 'workspace', 'articles', 'archive', 'dataset')),
+    url text,
+    scope text NOT NULL DEFAULT 'global' CHECK (scope IN ('global', 'project')),
+    project_id text REFERENCES projects ON DELETE CASCADE,
+    folder_id text,
+    tags text[] NOT NULL DEFAULT '{}',
+    language text NOT NULL DEFAULT 'auto',  -- the one that a person chose; documents that come in later get it too
+    status text NOT NULL DEFAULT 'active',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CHECK ((scope = 'project') = (project_id IS NOT NULL)),
+    CHECK (folder_id IS NULL OR project_id IS NOT NULL),
+    FOREIGN KEY (folder_id, project_id) REFERENCES folders (id, project_id) ON DELETE SET NULL (folder_id)
+);
+CREATE INDEX sources_by_project ON sources (project_id, folder_id);
+CREATE INDEX sources_by_tag ON sources USING gin (tags);
+CREATE UNIQUE INDEX sources_title_once ON sources (source_type, title, coalesce(project_id, ''));
+
+CREATE TABLE documents (
+    id text PRIMARY KEY,
+    source_id text NOT NULL REFERENCES sources ON DELETE CASCADE,
+    key text NOT NULL,  -- what makes it the same document again within its source: path, URL or content hash
+    title text NOT NULL,
+    path text,
+    url text,
+    document_type text NOT NULL,
+    content_hash text NOT NULL,
+    text text NOT NULL,
+    language text NOT NULL DEFAULT 'english',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    pages jsonb NOT NULL DEFAULT '[]',  -- [[page number, start, end], ...] where the form has pages
+    document_date date,
+    status text NOT NULL DEFAULT 'completed',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    -- what it is called, as terms, so that a question that names a document prefers its passages
+    title_terms tsvector GENERATED ALWAYS AS (workbench_terms(language, left(title, 1000))) STORED,
+    name_terms tsvector GENERATED ALWAYS AS (workbench_terms(language, workbench_file_words(path))) STORED,
+    UNIQUE (source_id, key)
+);
+CREATE INDEX documents_by_content ON documents (source_id, content_hash);
+CREATE INDEX documents_by_type ON documents (document_type);
+CREATE INDEX documents_by_url ON documents (url) WHERE url IS NOT NULL;
+-- every search of an index that is not the default asks whether a document changed since the index was last seen complete
+CREATE INDEX documents_by_update ON documents (updated_at);
+
+CREATE TABLE document_files (  -- the original bytes, where showing them says more than the text does (PDF)
+    document_id text PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+    name text NOT NULL,
+    media_type text NOT NULL,
+    bytes bytea NOT NULL
+);
+ALTER TABLE document_files ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+-- The pages that OCR read, with the place of every word in the document's text and on its page.
+CREATE TABLE scanned_pages (
+    document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
+    number integer NOT NULL CHECK (number > 0),
+    confidence double precision NOT NULL,
+    words jsonb NOT NULL,  -- [start, end, left, top, right, bottom, confidence] each; boxes in shares of the page
+    PRIMARY KEY (document_id, number)
+);
+
+-- ==== Indexes: ways of cutting and embedding all documents ============================================================
+
+CREATE TABLE indexes (
+    name text PRIMARY KEY CHECK (name ~ '^[a-z][a-z0-9_]{0,40}$'),
+    chunker text NOT NULL,
+    chunker_options jsonb NOT NULL DEFAULT '{}',
+    embedding_model text NOT NULL,
+    dimensions integer NOT NULL CHECK (dimensions BETWEEN 1 AND 4000),
+    is_default boolean NOT NULL DEFAULT false,
+    dataset text REFERENCES sources ON DELETE CASCADE,  -- set: holds that evaluation corpus and nothing else
+    status text NOT NULL DEFAULT 'ready' CHECK (status IN ('building', 'ready', 'failed')),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX one_default_index ON indexes (is_default) WHERE is_default;
+
+CREATE TABLE index_documents (  -- which documents an index holds, and in which version
+    index_name text NOT NULL REFERENCES indexes ON DELETE CASCADE,
+    document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
+    content_hash text NOT NULL,
+    passages integer NOT NULL,
+    PRIMARY KEY (index_name, document_id)
+);
+CREATE INDEX index_documents_by_document ON index_documents (document_id);
+
+CREATE TABLE index_statistics (  -- what BM25 needs to know of a whole index, kept by its triggers
+    index_name text NOT NULL REFERENCES indexes ON DELETE CASCADE,
+    language text NOT NULL,
+    passages bigint NOT NULL,
+    terms bigint NOT NULL,
+    PRIMARY KEY (index_name, language)
+) WITH (fillfactor = 50);
+
+-- ==== The keyword index ===============================================================================================
+
+-- Postings in blocks: one row holds up to 128 of a term's postings, 8 bytes each, where a row held one of 97 bytes.
+-- A posting is the passage's number (4 bytes), the term's frequency in it and the passage's length in terms (2 bytes
+-- each), most significant byte first; those of a block stand in the order of their passages, and the blocks of a term
+-- do not overlap. `first` is at most the first passage of its block. workbench/storage/postings.py reads them.
+-- The terms of a passage are made when it comes and goes, and are not kept: the framework's full text has a table of
+-- its own, made when it is first asked for.
+
+CREATE FUNCTION workbench_passage_terms(metadata jsonb, body text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT workbench_terms(coalesce(metadata ->> 'language', 'english'), coalesce(metadata ->> 'context', '') || ' ' || body)
+$$;
+
+CREATE FUNCTION workbench_length(terms tsvector) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT least(coalesce(sum(cardinality(positions)), 0), 32767)::integer FROM unnest(terms)
+$$;
+
+CREATE FUNCTION workbench_posting(passage integer, frequency integer, length integer) RETURNS bytea LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT int4send(passage) || int2send(least(frequency, 32767)::smallint) || int2send(length::smallint)
+$$;
+
+-- The statement that takes the passages of a table expression into an index's lexicon, postings and statistics: a
+-- term's last block is filled up before a new one begins. Terms are taken in one order everywhere.
+CREATE FUNCTION workbench_posting_statement(index_name text, passages text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT format($sql$
+        WITH read AS MATERIALIZED (
+            SELECT n.id::integer AS id, coalesce(n.metadata_ ->> 'language', 'english') AS language,
+                workbench_passage_terms(n.metadata_, n.text) AS terms
+            FROM %4$s AS n),
+        sized AS MATERIALIZED (SELECT id, language, terms, workbench_length(terms) AS length FROM read),
+        words AS (
+            INSERT INTO %2$I AS l (term, df)
+            SELECT u.lexeme, count(*) FROM sized s, unnest(s.terms) u GROUP BY u.lexeme ORDER BY u.lexeme
+            ON CONFLICT (term) DO UPDATE SET df = l.df + excluded.df RETURNING l.id, l.term),
+        tails AS MATERIALIZED (
+            SELECT w.id AS term_id, last.first, greatest(0, 128 - last.held) AS room
+            FROM words w, LATERAL (
+                SELECT p.first, octet_length(p.entries) / 8 AS held FROM %3$I p
+                WHERE p.term_id = w.id ORDER BY p.first DESC LIMIT 1) AS last),
+        numbered AS (
+            SELECT w.id AS term_id, s.id AS passage, workbench_posting(s.id, cardinality(u.positions), s.length) AS entry,
+                row_number() OVER (PARTITION BY w.id ORDER BY s.id) - 1 AS place
+            FROM sized s, unnest(s.terms) u JOIN words w ON w.term = u.lexeme),
+        placed AS (
+            SELECT n.*, t.first AS tail, CASE WHEN place < t.room THEN 0 ELSE 1 + (place - coalesce(t.room, 0)) / 128 END AS block
+            FROM numbered n LEFT JOIN tails t ON t.term_id = n.term_id),
+        stored AS (
+            INSERT INTO %3$I AS p (term_id, first, entries)
+            SELECT term_id, CASE WHEN block = 0 THEN tail ELSE min(passage) END, string_agg(entry, ''::bytea ORDER BY passage)
+            FROM placed GROUP BY term_id, tail, block ORDER BY term_id, block
+            ON CONFLICT (term_id, first) DO UPDATE SET entries = p.entries || excluded.entries)
+        INSERT INTO index_statistics AS s (index_name, language, passages, terms)
+        SELECT %1$L, language, count(*), sum(length) FROM sized GROUP BY language ORDER BY language
+        ON CONFLICT ON CONSTRAINT index_statistics_pkey
+        DO UPDATE SET passages = s.passages + excluded.passages, terms = s.terms + excluded.terms
+    $sql$, index_name, 'lexicon_' || index_name, 'postings_' || index_name, passages)
+$$;
+
+-- BEFORE INSERT of passages (once a statement): writers take turns before their passages get numbers, so that blocks
+-- grow at their ends.
+CREATE FUNCTION workbench_take_turn() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(7215005, hashtext(TG_ARGV[0]));
+    RETURN NULL;
+END $$;
+
+-- AFTER INSERT of passages (once a statement): postings, document frequencies, statistics, and the framework's full text.
+CREATE FUNCTION workbench_add_postings() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    index_name text := TG_ARGV[0];
+    newest_is_new boolean;
+BEGIN
+    EXECUTE format('SELECT (SELECT count(*) FROM %I WHERE id >= (SELECT min(id) FROM new_passages)) = (SELECT count(*) FROM new_passages)',
+        'data_' || index_name) INTO newest_is_new;
+    IF NOT newest_is_new THEN
+        RAISE EXCEPTION 'A new passage of an index has a number above all others; leave its id out.';
+    END IF;
+    EXECUTE workbench_posting_statement(index_name, 'new_passages');
+    IF to_regclass(quote_ident('full_text_' || index_name)) IS NOT NULL THEN
+        EXECUTE format('INSERT INTO %I SELECT id, workbench_passage_terms(metadata_, text) FROM new_passages', 'full_text_' || index_name);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- The statement that takes the passages of a table expression, whose numbers are `gone` (4 bytes each), out of an index's
+-- postings. Either the blocks of their terms are looked up, or all blocks are gone through once, whichever are fewer.
+CREATE FUNCTION workbench_dropping_statement(index_name text, passages text, gone bytea[]) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    looked_up bigint := cardinality(gone) * 100;  -- terms of so many passages
+    many boolean;
+BEGIN
+    EXECUTE format('SELECT count(*) < %s FROM (SELECT FROM %I LIMIT %1$s) AS blocks', looked_up, 'postings_' || index_name) INTO many;
+    RETURN format($sql$
+        WITH gone AS MATERIALIZED (
+            SELECT o.id::integer AS id, coalesce(o.metadata_ ->> 'language', 'english') AS language,
+                workbench_passage_terms(o.metadata_, o.text) AS terms
+            FROM %6$s AS o),
+        cut AS MATERIALIZED (
+            SELECT * FROM (
+                SELECT b.term_id, b.first, octet_length(b.entries) / 8 AS held, (
+                    SELECT string_agg(substring(b.entries FROM place * 8 + 1 FOR 8), ''::bytea)
+                    FROM generate_series(0, octet_length(b.entries) / 8 - 1) AS place
+                    WHERE NOT substring(b.entries FROM place * 8 + 1 FOR 4) = ANY (%5$L::bytea[])) AS kept
+                FROM %4$s AS b OFFSET 0) AS every
+            WHERE coalesce(octet_length(kept) / 8, 0) < held),
+        changed AS (
+            UPDATE %3$I p SET entries = c.kept FROM cut c WHERE p.term_id = c.term_id AND p.first = c.first AND c.kept IS NOT NULL),
+        emptied AS (
+            DELETE FROM %3$I p USING cut c WHERE p.term_id = c.term_id AND p.first = c.first AND c.kept IS NULL),
+        words AS (
+            UPDATE %2$I l SET df = l.df - c.taken FROM (
+                SELECT term_id, sum(held - coalesce(octet_length(kept) / 8, 0)) AS taken FROM cut GROUP BY term_id) AS c
+            WHERE l.id = c.term_id)
+        UPDATE index_statistics s SET passages = s.passages - g.passages, terms = s.terms - g.terms
+        FROM (SELECT language, count(*) AS passages, sum(workbench_length(terms)) AS terms FROM gone GROUP BY language) g
+        WHERE s.index_name = %1$L AND s.language = g.language
+    $sql$, index_name, 'lexicon_' || index_name, 'postings_' || index_name,
+        CASE WHEN many THEN format('%I', 'postings_' || index_name) ELSE format($sql$(
+            SELECT p.term_id, p.first, p.entries FROM (
+                SELECT DISTINCT l.id AS term_id, b.first
+                FROM gone g, unnest(g.terms) u JOIN %1$I l ON l.term = u.lexeme, LATERAL (
+                    SELECT p.first FROM %2$I p WHERE p.term_id = l.id AND p.first <= g.id ORDER BY p.first DESC LIMIT 1) AS b) AS t,
+            LATERAL (SELECT p.* FROM %2$I p WHERE p.term_id = t.term_id AND p.first = t.first LIMIT 1) AS p)
+        $sql$, 'lexicon_' || index_name, 'postings_' || index_name) END, gone, passages);
+END $$;
+
+-- AFTER DELETE of passages (once a statement, also by cascade).
+CREATE FUNCTION workbench_drop_postings() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    gone bytea[] := (SELECT array_agg(int4send(id)) FROM old_passages);
+BEGIN
+    IF gone IS NOT NULL THEN
+        EXECUTE workbench_dropping_statement(TG_ARGV[0], 'old_passages', gone);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- The tables of the keyword index, and the triggers that keep them, for a table of passages.
+CREATE FUNCTION workbench_create_postings(index_name text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %I (term_id integer NOT NULL, first integer NOT NULL, entries bytea NOT NULL, '
+        'PRIMARY KEY (term_id, first))', 'postings_' || index_name);
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN entries SET STORAGE PLAIN', 'postings_' || index_name);
+    EXECUTE format('CREATE TRIGGER take_turn BEFORE INSERT ON %I FOR EACH STATEMENT EXECUTE FUNCTION workbench_take_turn(%L)',
+        'data_' || index_name, index_name);
+    EXECUTE format('CREATE TRIGGER add_postings AFTER INSERT ON %I REFERENCING NEW TABLE AS new_passages '
+        'FOR EACH STATEMENT EXECUTE FUNCTION workbench_add_postings(%L)', 'data_' || index_name, index_name);
+    EXECUTE format('CREATE TRIGGER drop_postings AFTER DELETE ON %I REFERENCING OLD TABLE AS old_passages '
+        'FOR EACH STATEMENT EXECUTE FUNCTION workbench_drop_postings(%L)', 'data_' || index_name, index_name);
+END $$;
+
+-- The tables of one index: its passages as LlamaIndex's PGVectorStore knows them, its lexicon and its postings.
+CREATE FUNCTION workbench_create_index(index_name text, dimensions integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format($sql$
+        CREATE TABLE %1$I (
+            id integer GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+            text varchar NOT NULL,
+            metadata_ jsonb NOT NULL,
+            node_id varchar NOT NULL UNIQUE,
+            embedding halfvec(%2$s) NOT NULL,
+            document_id text NOT NULL GENERATED ALWAYS AS (metadata_ ->> 'document_id') STORED
+                REFERENCES documents ON DELETE CASCADE,
+            source_id text NOT NULL GENERATED ALWAYS AS (metadata_ ->> 'source_id') STORED,
+            passage_hash bytea,
+            token_bits bytea
+        )$sql$, 'data_' || index_name, dimensions);
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN token_bits SET STORAGE EXTERNAL', 'data_' || index_name);
+    EXECUTE format('CREATE INDEX %I ON %I (document_id)', 'data_' || index_name || '_document', 'data_' || index_name);
+    EXECUTE format('CREATE INDEX %I ON %I (source_id)', 'data_' || index_name || '_source', 'data_' || index_name);
+    EXECUTE format('CREATE INDEX %I ON %I (passage_hash)', 'data_' || index_name || '_hash', 'data_' || index_name);
+    EXECUTE format('CREATE INDEX %I ON %I USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)',
+        'data_' || index_name || '_embedding_idx', 'data_' || index_name);
+    EXECUTE format('CREATE TABLE %I (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, term text NOT NULL UNIQUE, '
+        'df integer NOT NULL) WITH (fillfactor = 60)', 'lexicon_' || index_name);
+    PERFORM workbench_create_postings(index_name);
+END $$;
+
+CREATE FUNCTION workbench_drop_index(index_name text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('DROP TABLE IF EXISTS %I, %I, %I, %I',
+        'full_text_' || index_name, 'data_' || index_name, 'lexicon_' || index_name, 'postings_' || index_name);
+END $$;
+
+-- The full text of an index as LlamaIndex's PGVectorStore reads it: the terms of every passage, under an index of their
+-- own. Made once; the triggers keep it.
+CREATE FUNCTION workbench_create_full_text(index_name text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_regclass(quote_ident('full_text_' || index_name)) IS NOT NULL THEN
+        RETURN;  -- without waiting for a writer
+    END IF;
+    PERFORM pg_advisory_xact_lock(7215005, hashtext(index_name));
+    IF to_regclass(quote_ident('full_text_' || index_name)) IS NULL THEN
+        EXECUTE format('CREATE TABLE %I (passage_id integer PRIMARY KEY REFERENCES %I ON DELETE CASCADE, '
+            'text_search_tsv tsvector NOT NULL)', 'full_text_' || index_name, 'data_' || index_name);
+        EXECUTE format('INSERT INTO %I SELECT id, workbench_passage_terms(metadata_, text) FROM %I',
+            'full_text_' || index_name, 'data_' || index_name);
+        EXECUTE format('CREATE INDEX %I ON %I USING gin (text_search_tsv)', 'full_text_' || index_name || '_terms', 'full_text_' || index_name);
+        EXECUTE format('ANALYZE %I', 'full_text_' || index_name);
+    END IF;
+END $$;
+
+-- The keyword index of an index made anew from its passages' texts, a few thousand at a time: after words are cut
+-- another way, and for an export of an older version.
+CREATE FUNCTION workbench_read_again(index_name text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    newest integer;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7215005, hashtext(index_name));
+    EXECUTE format('TRUNCATE %I', 'postings_' || index_name);
+    EXECUTE format('UPDATE %I SET df = 0', 'lexicon_' || index_name);
+    DELETE FROM index_statistics s WHERE s.index_name = workbench_read_again.index_name;
+    EXECUTE format('SELECT coalesce(max(id), 0) FROM %I', 'data_' || index_name) INTO newest;
+    FOR start IN 0 .. newest BY 2000 LOOP
+        EXECUTE workbench_posting_statement(index_name,
+            format('(SELECT id, metadata_, text FROM %I WHERE id > %s AND id <= %s)', 'data_' || index_name, start, start + 2000));
+    END LOOP;
+    IF to_regclass(quote_ident('full_text_' || index_name)) IS NOT NULL THEN
+        EXECUTE format('UPDATE %I f SET text_search_tsv = workbench_passage_terms(d.metadata_, d.text) FROM %I d WHERE d.id = f.passage_id',
+            'full_text_' || index_name, 'data_' || index_name);
+    END IF;
+END $$;
+
+-- ==== Choices: promoted strategies and trained rankers ================================================================
+
+-- Promotions: which strategy serves a scope when none is named. History stays, so that the last one can be undone.
+CREATE TABLE promotions (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id text REFERENCES projects ON DELETE CASCADE,
+    folder_id text REFERENCES folders ON DELETE CASCADE,
+    source_id text REFERENCES sources ON DELETE CASCADE,
+    scope_key text NOT NULL GENERATED ALWAYS AS (
+        CASE WHEN source_id IS NOT NULL THEN 'source:' || source_id WHEN folder_id IS NOT NULL THEN 'folder:' || folder_id
+        WHEN project_id IS NOT NULL THEN 'project:' || project_id ELSE 'everywhere' END) STORED,
+    version integer NOT NULL,  -- counts from 1 within a scope
+    strategy text NOT NULL,
+    parameters jsonb NOT NULL DEFAULT '{}',
+    index_name text REFERENCES indexes ON DELETE SET NULL,  -- NULL: the default index
+    note text NOT NULL DEFAULT '',
+    promoted_at timestamptz NOT NULL DEFAULT now(),
+    undone_at timestamptz,
+    CHECK (num_nonnulls(project_id, folder_id, source_id) <= 1),
+    UNIQUE (scope_key, version)
+);
+
+-- Rankers: weights of the strategy "learned" that were trained here, or brought from elsewhere. Test set and index are
+-- kept by their names, as the weights outlive them.
+CREATE TABLE rankers (
+    name text PRIMARY KEY,
+    weights jsonb NOT NULL,
+    trained_on text NOT NULL DEFAULT '',
+    version integer NOT NULL DEFAULT 0,
+    index_name text NOT NULL DEFAULT '',
+    questions integer NOT NULL DEFAULT 0,
+    figures jsonb NOT NULL DEFAULT '{}',
+    note text NOT NULL DEFAULT '',
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- ==== Citations =======================================================================================================
+
+-- Citations: what documents point at. A link is stored as written, with the addresses it may mean; where it leads is
+-- found when it is read. So a target that arrives later is found, one that is deleted is not, and two writers at
+-- once cannot miss each other.
+CREATE TABLE document_addresses (  -- the names a document can be cited by: its path, page, URL, aliases, title
+    document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
+    source_id text NOT NULL,
+    key text NOT NULL,  -- kind:address, such as page:guides/setup or url:example.com/setup
+    depth smallint NOT NULL  -- folders above the document: of two with the same name the one nearer the root is meant
+);
+CREATE INDEX document_addresses_by_key ON document_addresses (key);
+CREATE INDEX document_addresses_by_document ON document_addresses (document_id);
+
+CREATE TABLE citations (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
+    source_id text NOT NULL,
+    position integer NOT NULL,  -- where in the document's text the link begins
+    kind text NOT NULL,
+    target text NOT NULL,  -- as written
+    url text,  -- absolute, where the link is or becomes one
+    label text NOT NULL,
+    context text NOT NULL,
+    confidence real NOT NULL,
+    keys text[] NOT NULL  -- the addresses it may mean, the likeliest first
+);
+CREATE INDEX citations_by_document ON citations (document_id);
+CREATE INDEX citations_by_source ON citations (source_id);
+CREATE INDEX citations_by_key ON citations USING gin (keys) WITH (fastupdate = off);  -- else every look-up reads a list of the newest links
+
+CREATE TABLE document_mentions (  -- one row a document whose links were read; keys are titles it may mention in words
+    document_id text PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
+    source_id text NOT NULL,
+    reading smallint NOT NULL,  -- version of the reading of links; an older one is read again
+    keys text[] NOT NULL
+);
+CREATE INDEX document_mentions_by_key ON document_mentions USING gin (keys) WITH (fastupdate = off);
+
+-- Each link with the document it leads to. A path or a name means a document of the same source; a URL also one of
+-- another source, as long as it is global or of the same project, and no evaluation corpus.
+CREATE VIEW citation_links AS
+SELECT c.*, found.document_id AS to_document
+FROM citations c
+    JOIN sources s ON s.id = c.source_id
+    LEFT JOIN LATERAL (
+        SELECT a.document_id
+        FROM unnest(c.keys) WITH ORDINALITY AS k (key, rank)
+            JOIN document_addresses a ON a.key = k.key
+            JOIN sources t ON t.id = a.source_id
+        WHERE a.source_id = c.source_id
+           OR (k.key LIKE 'url:%' AND s.source_type <> 'dataset' AND t.source_type <> 'dataset'
+               AND (t.project_id IS NULL OR t.project_id = s.project_id))
+        ORDER BY k.rank, (a.source_id = c.source_id) DESC, a.depth, a.document_id
+        LIMIT 1) found ON true;
+
+-- Each title of another document of the same source that a document mentions in words.
+CREATE VIEW citation_mentions AS
+SELECT m.document_id, m.source_id, k.key, a.document_id AS to_document
+FROM document_mentions m, unnest(m.keys) AS k (key)
+    JOIN document_addresses a ON a.key = k.key
+WHERE a.source_id = m.source_id AND a.document_id <> m.document_id;
+
+-- ==== Jobs ============================================================================================================
+
+-- Long work that anyone can start, watch, stop and resume.
+CREATE TABLE jobs (
+    id text PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('crawl', 'ingest', 'index_build', 'experiment', 'optimise', 'test_set', 'learn')),
+    title text NOT NULL,
+    parameters jsonb NOT NULL DEFAULT '{}',
+    source_id text REFERENCES sources ON DELETE CASCADE,
+    status text NOT NULL DEFAULT 'queued'
+        CHECK (status IN ('queued', 'running', 'completed', 'completed_with_errors', 'cancelled', 'failed')),
+    done bigint NOT NULL DEFAULT 0,
+    total bigint NOT NULL DEFAULT 0,  -- 0: not known yet
+    message text NOT NULL DEFAULT '',
+    error text,
+    result jsonb NOT NULL DEFAULT '{}',
+    cancel_requested boolean NOT NULL DEFAULT false,
+    worker text,
+    attempts integer NOT NULL DEFAULT 0,  -- taken up this often since it last got on
+    part real NOT NULL DEFAULT 0,  -- how far what is under way now is, 0..1
+    seconds_left real,  -- as its runner says it from what it has measured; NULL if it cannot say
+    taken_at timestamptz,  -- when the present worker took it: the pace is judged from there
+    put_away boolean NOT NULL DEFAULT false,  -- seen by a person, and out of the way
+    created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
+    completed_at timestamptz,
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX jobs_by_time ON jobs (created_at DESC);
+CREATE INDEX jobs_by_source ON jobs (source_id, created_at DESC);
+
+CREATE TABLE job_log (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    at timestamptz NOT NULL DEFAULT now(),
+    level text NOT NULL DEFAULT 'info' CHECK (level IN ('info', 'warning', 'error')),
+    message text NOT NULL
+);
+CREATE INDEX job_log_by_job ON job_log (job_id, id);
+
+CREATE TABLE job_files (  -- the files of an ingest and what became of each
+    job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    position integer NOT NULL,
+    name text NOT NULL,
+    bytes bytea,  -- uploads only, and only until they have arrived: the worker may run on another machine
+    size bigint NOT NULL DEFAULT 0,
+    state text NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'busy', 'added', 'changed', 'unchanged', 'failed')),
+    passages integer NOT NULL DEFAULT 0,
+    error text,
+    settled_at timestamptz,
+    PRIMARY KEY (job_id, position)
+);
+ALTER TABLE job_files ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+-- The parts of long work, which any number of workers take one by one: each is done whole, once, or not at all.
+CREATE TABLE job_parts (
+    job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    position integer NOT NULL,  -- parts are taken in this order
+    content jsonb NOT NULL,  -- documents by id, files by position, cells by number
+    items integer NOT NULL,  -- how many of the job's unit it holds
+    state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'busy', 'done')),
+    holder text,  -- an advisory lock is named after it, and ends with the process that has the part in hand
+    times integer NOT NULL DEFAULT 0,  -- taken so often
+    result jsonb NOT NULL DEFAULT '{}',
+    taken_at timestamptz,
+    done_at timestamptz,
+    PRIMARY KEY (job_id, position)
+);
+CREATE INDEX job_parts_to_do ON job_parts (job_id, position) WHERE state <> 'done';
+
+-- Texts of one large document that several workers embed, and their vectors until the document is written. They are work under
+-- way: not in the log, not on a replica, not in a backup. What a crash of the server takes is embedded again.
+CREATE UNLOGGED TABLE embedding_parts (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- parts are taken in this order
+    job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    model text NOT NULL,
+    owner text NOT NULL,  -- who writes the document; an advisory lock is named after it
+    passages integer NOT NULL,
+    hashes bytea[] NOT NULL,  -- of the texts, in their order
+    texts bytea,  -- a list as JSON; none once they are embedded
+    state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'busy', 'done')),
+    holder text,  -- who embeds it; an advisory lock is named after it
+    times integer NOT NULL DEFAULT 0,  -- taken so often
+    vectors bytea,  -- of 32 bits a number, one text's after the other's
+    token_bits bytea[],
+    made_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX embedding_parts_of_job ON embedding_parts (job_id, id);
+
+-- ==== Crawls, with the memory of every page they met ==================================================================
+
+CREATE TABLE crawl_jobs (
+    job_id text PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    source_id text REFERENCES sources ON DELETE CASCADE,  -- NULL: it brought nothing in, and its source is gone
+    url text NOT NULL,
+    options jsonb NOT NULL,
+    seeded boolean NOT NULL DEFAULT false,
+    seeds jsonb NOT NULL DEFAULT '[]',  -- addresses from sitemaps, llms.txt: [[url, via, lastmod], ...]
+    scope jsonb,  -- host and path the crawl keeps to, once the start page said where it lives
+    furniture bigint[]  -- hashes of the lines that repeat on most pages; NULL until enough pages were seen
+);
+CREATE INDEX crawl_jobs_by_source ON crawl_jobs (source_id);
+
+CREATE TABLE crawl_pages (
+    job_id text NOT NULL REFERENCES crawl_jobs ON DELETE CASCADE,
+    position integer NOT NULL,  -- the order of a breadth-first walk by one careful reader, however many fetch
+    url text NOT NULL,
+    depth integer NOT NULL,
+    parent text,
+    via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'memory')),
+    lastmod text,  -- as the sitemap says
+    state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
+    outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'failed', 'forbidden', 'left_out')),
+    reason text,
+    expanded boolean NOT NULL DEFAULT false,  -- its links have been taken into the frontier
+    attempts integer NOT NULL DEFAULT 0,
+    status_code integer,
+    final_url text,
+    document_key text,
+    document_id text,
+    passages integer NOT NULL DEFAULT 0,
+    title text,
+    media_type text,
+    etag text,
+    last_modified text,
+    content_hash text,
+    links jsonb NOT NULL DEFAULT '[]',
+    blocks bigint[] NOT NULL DEFAULT '{}',  -- hashes of the main text's paragraphs, to recognise what is there twice
+    metadata jsonb NOT NULL DEFAULT '{}',
+    body bytea,  -- waits here between fetching and storing, so that nothing is fetched twice
+    size integer NOT NULL DEFAULT 0,
+    rendered boolean NOT NULL DEFAULT false,
+    seconds real NOT NULL DEFAULT 0,
+    fetched_at timestamptz,
+    PRIMARY KEY (job_id, position),
+    UNIQUE (job_id, url)
+);
+ALTER TABLE crawl_pages ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE INDEX crawl_pages_by_state ON crawl_pages (job_id, state, position);
+
+-- ==== Evaluation: test sets with their whole history, what people judged, and what strategies answered ================
+
+CREATE TABLE datasets (
+    id text PRIMARY KEY,
+    title text NOT NULL UNIQUE,
+    description text NOT NULL DEFAULT '',
+    source_id text REFERENCES sources ON DELETE CASCADE,  -- its own corpus; NULL: over the person's own sources
+    corpus_hash text NOT NULL DEFAULT '',
+    version integer NOT NULL DEFAULT 1,  -- counts edits; every row below says in which versions it holds
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE dataset_questions (  -- holds from version "since" until before version "until"
+    dataset_id text NOT NULL REFERENCES datasets ON DELETE CASCADE,
+    question_id text NOT NULL,
+    since integer NOT NULL,
+    until integer CHECK (until > since),
+    text text NOT NULL,
+    reference_answer text NOT NULL DEFAULT '',
+    origin text NOT NULL DEFAULT 'person',
+    metadata jsonb NOT NULL DEFAULT '{}',
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    PRIMARY KEY (dataset_id, question_id, since)
+);
+CREATE UNIQUE INDEX dataset_questions_now ON dataset_questions (dataset_id, question_id) WHERE until IS NULL;
+
+CREATE TABLE judgments (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    dataset_id text NOT NULL REFERENCES datasets ON DELETE CASCADE,
+    question_id text NOT NULL,
+    since integer NOT NULL,
+    until integer CHECK (until > since),
+    document text NOT NULL,  -- the document's key in the test set's own corpus, else its id; outlives the document
+    grade smallint NOT NULL CHECK (grade BETWEEN -100 AND 100),
+    start_at integer,  -- a span of the document; both NULL: the document as a whole
+    end_at integer,
+    pages integer[] NOT NULL DEFAULT '{}',  -- pages of the document as truth
+    quote text NOT NULL DEFAULT '',
+    judge text NOT NULL DEFAULT 'person' CHECK (judge IN ('person', 'import', 'rule', 'llm')),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CHECK ((start_at IS NULL) = (end_at IS NULL)),
+    CHECK (start_at >= 0 AND end_at > start_at)
+);
+CREATE INDEX judgments_by_dataset ON judgments (dataset_id, question_id);
+CREATE UNIQUE INDEX judgments_now ON judgments (dataset_id, question_id, document, (coalesce(start_at, -1)), (coalesce(end_at, -1)), (judge = 'llm'))
+    WHERE until IS NULL;
+
+CREATE TABLE eval_runs (  -- one strategy with its parameters over one index; kept as long as nothing it depends on changes
+    id text PRIMARY KEY,
+    key text NOT NULL UNIQUE,  -- hash of the five below, and of how deep the rankings go
+    corpus_hash text NOT NULL,
+    index_hash text NOT NULL,
+    strategy_hash text NOT NULL,  -- its name, its parameters and the code that ranks
+    questions_hash text NOT NULL,  -- what is asked; judgments are not part of it, so that judging more costs no run
+    depth integer NOT NULL,
+    strategy text NOT NULL,
+    parameters jsonb NOT NULL DEFAULT '{}',
+    index_name text NOT NULL,
+    index_settings jsonb NOT NULL DEFAULT '{}',
+    questions integer NOT NULL,
+    status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'failed')),
+    error text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz
+);
+
+CREATE TABLE eval_answers (  -- what a run found for one question; written as it goes, so that a killed run goes on
+    run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
+    question_id text NOT NULL,
+    documents text[] NOT NULL,
+    passages jsonb NOT NULL,
+    latency_ms real NOT NULL,
+    degraded text[] NOT NULL DEFAULT '{}',
+    within jsonb NOT NULL DEFAULT '[]',  -- what a search within the right document found
+    PRIMARY KEY (run_id, question_id)
+);
+
+CREATE TABLE experiments (
+    id text PRIMARY KEY,
+    title text NOT NULL,
+    dataset_id text NOT NULL REFERENCES datasets ON DELETE CASCADE,
+    dataset_version integer NOT NULL,
+    dataset_hash text NOT NULL,  -- questions and judgments
+    corpus_hash text NOT NULL,
+    plan jsonb NOT NULL,  -- the matrix: indexes, strategies with parameters, metrics, questions
+    status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'stopped', 'failed')),
+    message text NOT NULL DEFAULT '',
+    winner jsonb,  -- the best run of a finished experiment, found once
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE experiment_runs (
+    experiment_id text NOT NULL REFERENCES experiments ON DELETE CASCADE,
+    position integer NOT NULL,
+    run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
+    label text NOT NULL,
+    extra jsonb NOT NULL DEFAULT '{}',  -- what was measured besides: ragas, index size
+    PRIMARY KEY (experiment_id, position)
+);
+CREATE INDEX experiment_runs_by_run ON experiment_runs (run_id);
+
+-- ==== Agents: what they asked =========================================================================================
+
+-- What agents asked: one row a tool call, so that real questions can become test questions.
+CREATE TABLE tool_calls (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    called_at timestamptz NOT NULL DEFAULT now(),
+    tool text NOT NULL,
+    query text,  -- the question of a search, as it was asked; other arguments by size only
+    argument_sizes jsonb NOT NULL DEFAULT '{}',
+    scope jsonb NOT NULL DEFAULT '{}',
+    duration_ms float8 NOT NULL,
+    answer_chars integer NOT NULL,
+    results integer,  -- NULL where a tool does not count
+    zero_result boolean GENERATED ALWAYS AS (results IS NOT NULL AND results = 0) STORED,
+    error text,
+    client text  -- the name that its configuration gives, else the one that it gives itself; NULL over plain HTTP
+);
+CREATE INDEX tool_calls_by_time ON tool_calls (called_at DESC);
+CREATE INDEX tool_calls_by_client ON tool_calls (client, called_at) WHERE client IS NOT NULL;

@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from workbench.errors import Conflict, NotFound, StorageError, choices
-from workbench.storage.database import SESSION_OPTIONS, Connection, Database
+from workbench.storage.database import SESSION_OPTIONS, Connection, Database, connect, startup_options
 from workbench.storage.driver_errors import describe, translated
 from workbench.storage.migrate import migrate
 from workbench.storage.statements import statement
@@ -35,7 +35,7 @@ SERVER_OPTIONS = {
     "fetch_size": "100",
     "batch_size": "500",
     "connect_timeout": "3",
-    "options": " ".join(f"-c {name}={value}" for name, value in SHARD_SESSION.items()),
+    "options": startup_options(SHARD_SESSION),
 }
 
 
@@ -69,7 +69,7 @@ class Cluster:
         if any(_same(url, shard.url) for shard in self.shards()) or _same(url, self.database.url):
             raise Conflict(f"{describe(url)} is part of this cluster already; name another database.")
         migrate(url)
-        with translated(url), psycopg.connect(url) as connection:
+        with translated(url), connect(url) as connection:
             there = connection.execute(statement("cluster_newcomer")).fetchone()
         here = self.database.row(statement("cluster_newcomer")) or {}
         if there is None or there[0]:
@@ -101,7 +101,7 @@ class Cluster:
             connection.execute(statement("cluster_alone"))
             if shard.number in self.buckets_held():
                 return False
-            with translated(shard.url), psycopg.connect(shard.url) as there:
+            with translated(shard.url), connect(shard.url) as there:
                 there.execute(statement("cluster_empty_shard"))
             connection.execute(statement("cluster_forget_left_out"))
             self.drop_server(connection, shard)
@@ -121,7 +121,7 @@ class Cluster:
             values = {"name": index, "dimensions": dimensions, "buckets": buckets, "held": held, "shard": shard.number}
             connection.execute(statement("cluster_place_buckets"), values)
             migrate(shard.url)
-            with translated(shard.url), psycopg.connect(shard.url) as there:
+            with translated(shard.url), connect(shard.url) as there:
                 there.execute(statement("cluster_create_on_shard"), values)
         connection.execute(statement("cluster_create_here"), {"name": index, "dimensions": dimensions})
 
@@ -129,7 +129,7 @@ class Cluster:
         """Drop what shards hold of an index; one that is away keeps it until an index of that name is made again."""
         for shard in shards:
             try:
-                with translated(shard.url), psycopg.connect(shard.url) as there:
+                with translated(shard.url), connect(shard.url) as there:
                     there.execute(statement("cluster_drop_on_shard"), {"name": index})
             except StorageError:
                 continue
@@ -143,7 +143,7 @@ class Cluster:
         total = 0
         for shard in self.shards():
             try:
-                with translated(shard.url), psycopg.connect(shard.url, connect_timeout=2) as there:
+                with translated(shard.url), connect(shard.url, connect_timeout=2) as there:
                     row = there.execute(statement("cluster_size_on_shard"), {"name": index}).fetchone()
             except StorageError:
                 continue

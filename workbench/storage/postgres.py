@@ -99,7 +99,7 @@ def embedded_url(folder: Path) -> str:
             f"The embedded database in {folder} did not start; make sure that {account.name} may write there "
             f"and that the disk has room, or set WORKBENCH_DATABASE_URL. The system's own words: {_reason(error)}"
         ) from error
-    _forget_variables_that_win()
+    forget_variables("PGSERVICE")
     return server.url
 
 
@@ -222,6 +222,11 @@ def _check_folder(folder: Path) -> _Account:
             _refuse_folder_of_another(folder, {os.geteuid()})
     if folder.is_dir():
         _refuse_other_files(folder)
+        if account.user is not None and folder.stat().st_uid == 0 and _is_made(folder):
+            raise ConfigurationError(
+                f"The folder {folder} belongs to root, and if root starts the embedded database it runs as the user "
+                f"{_SYSTEM_USER}; run 'chown -R {_SYSTEM_USER} {folder}', or choose another WORKBENCH_HOME."
+            )
     return account
 
 
@@ -256,12 +261,6 @@ def _refuse_folder_of_another(folder: Path, users: set[int]) -> None:
         raise ConfigurationError(
             f"The folder {existing} belongs to the user {_name_of(owner)}, and the embedded database of a folder "
             f"serves its owner only; run as {_name_of(owner)}, or choose another WORKBENCH_HOME."
-        )
-    has_data = existing == folder and any(folder.iterdir())
-    if has_data and owner == 0 and 0 in users:
-        raise ConfigurationError(
-            f"The folder {folder} belongs to root, and if root starts the embedded database it runs as the user "
-            f"{_SYSTEM_USER}; run 'chown -R {_SYSTEM_USER} {folder}', or choose another WORKBENCH_HOME."
         )
 
 
@@ -647,9 +646,9 @@ def _defaults_of_libpq() -> dict[str, str]:
     return values
 
 
-def _forget_variables_that_win() -> None:
-    """Remove from the environment the variables for libpq that no parameter of a connection overrides."""
-    for name in ("PGSERVICE", "PGDATESTYLE", "PGTZ", "PGGEQO"):
+def forget_variables(*further: str) -> None:
+    """Remove from the environment the variables for libpq that win over every parameter of a connection."""
+    for name in ("PGDATESTYLE", "PGTZ", "PGGEQO", *further):
         os.environ.pop(name, None)  # noqa: TID251
 
 
@@ -691,6 +690,9 @@ def _last_line(said: str) -> str:
     """Return the line of an output that tells why it failed, with its detail, or else the last one."""
     lines = [re.sub(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+ \[\d+\] ", "", line).strip() for line in said.splitlines()]
     lines = [line for line in lines if line]
+    causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
+    if causes:  # the lines after it tell its consequences
+        return causes[-1]
     for place in range(len(lines) - 1, -1, -1):
         if re.search(r"\b(PANIC|FATAL|error):|^ERROR:", lines[place]):
             detail = [line for line in lines[place + 1 : place + 2] if line.startswith("DETAIL:")]

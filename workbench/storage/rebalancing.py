@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-import psycopg
 from psycopg import sql
 
 from workbench.errors import Conflict
 from workbench.storage.bucket_move import BucketMove, BucketMover
 from workbench.storage.bucket_plan import PlannedMove, planned_moves
 from workbench.storage.cluster import Cluster, Shard
+from workbench.storage.database import connect
 from workbench.storage.driver_errors import translated
 from workbench.storage.migrate import migrate
 from workbench.storage.pooler import lock_held
@@ -84,7 +84,7 @@ def alone(cluster: Cluster) -> Generator[None]:
     url = cluster.database.url
     with (
         translated(url),
-        psycopg.connect(url, autocommit=True) as connection,
+        connect(url) as connection,
         lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=False) as held,
     ):
         if not held:

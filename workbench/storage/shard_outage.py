@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 
 from workbench.errors import StorageError
 from workbench.storage.cluster import Cluster, Shard
-from workbench.storage.database import Connection
+from workbench.storage.database import Connection, connect
 from workbench.storage.driver_errors import translated
 from workbench.storage.shard_state import answers_now
 from workbench.storage.statements import statement
@@ -86,7 +86,7 @@ class ShardOutage:
         while connection.execute(statement("cluster_see_left_out"), values).fetchone() is None:
             if until is None:
                 url = self._cluster.database.url
-                with translated(url), psycopg.connect(url, autocommit=True, prepare_threshold=None) as coordinator:
+                with translated(url), connect(url) as coordinator:
                     coordinator.execute(statement("cluster_leave_out"), values)
                 until = time.monotonic() + PATIENCE
             elif time.monotonic() > until:

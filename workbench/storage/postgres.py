@@ -94,7 +94,7 @@ def embedded_url(folder: Path) -> str:
             server = _running(folder)
             if server is None or not server.is_ready:
                 server = _start(folder, installed, account)
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
         raise StorageError(
             f"The embedded database in {folder} did not start; make sure that {account.name} may write there "
             f"and that the disk has room, or set WORKBENCH_DATABASE_URL. The system's own words: {_reason(error)}"
@@ -460,7 +460,7 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
         server = _running(folder)
         if server is not None and server.is_ready:
             return server
-        if child is not None and child.poll() is not None and server is None:
+        if child is not None and server is None and _has_ended(child):
             said = _read_from(log, began)
             refusals += 1
             if refusals > _REFUSALS or not re.search("shared memory block|lock file", said):
@@ -474,6 +474,11 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
             child = _spawn(folder, installed, account)
         time.sleep(_POLL)
     raise StorageError(_failure(folder, _read_from(log, began)))
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Return whether the server's process has ended; on Windows that of pg_ctl ends well once it has started it."""
+    return child.poll() is not None and not (sys.platform == "win32" and child.returncode == 0)
 
 
 def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen[bytes]:
@@ -547,7 +552,7 @@ def _running(folder: Path) -> _Server | None:
     except (OSError, IndexError, ValueError, OverflowError, psutil.Error):
         return None
     lines += [""] * (8 - len(lines))  # it is written in steps
-    return _Server(process, lines[4] or lines[5], lines[3], lines[7].strip() == "ready")
+    return _Server(process, lines[4] or lines[5], lines[3], lines[7].strip() in ("ready", "standby"))
 
 
 def _is_postgres_in(process: psutil.Process, folder: Path) -> bool:

@@ -329,3 +329,20 @@ def test_a_server_that_was_stopped_by_hand_is_started_again(made_home: Path) -> 
         assert connection.execute("SELECT 1").fetchone() == (1,)
     leave(made_home / "postgres")
     assert postmaster(made_home) is None
+
+
+def test_the_command_starts_it_while_it_imports(shared_home: Path, tmp_path: Path) -> None:
+    home = shared_home / "My Home, $x"
+    variables = {"PGDATESTYLE": "German", "PGSERVICE": "x", "WORKBENCH_HOME": str(home)}
+    variables["WORKBENCH_EMBEDDING_MODEL"] = "hash"
+    for _ in range(3):  # the driver is imported at another moment each time
+        done = subprocess.run(
+            [sys.executable, "-m", "workbench.cli", "status"],
+            capture_output=True,
+            text=True,
+            timeout=LONG,
+            env=os.environ | variables,
+            cwd=tmp_path,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert postmaster(home) is None

@@ -82,6 +82,13 @@ def embedded_url(folder: Path) -> str:
             writable, with other files in it, or in a folder that the server's user cannot enter.
         StorageError: the server did not start; the message ends with Postgres' own last line.
     """
+    server = _join_or_start(folder)
+    forget_variables("PGSERVICE")
+    return server.url
+
+
+def _join_or_start(folder: Path) -> _Server:
+    """Return the running server of a folder; never imports the driver, which two threads may not import at once."""
     installed = _installed()
     folder = folder.expanduser().absolute()
     account = _Account()
@@ -94,13 +101,12 @@ def embedded_url(folder: Path) -> str:
             server = _running(folder)
             if server is None or not server.is_ready:
                 server = _start(folder, installed, account)
+            return server
     except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
         raise StorageError(
             f"The embedded database in {folder} did not start; make sure that {account.name} may write there "
             f"and that the disk has room, or set WORKBENCH_DATABASE_URL. The system's own words: {_reason(error)}"
         ) from error
-    forget_variables("PGSERVICE")
-    return server.url
 
 
 def start_ahead(folder: Path) -> None:
@@ -111,7 +117,7 @@ def start_ahead(folder: Path) -> None:
 
     def start() -> None:
         with suppress(ConfigurationError, StorageError):
-            embedded_url(folder)
+            _join_or_start(folder)
 
     def end() -> None:
         if thread.is_alive():  # what it registers for the process's end would come too late

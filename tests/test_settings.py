@@ -60,6 +60,35 @@ def test_the_search_database_may_lie_elsewhere(monkeypatch: pytest.MonkeyPatch, 
     assert load_settings().postgres_dir == Path("/somewhere/else")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("search_db_path=/other\nHOME=/x\n", None),
+        ("SEARCH_DB_PATH=/other\nDATABASE_URL=x\n", None),
+        ("SEARCH_DB_PATH=/ours\nWORKBENCH_POOL_SIZE=3\n", Path("/ours")),
+        ("search_db_path=/ours\nworkbench_pool_size=3\n", Path("/ours")),
+    ],
+)
+def test_the_env_file_of_another_project_does_not_move_the_database(
+    text: str, expected: Path | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text(text)
+    assert load_settings().search_db_path == expected
+
+
+@pytest.mark.parametrize("content", [b"WORKBENCH_LLM_MODEL=caf\xe9\n", "WORKBENCH_POOL_SIZE=3\n".encode("utf-16")])
+def test_an_env_file_that_is_not_utf_8_is_named(
+    content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_bytes(content)
+    with pytest.raises(
+        ConfigurationError, match=f"The file {tmp_path / '.env'} is not UTF-8; save it as a text in UTF-8"
+    ):
+        load_settings()
+
+
 def test_secrets_do_not_show() -> None:
     settings = Settings(database_url="postgresql://u:hidden@h/d", llm_api_key="hidden", mcp_token="hidden")  # pyright: ignore
     assert "hidden" not in repr(settings) and "hidden" not in str(settings.model_dump())

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -38,7 +39,8 @@ def end_now(code: int = 0) -> NoReturn:
     """End the process although threads of it still work, whose native code would not survive the interpreter's end."""
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError, ValueError, AttributeError):  # closed, without a reader, or on a full disk
+            stream.flush()
     os._exit(code)
 
 

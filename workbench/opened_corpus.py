@@ -27,10 +27,11 @@ def open_corpus(settings: Settings) -> Corpus:
         export()
     from workbench.storage.database import Database
     from workbench.storage.migrate import migrate
-    from workbench.storage.postgres import embedded_url
+    from workbench.storage.postgres import embedded_url, forget_variables
     from workbench.storage.replica import Replica
 
     configured_url = settings.database_url.get_secret_value() if settings.database_url else None
+    forget_variables()
     url = configured_url or embedded_url(settings.postgres_dir)
     migrate(url)
     revive = None if configured_url else functools.partial(embedded_url, settings.postgres_dir)

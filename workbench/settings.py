@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from workbench.errors import ConfigurationError
 
@@ -107,8 +108,23 @@ class Settings(BaseSettings):
     search_db_path: Path | None = Field(
         None,
         validation_alias=AliasChoices("SEARCH_DB_PATH", "search_db_path"),
-        description="Folder of the embedded database, in place of HOME/postgres.",
+        description="Folder of the embedded database, in place of HOME/postgres. In .env it counts only if a "
+        "WORKBENCH_ variable is set there too: the file may be another project's.",
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read arguments first, then the environment, then our variables of ``.env``."""
+        del file_secret_settings
+        assert isinstance(dotenv_settings, DotEnvSettingsSource)
+        return init_settings, env_settings, _OwnVariables(settings_cls, dotenv_settings.env_file)
 
     @property
     def postgres_dir(self) -> Path:
@@ -126,6 +142,17 @@ class Settings(BaseSettings):
         return self.home / "models"
 
 
+class _OwnVariables(DotEnvSettingsSource):
+    """The variables of ``.env`` that are ours: those with our prefix, and with one of these SEARCH_DB_PATH."""
+
+    def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
+        values = super()._read_env_file(file_path)
+        own = {name: value for name, value in values.items() if name.lower().startswith("workbench_")}
+        if own and (path := values.get("search_db_path")):
+            own["search_db_path"] = path
+        return own
+
+
 def load_settings(**overrides: object) -> Settings:
     """Read the environment and ``.env``; keyword arguments win.
 
@@ -135,6 +162,12 @@ def load_settings(**overrides: object) -> Settings:
     values = {name: value for name, value in overrides.items() if value is not None}
     try:
         return Settings(**values)  # pyright: ignore[reportArgumentType]
+    except (UnicodeDecodeError, OSError) as error:
+        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"cannot be read ({error.strerror})"
+        raise ConfigurationError(
+            f"The file {Path('.env').absolute()} {reason}; save it as a text in UTF-8, or run the command in another "
+            "folder."
+        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"

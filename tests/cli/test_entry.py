@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -127,3 +128,21 @@ def test_a_wrong_setting_is_named(process: Callable[..., Ran]) -> None:
     ran = process("status", WORKBENCH_POOL_SIZE="none")
     assert ran.code == 1
     assert "WORKBENCH_POOL_SIZE is not valid" in ran.err
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-", "2>/dev/full", "2> >(true)", "| head -1", "| true"])
+@pytest.mark.parametrize(("words", "code"), [("--help", 0), ("strategies list --json", 0), ("nope", 2), ("status", 1)])
+def test_the_exit_code_does_not_depend_on_who_reads_the_output(words: str, code: int, closed: str) -> None:
+    script = f"set -o pipefail; {' '.join(map(shlex.quote, COMMAND))} {words} {closed}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_output_that_a_full_disk_cannot_take_is_a_sentence_and_exit_code_1() -> None:
+    script = f"{' '.join(map(shlex.quote, COMMAND))} strategies list --json > /dev/full"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.strip()) == (
+        1,
+        "The output cannot be written (No space left on device); write it to another place.",
+    )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.storage.relay import Relay
+from workbench import Workbench
 from workbench.errors import Conflict, StorageError
+from workbench.settings import Settings
 from workbench.storage.database import Database, as_json
 from workbench.storage.driver_errors import translated
 
@@ -130,3 +135,47 @@ def test_a_connection_whose_server_ended_it_a_moment_ago_is_not_lent(server_url:
                 other.execute("SELECT pg_terminate_backend(%s, 60000)", [row["backend"]])  # returns when it has ended
     finally:
         database.close()
+
+
+ODD_SETTINGS = {
+    "DateStyle": "German",
+    "IntervalStyle": "sql_standard",
+    "TimeZone": "Asia/Kathmandu",
+    "client_encoding": "LATIN1",
+    "search_path": "elsewhere",
+    "standard_conforming_strings": "off",
+    "bytea_output": "escape",
+    "extra_float_digits": "-15",
+    "array_nulls": "off",
+    "transform_null_equals": "on",
+    "default_transaction_isolation": "serializable",
+    "statement_timeout": "2s",
+}
+
+
+@pytest.mark.parametrize("variables", [{}, {"PGDATESTYLE": "x", "PGTZ": "x", "PGCLIENTENCODING": "LATIN1"}])
+def test_settings_of_the_role_and_variables_of_its_clients_change_nothing(
+    server_url: str, database_url: str, make_settings: Callable[..., Settings], folder: Callable[..., Path],
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    empty = f"odd_{uuid.uuid4().hex[:10]}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {empty} SUPERUSER LOGIN")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {empty} OWNER {empty}")  # type: ignore[arg-type]
+        for name, value in ODD_SETTINGS.items():
+            connection.execute(f"ALTER ROLE {empty} SET {name} = '{value}'")  # type: ignore[arg-type]
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    url = psycopg.conninfo.make_conninfo(server_url, user=empty, dbname=empty)
+    with Workbench.open(settings=make_settings(database_url=url)) as wb:
+        assert wb.ingest(folder({"日.md": "# Größe 日本\n\nHerons \\ stand in reeds 😀."}), source="Vögel").added == 1
+        for strategy in ("vector", "keyword", "hybrid"):
+            assert wb.search("herons in reeds", strategy)[0].text.endswith("Herons \\ stand in reeds 😀."), strategy
+        source = wb.sources.list()[0]
+        assert source.title == "Vögel" and source.updated_at is not None
+        assert abs((source.updated_at - datetime.now(UTC)).total_seconds()) < 60
+        wb.work_beside()
+        job = wb.jobs.enqueue_ingest([folder({"owls.md": "# Owls"}, "more")], source="Owls")
+        assert wb.jobs.wait(job.id).status == "completed"
+    with psycopg.connect(server_url, dbname=empty) as connection:
+        assert connection.execute("SELECT to_regclass('public.documents')::text").fetchone() == ("documents",)

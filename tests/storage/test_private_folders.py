@@ -32,8 +32,3 @@ def test_an_open_folder_is_accepted(test_home: Path) -> None:
     before = modes(test_home)
     postgres._refuse_private_parents(test_home / "another" / "postgres")
     assert modes(test_home) == before
-
-
-def test_a_path_too_long_for_a_socket_is_refused_with_the_room_there_is(test_home: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"too long for a database socket; choose a WORKBENCH_HOME of at most"):
-        postgres.embedded_url(test_home / ("x" * 120) / "postgres")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +12,6 @@ import pytest
 from tests.shared_home import postmaster
 from workbench.errors import ConfigurationError
 from workbench.storage.postgres import embedded_url, start_ahead
-from workbench.storage.server_users import LIST, forget_dead_users
 
 pytestmark = pytest.mark.slow
 
@@ -60,14 +57,13 @@ def test_a_process_that_ends_while_its_server_starts_leaves_none_behind(shared_h
     joined(shared_home).communicate(timeout=LONG)  # its files are there, as at a second start
     subprocess.run([sys.executable, "-c", AHEAD, str(shared_home / "postgres"), end], timeout=LONG, check=True)
     assert postmaster(shared_home) is None
-    assert json.loads((shared_home / "postgres" / LIST).read_text() or "[]") == []
     assert "starting PostgreSQL" in (shared_home / "postgres" / "log").read_text()
 
 
-def test_what_goes_wrong_ahead_is_told_when_the_server_is_asked_for(tmp_path: Path) -> None:
-    folder = tmp_path / ("x" * 120) / "postgres"
+def test_a_failure_ahead_is_raised_when_the_url_is_asked_for(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 120) / ("y" * 250) / ("z" * 250) / ("a" * 250) / ("b" * 200) / "postgres"
     start_ahead(folder)
-    with pytest.raises(ConfigurationError, match=r"is too long for a database socket|is closed to other users"):
+    with pytest.raises(ConfigurationError, match="is longer than 900 bytes"):
         embedded_url(folder)
 
 
@@ -97,19 +93,3 @@ def test_a_server_that_another_user_started_again_ends_with_the_last_one_too(sha
     assert postmaster(shared_home) == again  # the first one uses it still
     first.communicate(timeout=LONG)
     assert postmaster(shared_home) is None
-
-
-def test_a_number_that_another_process_has_by_now_is_no_user(tmp_path: Path) -> None:
-    users = tmp_path / LIST
-    users.write_text(json.dumps([os.getpid()]))
-    forget_dead_users(tmp_path)
-    assert json.loads(users.read_text()) == [os.getpid()]
-    os.utime(users, (1, 1))  # written before this process began
-    forget_dead_users(tmp_path)
-    assert json.loads(users.read_text()) == []
-
-
-def test_a_list_that_was_left_half_written_is_begun_anew(tmp_path: Path) -> None:
-    (tmp_path / LIST).write_text("[123, ")
-    forget_dead_users(tmp_path)
-    assert not (tmp_path / LIST).exists()

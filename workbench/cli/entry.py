@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import json
 import os
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 
 from workbench.blas import multiply_on_one_thread
 from workbench.cli.commands import COMMANDS
-from workbench.cli.output import Out
+from workbench.cli.output import Out, forget_output
 from workbench.cli.parser import Parser, add_common
 from workbench.ending import end_in_order, end_now
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
@@ -19,6 +20,7 @@ from workbench.extras import missing_extra
 from workbench.garbage import collect_seldom
 
 DONE, FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
+_OUTPUT_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 _WRONGLY = (InvalidInput, NotFound, ScopeError)
 
 
@@ -26,15 +28,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never raises. Without ``argv`` the process is ours, and ends here."""
     if argv is not None:
         return run(argv)
+    _replace_closed_streams()
     _speak_utf8()
     end_in_order()
     collect_seldom()
     multiply_on_one_thread()
     code = run(sys.argv[1:])
     try:
-        end_now(code)  # taking a thousand modules apart would last half a second
+        sys.stdout.flush()
     except BrokenPipeError:
-        os._exit(code)
+        forget_output()
+    except OSError as error:
+        forget_output()
+        code = code or _report(_unwritten(error), FAILED, as_json=False, debug=False)
+    return end_now(code)  # taking a thousand modules apart would last half a second
 
 
 def run(words: Sequence[str]) -> int:
@@ -43,7 +50,7 @@ def run(words: Sequence[str]) -> int:
     try:
         return _run(words, as_json=flags["--json"])
     except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         return DONE
     except SystemExit:  # the same, noticed by rich, which has closed stdout already
         return DONE
@@ -57,6 +64,10 @@ def run(words: Sequence[str]) -> int:
         return _report(str(error), FAILED, **flags_of(flags))
     except ModuleNotFoundError as error:
         return _report(str(missing_extra(error) or unforeseen(error)), FAILED, **flags_of(flags))
+    except OSError as error:
+        if error.filename is None and error.errno in _OUTPUT_FAILED:
+            return _report(_unwritten(error), FAILED, **flags_of(flags))
+        return _report(unforeseen(error), FAILED, **flags_of(flags))
     except Exception as error:  # noqa: BLE001 - the last boundary: a person gets a sentence, --debug the traceback
         return _report(unforeseen(error), FAILED, **flags_of(flags))
 
@@ -145,8 +156,15 @@ def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:
         traceback.print_exc()
     out.message(sentence)
     if as_json:
-        print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False), flush=True)
+        try:
+            print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False), flush=True)
+        except OSError:  # nobody reads it, or its disk is full: the code still tells
+            forget_output()
     return code
+
+
+def _unwritten(error: OSError) -> str:
+    return f"The output cannot be written ({error.strerror}); write it to another place."
 
 
 def _check_text(words: Sequence[str]) -> None:
@@ -156,6 +174,17 @@ def _check_text(words: Sequence[str]) -> None:
         except UnicodeEncodeError:
             printable_word = word.encode("utf-8", "backslashreplace").decode()
             raise InvalidInput(f"The argument {printable_word!r} is not valid UTF-8; write it in UTF-8.") from None
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device for a standard stream that was closed (``2>&-``): else a socket would get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _speak_utf8() -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from workbench.types import OnProgress, Progress, plain, time_left
@@ -22,18 +22,30 @@ class Out:
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
+        self._has_reader = True
 
     def show(self, value: object, human: Callable[[Console], None]) -> None:
-        """Print ``value`` as JSON, or let ``human`` print it."""
-        if self.as_json:
-            print(json.dumps(plain(value), ensure_ascii=False, indent=2), flush=True)
-        else:
-            human(self.console())
-            sys.stdout.flush()
+        """Print ``value`` as JSON, or let ``human`` print it.
+
+        A reader that leaves early (``| head -1``) does not end the command, whose exit code still counts; one that
+        prints again, as when it watches, ends by BrokenPipeError.
+        """
+        if not self._has_reader:
+            raise BrokenPipeError
+        try:
+            if self.as_json:
+                print(json.dumps(plain(value), ensure_ascii=False, indent=2), flush=True)
+            else:
+                human(self.console())
+                sys.stdout.flush()
+        except (BrokenPipeError, SystemExit):  # the latter is rich's, which closes stdout
+            forget_output()
+            self._has_reader = False
 
     def message(self, text: str) -> None:
         """Print a message to stderr, beside the result."""
-        print(printable(text), file=sys.stderr, flush=True)
+        with suppress(OSError):  # stderr has no reader, or its disk is full
+            print(printable(text), file=sys.stderr, flush=True)
 
     def remark(self, text: str) -> None:
         """Print a message where there is one: nothing for ""."""
@@ -81,6 +93,11 @@ class Out:
                 )
 
             yield show
+
+
+def forget_output() -> None:
+    """Let what is still written to stdout go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def printable(text: str) -> str:

@@ -37,6 +37,8 @@ psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before a
 # Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
 # at these sizes and would let concurrent callers take each other's core. The server keeps a plan of what is asked
 # often, unless it expects more of one for the values: what narrows by values that may be absent is not prepared.
+# The last block holds what a role, a database or a server may set otherwise, and our statements or their driver need:
+# tables are in the schema public, moments are read in ISO 8601, and a long build is not cut off.
 SESSION_OPTIONS = {
     "application_name": "rag-workbench",
     "jit": "off",
@@ -47,10 +49,26 @@ SESSION_OPTIONS = {
     "hnsw.ef_search": "100",
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.max_scan_tuples": "40000",
+    "search_path": "public, extensions",  # where Supabase keeps pgvector
+    "DateStyle": "ISO, MDY",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "standard_conforming_strings": "on",
+    "array_nulls": "on",
+    "transform_null_equals": "off",
+    "gin_fuzzy_search_limit": "0",
+    "default_transaction_isolation": "read committed",
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
 }
 
 
 SETTINGS_OF_TRANSACTION = local_settings(SESSION_OPTIONS)
+_SETTINGS_OF_SESSION = SETTINGS_OF_TRANSACTION.replace("SET LOCAL", "SET").encode()
+_ESCAPED_SPACE = "\\ "
 _BEGINNING = f"BEGIN; {SETTINGS_OF_TRANSACTION}".encode()
 _HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: the rest of a text that was cut within an emoji
 RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
@@ -187,7 +205,7 @@ class Database:
 
     def autocommit(self, query: Query) -> None:
         """Run a statement that may not stand in a transaction (VACUUM)."""
-        with translated(self.url), psycopg.connect(self.url, autocommit=True) as connection:
+        with translated(self.url), connect(self.url) as connection:
             connection.execute(query)
 
     def close(self) -> None:
@@ -275,10 +293,28 @@ def _finite(value: object) -> object:
 
 
 def session_arguments(pooled: bool) -> dict[str, object]:
-    """Return what the driver is given with each connection: the settings of its session, where that is ours."""
+    """Return what the driver is given with each connection: the settings of its session, unless a pooler owns it."""
     if pooled:
-        return {"prepare_threshold": None}
-    return {"options": " ".join(f"-c {name}={value}" for name, value in SESSION_OPTIONS.items())}
+        return {"prepare_threshold": None, "client_encoding": "UTF8"}
+    return {"options": startup_options(SESSION_OPTIONS), "client_encoding": "UTF8"}
+
+
+def startup_options(settings: Mapping[str, str]) -> str:
+    """Return settings as the ``options`` of a connection; they win over those of its role and database."""
+    return " ".join(f"-c {name}={value.replace(' ', _ESCAPED_SPACE)}" for name, value in settings.items())
+
+
+def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
+    """Return a connection of its own, which commits by itself and prepares nothing, with the settings of its session.
+
+    Through a pooler the settings are the caller's, in each transaction. Raises psycopg.Error.
+    """
+    connection = psycopg.connect(
+        url, autocommit=True, prepare_threshold=None, connect_timeout=int(connect_timeout), client_encoding="UTF8"
+    )
+    if not is_pooled(connection, connect_timeout):
+        connection.execute(_SETTINGS_OF_SESSION)
+    return connection
 
 
 def check_reachable(url: str, timeout: float) -> bool:
@@ -287,5 +323,5 @@ def check_reachable(url: str, timeout: float) -> bool:
     Raises:
         StorageError: one sentence for each common cause: unreachable, wrong password, no such database.
     """
-    with translated(url), psycopg.connect(url, connect_timeout=int(timeout)) as connection:
+    with translated(url), psycopg.connect(url, connect_timeout=int(timeout), client_encoding="UTF8") as connection:
         return is_pooled(connection, timeout)

@@ -56,6 +56,11 @@ def translated(url: str) -> Generator[None]:
         raise Conflict(
             f"There is {article} {kind} of that name already; choose another name, or use that one."
         ) from error
+    except psycopg.errors.DiskFull as error:
+        raise StorageError(
+            f"The disk of the database at {describe(url)} is full; free some space there, then try again "
+            f"({error.diag.message_primary})."
+        ) from error
     except psycopg.OperationalError as error:
         raise StorageError(_connection_sentence(url, error)) from error
     except psycopg.Error as error:

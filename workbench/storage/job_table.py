@@ -7,12 +7,11 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Database, clean
+from workbench.storage.database import Connection, Database, clean, connect
 from workbench.storage.driver_errors import translated
 from workbench.storage.embedding_parts import EmbeddingParts
 from workbench.storage.ids import new_id
@@ -253,7 +252,7 @@ class Jobs:
         """
         with (
             translated(self._database.url),
-            psycopg.connect(self._database.url, autocommit=True) as connection,
+            connect(self._database.url) as connection,
             lock_held(connection, NAME_AS_NUMBER, job_id, waits=False) as ours,
         ):
             yield ours

@@ -11,6 +11,7 @@ from psycopg import sql
 
 from workbench.errors import StorageError
 from workbench.storage import queue_schema
+from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect
 from workbench.storage.driver_errors import describe, translated
 from workbench.storage.pooler import lock_held
 
@@ -44,11 +45,12 @@ def migrate(url: str) -> list[str]:
         StorageError: unreachable, no UTF-8, no pgvector, or an applied migration was changed since.
     """
     wanted = migrations()
-    with translated(url), psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection:
+    with translated(url), connect(url) as connection:
         _check_encoding(connection, url)
         if _applied(connection) == _checksums(wanted) and queue_schema.is_current(connection):
             return []
         with lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # through a pooler one transaction
+            connection.execute(SETTINGS_OF_TRANSACTION.encode())  # through a pooler; else the session's own, once more
             ran = _apply(connection, wanted)
             queue_schema.bring_up_to_date(connection)
             return ran

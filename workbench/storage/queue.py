@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from workbench.storage.database import Connection, check_reachable
+from workbench.storage.database import Connection, check_reachable, session_arguments
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -66,7 +66,7 @@ class Queue:
         """
         import procrastinate
 
-        arguments = {"prepare_threshold": None} if pooled else {}
+        arguments = session_arguments(pooled)
         connector = procrastinate.PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, kwargs=arguments)
         app = procrastinate.App(connector=connector)
         # A high limit in place of none: each worker that is stopped in an orderly way takes one.

@@ -35,19 +35,22 @@ class FrameworkHybridRetriever(Retriever):
         store_query = VectorStoreQuery(
             query_embedding=vector.tolist(),
             query_str=query.replace("\x00", ""),
-            similarity_top_k=request.limit,
+            similarity_top_k=request.depth,
             mode=VectorStoreQueryMode.HYBRID,
             filters=self._filters(),
         )
         with request.trace.stage(TimedStep.FRAMEWORK):
             result = request.store.for_llama_index.query(store_query)
-        order = list(result.ids or [])[: request.limit]
+        order = list(result.ids or [])[: request.depth]
+        request.trace.has_more |= len(order) == request.depth
         with request.store.reading() as connection:
             keys = internal_ids(connection, request.index.name, order)
             passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
             near = cosines(connection, request.index.name, vector, list(passages))  # without those deleted meanwhile
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
+            if len(nodes) == request.limit:
+                break
             key = keys.get(node_id)
             if key is None or key not in near or not request.similar_enough(query, near[key]):
                 continue

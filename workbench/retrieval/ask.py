@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.types import ResolvedScope, Scope, Value
+from workbench.types.result import MOST_RANKED
 
 EVERYTHING = Scope()
 
@@ -17,7 +18,7 @@ EVERYTHING = Scope()
 # On scifact's train questions nDCG@10 of hybrid / rerank was .740 / .752 with 30, .740 / .752 with 50 and .742 / .752
 # with 100: the plateau is flat, and 50 leaves room where answers are rarer.
 FIRST_DEPTH = 50
-DEEPEST = 200
+DEEPEST = MOST_RANKED
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from llama_index.core.indices.prompt_helper import ChatPromptHelper, PromptHelpe
 from llama_index.core.llms import MockLLM
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.response_synthesizers.no_text import NoText
+from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ConfigurationError, ScopeError
 from workbench.retrieval.ask import DEEPEST
@@ -19,6 +20,7 @@ from workbench.retrieval.hit import Hit, lessened
 from workbench.retrieval.nodes import hit_of, stored, with_hits
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.request import Request
+from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.stages.checkpoint import RETRIEVED, Checkpoint
 from workbench.retrieval.stages.final_order import FinalOrder, preferred_first
 from workbench.retrieval.stages.stage import Stage
@@ -57,14 +59,15 @@ def continued(request: Request, query: str, first: list[NodeWithScore]) -> list[
     trace = request.trace
     if not first or len(first) + trace.cut >= request.limit or not trace.has_more:
         return first
-    apart = {"likenesses": {}, "spreads": {}, "titles": {}, "sheet": None}  # what the first ones are explained by stays
-    deep = replace(request, depth=DEEPEST, limit=request.limit - len(first), **apart)
-    found = request.strategy.retriever(deep).find(query)
+    wanted = request.limit - len(first)
+    # what the first ones are explained by stays as it is
+    deep = replace(request, depth=DEEPEST, limit=wanted, likenesses={}, spreads={}, titles={}, sheet=None)
+    found = cast(Retriever, request.strategy.retriever(deep)).find(query)
     further = preferred_first(deep, [node for node in found if not any(_shows(other, node) for other in first)])
     for make in request.strategy.stages:
         stage = cast(Stage, make(deep))
         further = stage.apply(query, further) if stage.widens and further else further
-    bound = first[-1].score or 0.0
+    bound = float(first[-1].score or 0.0)
     further = [_scored_below(node, bound) for node in further[: deep.limit]]
     floor = request.number(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
     worthy = [node for node in further if (node.score or 0.0) >= floor]
@@ -85,7 +88,7 @@ def _shows(shown: NodeWithScore, node: NodeWithScore) -> bool:
 
 def _scored_below(node: NodeWithScore, bound: float) -> NodeWithScore:
     """Return a node with a score of at most ``bound``, the parts of its legs in proportion."""
-    score = node.score or 0.0
+    score = float(node.score or 0.0)
     if score <= bound:
         return node
     hit = hit_of(node)

@@ -143,7 +143,7 @@ class SearchService:
         index = request.index
         if index.is_default or index.dataset is not None:
             return
-        lacking = self._lacking.count(index)
+        lacking = self._lacking.count(index, request.scope)
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")

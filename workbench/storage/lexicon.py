@@ -102,7 +102,10 @@ def terms_in_scope(
 def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
     """Return which terms a large scope holds: of each some passages are looked at, more if none of them is in it."""
     held = set[int]()
-    left = {term: postings["passage"].astype(np.int64) for term, postings in postings_of_terms(connection, index, terms).items()}
+    left = {
+        term: postings["passage"].astype(np.int64)
+        for term, postings in postings_of_terms(connection, index, terms).items()
+    }
     for most in LOOKED_AT:
         looked = {term: passages[:: -(-len(passages) // most)] for term, passages in left.items()}
         if not looked:

@@ -49,15 +49,13 @@ class FrameworkHybridRetriever(Retriever):
             near = cosines(connection, request.index.name, vector, list(passages))  # without those deleted meanwhile
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
-            if len(nodes) == request.limit:
-                break
             key = keys.get(node_id)
             if key is None or key not in near or not request.similar_enough(query, near[key]):
                 continue
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)
             nodes.append(node_of(passages[key], Hit(key, score, {VECTOR: leg})))
-        return nodes
+        return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
         """Say the scope in the framework's terms: ids that we resolved, never a caller's text."""

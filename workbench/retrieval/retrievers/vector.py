@@ -45,7 +45,6 @@ class VectorRetriever(Retriever):
         hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
         return [node_of(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 
-
     def _hits(self, query: str, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
         request = self._request
         hits: list[Hit] = []

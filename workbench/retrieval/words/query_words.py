@@ -34,11 +34,13 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
             # that is missing or a share of the question's words would tell that it is there.
             size = request.scope_size(connection)
             held = terms_in_scope(connection, index.name, known, scope, size, divided=index.is_divided)
-            terms = tuple(term if term.id in held else replace(term, id=None, df=0) for term in terms)
+            terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
     if not totals.passages:
         request.trace.note("keyword: the index holds no passages")
     elif not any(term.id is not None for term in terms):
-        request.trace.note(f"keyword: {_why_nothing(query, terms, totals, 'index' if scope.is_everything else 'scope')}")
+        request.trace.note(
+            f"keyword: {_why_nothing(query, terms, totals, 'index' if scope.is_everything else 'scope')}"
+        )
     return Words(terms, totals, weigh(terms, totals))
 
 

@@ -151,6 +151,9 @@ SELECT p.document_id FROM (
     WHERE i.index_name = %(index)s) AS p
 WHERE {scope}
 
+-- documents_within: those of given documents that lie in a scope
+SELECT p.document_id FROM (SELECT id AS document_id, source_id FROM documents WHERE id = ANY(%(ids)s)) AS p WHERE {scope}
+
 -- ids_of_scope_on_shards: the passages of a scope, in one piece of memory from each shard
 WITH {on_shards} SELECT string_agg(ids, ''::bytea) AS ids FROM {scoped}(%(source_ids)s, %(document_ids)s, %(without)s)
 

@@ -48,9 +48,9 @@ def completed(workbench: Workbench, name: str, typed: str, context: dict[str, st
         case "source_id":
             pairs = [(source.id, source.title) for source in _sources(workbench, context)]
         case "document_id":
-            within: dict[str, str | None] = {"contains": typed or None, "source_id": context.get("source_id") or None}
-            values = [item.id for item in workbench.documents.list(**within, limit=MOST)]
-            total = workbench.documents.count(**within)
+            contains, source_id = typed or None, context.get("source_id") or None
+            values = [item.id for item in workbench.documents.list(contains=contains, source_id=source_id, limit=MOST)]
+            total = workbench.documents.count(contains=contains, source_id=source_id)
             return Completion(values=values, total=total, has_more=total > len(values))
         case "project_id":
             pairs = [(project.id, project.title) for project in workbench.projects.list()]

@@ -40,7 +40,7 @@ def crowded(server_url: str, template_database: str, test_home: Path, llm_url: s
                 items = [text_item(f"{n}", written(dice, n), title=f"Note {n}") for n in range(place, DOCUMENTS, 3)]
                 wb.documents.ingest_items(source, items)
             with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute("ANALYZE")  # else the server may change its plan between two pages
+                connection.execute("VACUUM ANALYZE")  # else the server may change its plan between two pages
             yield wb
 
 

@@ -81,7 +81,7 @@ def _shows(shown: NodeWithScore, node: NodeWithScore) -> bool:
     if passage.id == other.id:
         return True
     start, end = shown.node.metadata.get("start"), shown.node.metadata.get("end")
-    if start is None or passage.document_id != other.document_id:
+    if start is None or end is None or passage.document_id != other.document_id:
         return False
     return start <= other.span[0] and other.span[1] <= end
 

@@ -87,7 +87,7 @@ def world(server_url: str, template_database: str, test_home: Any, tmp_path: Any
     }
     values: dict[str, Any] = {"home": test_home, "embedding_model": "hash", "file_roots": str(tmp_path)}
     with cloned_database(server_url, template_database) as url:
-        settings = Settings(database_url=url, _env_file=None, **values)
+        settings = Settings(database_url=url, _env_file=None, **values)  # pyright: ignore
         with Workbench.open(settings=settings) as wb:
             for project in ("bank", "shop"):
                 wb.projects.create(project.title(), id=project)
@@ -269,7 +269,7 @@ def in_python(dice: random.Random, world: World, asked: str) -> None:
     check(world, told, f"{asked} {tags}", *inside)
     told = json.dumps(world.wb.compare(asked, ["hybrid", "fuzzy"], scope=scope).to_dict(), default=str)
     check(world, told, f"{asked} {tags}", *inside)
-    told = json.dumps(world.wb.ask(asked, scope=scope).to_dict(), default=str)
+    told = json.dumps(world.wb.ask(asked, scope=scope).answer.to_dict(), default=str)
     check(world, told, f"{asked} {tags}", *inside)
 
 

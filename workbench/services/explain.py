@@ -185,7 +185,7 @@ class ExplainService:
             inside = in_scope(connection, request.index.name, request.scope, [passage.id for passage in candidates])
             candidates = [passage for passage in candidates if passage.id in inside]
             if not candidates:
-                return self._out_of_scope(watched, document_id)
+                return self._out_of_scope(watched, connection, document_id)
             passage, hit = self._best(watched, connection, candidates)
             legs = leg_views(request, connection, query, passage)
             fate, reason = self._fate(watched, passage, hit, legs)
@@ -220,8 +220,9 @@ class ExplainService:
             notes=result.degraded,
         )
 
-    def _out_of_scope(self, watched: _WatchedSearch, document_id: str) -> Explanation:
+    def _out_of_scope(self, watched: _WatchedSearch, connection: Connection, document_id: str) -> Explanation:
         """Return the explanation of a document that the scope leaves out: nothing of it is read."""
+        from workbench.retrieval.why.course import course_out_of_scope
         from workbench.retrieval.why.explanation import Explanation
         from workbench.retrieval.why.fates import NOT_IN_SCOPE
 
@@ -233,6 +234,7 @@ class ExplainService:
             document_title="",
             fate=NOT_IN_SCOPE,
             reason="The search's scope leaves its document out.",
+            course=course_out_of_scope(self._countable(watched.request, connection)),
             notes=watched.result.degraded,
         )
 
@@ -281,15 +283,20 @@ class ExplainService:
     ) -> tuple[Step, ...]:
         from workbench.retrieval.why.course import Sizes, course
         from workbench.retrieval.words.query_words import read_words
-        from workbench.storage.ranking import EXACT_UP_TO
 
         request = watched.request
         everything = read_words(request, connection, watched.query).totals.passages
-        scope = request.scope_size(connection)
-        countable = None if scope > EXACT_UP_TO else scope
+        countable = self._countable(request, connection)
         counts = (everything, everything) if request.scope.is_everything else (None, countable)
         sizes = Sizes(*counts, len(watched.result))
         return course(passage.id, watched.way, standing, sizes)
+
+    def _countable(self, request: Request, connection: Connection) -> int | None:
+        """Return how many passages the request's scope holds; None if they are too many to count."""
+        from workbench.storage.ranking import EXACT_UP_TO
+
+        size = request.scope_size(connection)
+        return None if size > EXACT_UP_TO else size
 
     def _others(self, query: str, request: Request) -> dict[str, SearchResult]:
         """Ask every other strategy that needs no further model, in the same scope and index."""

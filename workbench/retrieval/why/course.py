@@ -61,6 +61,11 @@ def course_outside(index_passages: int) -> tuple[Step, ...]:
     return (Step(INDEXED, _TITLES[INDEXED], index_passages, kept=False),)
 
 
+def course_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
+    """Return the course of a document that a scope of so many passages leaves out."""
+    return (Step(SCOPE, _TITLES[SCOPE], scope_passages, kept=False),)
+
+
 def _stages(passage: int, way: fate.Way, standing: Standing) -> list[Step]:
     passed = dict(way.passed)
     retrieved = passed.pop(RETRIEVED, ())

@@ -269,7 +269,7 @@ def in_python(dice: random.Random, world: World, asked: str) -> None:
     check(world, told, f"{asked} {tags}", *inside)
     told = json.dumps(world.wb.compare(asked, ["hybrid", "fuzzy"], scope=scope).to_dict(), default=str)
     check(world, told, f"{asked} {tags}", *inside)
-    told = json.dumps(world.wb.ask(asked, scope=scope).answer.to_dict(), default=str)
+    told = json.dumps(world.wb.answers.ask(asked, Ask(scope=scope)).answer().to_dict(), default=str)
     check(world, told, f"{asked} {tags}", *inside)
 
 

@@ -14,11 +14,10 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ConfigurationError, ScopeError
-from workbench.retrieval.ask import DEEPEST
 from workbench.retrieval.engine import Engine
 from workbench.retrieval.hit import Hit, lessened
 from workbench.retrieval.nodes import hit_of, stored, with_hits
-from workbench.retrieval.parameters import CUTOFF
+from workbench.retrieval.parameters import CUTOFF, DEEPEST
 from workbench.retrieval.request import Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.stages.checkpoint import RETRIEVED, Checkpoint

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ModelError
 from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
 from workbench.models.reading import READS_NOTHING
-from workbench.retrieval.ask import FIRST_DEPTH
+from workbench.retrieval.parameters import FIRST_DEPTH
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.trace import Trace

@@ -9,7 +9,7 @@ import time
 from datetime import datetime
 
 from workbench.storage.documents import Documents
-from workbench.types import Index, ResolvedScope
+from workbench.types import Index
 
 STALE = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
 
@@ -21,13 +21,13 @@ class Lacking:
         self._documents = documents
         self._complete: dict[str, tuple[datetime | None, datetime | None, float]] = {}
 
-    def count(self, index: Index, scope: ResolvedScope) -> int:
-        """Return how many documents of a scope the index does not hold in their present version."""
+    def missing(self, index: Index) -> list[str]:
+        """Return the ids of the documents that the index does not hold in their present version."""
         changed = self._documents.last_change()
         created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
         if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < STALE:
-            return 0
+            return []
         lacking = self._documents.missing_from(index.name)
         if not lacking:
             self._complete[index.name] = (index.created_at, changed, time.monotonic())
-        return len(self._documents.within(scope, lacking))
+        return lacking

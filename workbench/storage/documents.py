@@ -11,9 +11,8 @@ from psycopg.types.json import Jsonb
 from workbench.errors import NotFound
 from workbench.storage.database import Connection, Database, as_json, clean, only_row
 from workbench.storage.ids import new_id
-from workbench.storage.rows import scope_parameters, scope_statement
 from workbench.storage.statements import statement
-from workbench.types import Document, JsonObject, JsonValue, ResolvedScope
+from workbench.types import Document, JsonObject, JsonValue
 from workbench.types.scan import ScannedPage, WordPlace
 
 _HINT = "List the documents to see the valid ids."
@@ -157,14 +156,6 @@ class Documents:
         """Return the ids of documents that an index does not hold in their present version."""
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
-
-    def within(self, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
-        """Return those of given documents that lie in a scope."""
-        if scope.is_everything or scope.is_empty or not ids:
-            return [] if scope.is_empty else list(ids)
-        query = statement("documents_within", scope=scope_statement(scope))
-        rows = self._database.rows(query, {"ids": list(ids), **scope_parameters(scope)})
-        return [row["document_id"] for row in rows]
 
     def changed_since(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
         """Return the documents added or changed after a moment (none where it is None) with their sources, and now."""

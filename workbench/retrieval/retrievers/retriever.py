@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from workbench.retrieval.ask import FIRST_DEPTH
 from workbench.retrieval.hit import Hit
-from workbench.retrieval.parameters import CANDIDATES
+from workbench.retrieval.parameters import CANDIDATES, FIRST_DEPTH
 from workbench.retrieval.request import Request
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from workbench.opening import Opening
+    from workbench.types import Source
     from workbench.workbench import Workbench
 
 MOST = 100  # values that one completion may carry
@@ -45,11 +46,11 @@ def completed(workbench: Workbench, name: str, typed: str, context: dict[str, st
     """Return the values an argument may take, given the beginning of an id or any part of a title."""
     match name:
         case "source_id":
-            pairs = [(source.id, source.title) for source in workbench.sources.list()]
+            pairs = [(source.id, source.title) for source in _sources(workbench, context)]
         case "document_id":
-            contains = typed or None
-            values = [item.id for item in workbench.documents.list(contains=contains, limit=MOST)]
-            total = workbench.documents.count(contains=contains)
+            contains, source_id = typed or None, context.get("source_id") or None
+            values = [item.id for item in workbench.documents.list(contains=contains, source_id=source_id, limit=MOST)]
+            total = workbench.documents.count(contains=contains, source_id=source_id)
             return Completion(values=values, total=total, has_more=total > len(values))
         case "project_id":
             pairs = [(project.id, project.title) for project in workbench.projects.list()]
@@ -60,10 +61,22 @@ def completed(workbench: Workbench, name: str, typed: str, context: dict[str, st
             before, comma, typed = typed.rpartition(",")  # the prompt takes several, with commas between
             typed = typed.strip()
             prefix = f"{before}{comma} " if comma else ""
-            pairs = [(prefix + tag, tag) for tag in dict.fromkeys([*workbench.sources.tags(), *usual])]
+            used = (tag for source in _sources(workbench, context) for tag in source.tags)
+            pairs = [(prefix + tag, tag) for tag in dict.fromkeys([*used, *usual])]
         case _:
             return None
     return _completion(key for key, title in pairs if _matches(typed, key, title))
+
+
+def _sources(workbench: Workbench, context: dict[str, str]) -> list[Source]:
+    """Return the sources to choose from: all, or a project's and the global ones if the context names a project."""
+    if not (project_id := context.get("project_id")):
+        return workbench.sources.list()
+    try:
+        project = workbench.projects.get(project_id)
+    except NotFound:
+        return []
+    return [source for source in workbench.sources.list() if source.project_id in (None, project.id)]
 
 
 def _folders(workbench: Workbench, project_id: str) -> list[str]:

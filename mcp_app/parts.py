@@ -7,12 +7,15 @@ items from the end, or its declared text characters from the end, and nothing el
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlencode
 
 from mcp_app.fitting import BUDGET, within
 from workbench.types.json import JsonObject, JsonValue
+
+T = TypeVar("T")
 
 LONGEST_REPEATED = 300  # characters of an argument that the next call repeats
 PAGE_ARGUMENTS = ("page",)  # the next call says by offset where it goes on
@@ -35,10 +38,53 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
+class RankedPage:
+    """A page of a ranking: ``count`` items after ``offset``, of the first ``most`` that a search ranks.
+
+    A ranking does not depend on how many are asked for, so pages neither repeat nor miss anything.
+    """
+
+    offset: int
+    count: int
+    most: int
+
+    @property
+    def asked(self) -> int:
+        """How many to rank: up to the page's end, and one more, which shows whether anything follows."""
+        return min(self.most, self.offset + self.count + 1)
+
+    def of(self, ranked: Sequence[T]) -> Sequence[T]:
+        """Return the page's items."""
+        return ranked[self.offset : self.offset + self.count]
+
+    def has_more(self, ranked: Sequence[object]) -> bool:
+        """Return whether items follow after the page."""
+        return len(ranked) > self.offset + self.count
+
+    def is_under_filled(self, ranked: Sequence[object]) -> bool:
+        """Return whether the scope holds fewer items than were asked for."""
+        return len(ranked) < min(self.most, self.offset + self.count)
+
+    def end(self, ranked: Sequence[object], kind: str, narrow: str) -> JsonObject:
+        """Return a note if the page ends where the ranking has to; ``narrow`` says how to reach what it leaves out."""
+        if len(ranked) < self.most or self.has_more(ranked):
+            return {}
+        return {
+            "note": f"These are the last of the {self.most} {kind} that a search ranks. To see others, {narrow}, "
+            "or ask a more specific question."
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class TextPart:
     """The text ``key`` of the answer; ``offset``, ``length`` and ``total_chars`` beside it say which part it is."""
 
     key: str = "content"
+
+
+def past_the_end(offset: int, ranked: Sequence[object]) -> str:
+    """Return a sentence if a page begins after everything that was found; "" if nothing was found at all."""
+    return f"Only {len(ranked)} were found; use an offset below {len(ranked)}" if offset and ranked else ""
 
 
 def given_in_parts(
@@ -110,6 +156,8 @@ def _items_part(
             return [*items[: count - 1], _noted(items[count - 1], note)] if rest and count else items[:count]
         counted: JsonObject = {parts.count: count} if parts.count in answer and parts.count != parts.total else {}
         flag: JsonObject = {parts.more: rest} if parts.more in answer else {}
+        if rest and "under_filled" in answer:
+            flag["under_filled"] = False
         return {**answer, parts.key: items[:count], **counted, **flag} | ({"note": note} if rest and count else {})
 
     count = within(len(items), lambda size: render(shown(size)), BUDGET)

@@ -10,7 +10,7 @@ from mcp_app.arguments import Argument
 from mcp_app.fitting import LONGEST_TITLE, cut, fits
 from mcp_app.forms import form
 from mcp_app.job_answers import left_to_job
-from mcp_app.parts import Items, next_call
+from mcp_app.parts import Items, RankedPage, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact
 from workbench.types.json import JsonObject
 
@@ -64,19 +64,20 @@ def search_local_archives(
 ) -> JsonObject:
     """Search the archives; of too many citations the nearest are shown, and the call that goes on with the others."""
     left = left_to_job(call, call.workbench.archives)
+    page = RankedPage(offset, limit, DEEPEST)
     result = call.workbench.archives.search(
         query,
         fuzzy=fuzzy,
         citations=includeCitations,
         depth=citationDepth,
-        limit=min(DEEPEST, offset + limit),
+        limit=page.asked,
         should_stop=call.should_stop,
         bring_in=not left,
     )
-    more = len(result.results) == offset + limit < DEEPEST
-    result = replace(result, results=result.results[offset:])
+    ranked = result.results
+    result = replace(result, results=tuple(page.of(ranked)))
     metadata: JsonObject = {
-        "totalResults": offset + len(result.results),
+        "totalResults": min(len(ranked), offset + limit),
         "query": cut(query, LONGEST_TITLE),
         "fuzzy": fuzzy,
         "includeCitations": includeCitations,
@@ -93,7 +94,8 @@ def search_local_archives(
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
     asked = AskedArchives(given, citationOffset)
     titles = titles_of(call, result) if includeCitations else {}
-    beside: JsonObject = {"more": more} | left
+    beside: JsonObject = {"more": page.has_more(ranked)}
+    beside |= page.end(ranked, "documents", "use words that only the document wanted has") | left
     answers = [answer_json(result, titles, metadata, DETAILS[0], asked) | beside]
     for detail in DETAILS[1:] if includeCitations else ():
         if fits(compact(answers[-1])):

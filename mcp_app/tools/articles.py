@@ -9,7 +9,7 @@ from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
 from mcp_app.forms import form
 from mcp_app.job_answers import left_to_job
-from mcp_app.parts import Items, TextPart, next_call, text_part
+from mcp_app.parts import Items, RankedPage, TextPart, next_call, text_part
 from mcp_app.tool import Call, Tool, ToolFamily
 from workbench.errors import NotFound
 from workbench.services.article_files import Article, ArticleFolder
@@ -56,12 +56,12 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     """Search articles by the words of their description, or by meaning."""
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
-    articles = call.workbench.articles
+    articles, page = call.workbench.articles, RankedPage(offset, limit, MOST_BY_MEANING)
     left = left_to_job(call, articles)
     found = articles.search_by_meaning(
         query,
         content=include_content,
-        limit=min(MOST_BY_MEANING, offset + limit + 1),  # one more tells whether there are more
+        limit=page.asked,
         should_stop=call.should_stop,
         bring_in=not left,
     )
@@ -70,9 +70,11 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     beside: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
     if found.degraded:
         beside["degraded"] = list(found.degraded)
+    for note in page.end(found, "articles", "use words that only the article wanted has").values():
+        beside["limit_reached"] = note  # an article's own note says where its content goes on
     answer = page_json(found, limit, offset, left | beside)
     del answer["total"]  # a search does not know it
-    return answer | {"more": len(found) > offset + limit}
+    return answer | {"more": page.has_more(found)}
 
 
 def _found_by_words(

@@ -11,7 +11,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.fitting import BUDGET, LONGEST_TITLE, cut, within
 from mcp_app.forms import form
 from mcp_app.job_answers import followed_by, job_json
-from mcp_app.parts import Items, next_call
+from mcp_app.parts import Items, RankedPage, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.question import MOST_CONVERSATIONS
@@ -68,16 +68,18 @@ def search_semantic(
     call: Call, query: str, workspace_path: str, n_results: float, conversation_type: str, date_range: str, offset: int
 ) -> JsonObject:
     """Search a workspace's conversations."""
+    page = RankedPage(offset, int(n_results), MOST_CONVERSATIONS)
     hits = call.workbench.workspaces.search(
         workspace_of(call.files, workspace_path),
         query,
-        limit=min(MOST_CONVERSATIONS, offset + int(n_results) + 1),  # one more tells whether there are more
+        limit=page.asked,
         conversation_type=conversation_type,
         date_range=date_range,
     )
     beside: JsonObject = {"nothing_close": hits.nothing_close} if hits.nothing_close else {}
     if hits.degraded:
         beside["degraded"] = list(hits.degraded)
+    beside |= page.end(hits, "conversations", "name a conversation_type or a date_range")
     return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], int(n_results)), **beside}
 
 
@@ -87,13 +89,14 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
         raise missing("source_path", "a conversation's path, as search_semantic returns it")
     workspace = workspace_of(call.files, workspace_path)
     try:
-        limit = min(MOST_CONVERSATIONS, offset + int(n_results) + 1)
-        hits = call.workbench.workspaces.similar(workspace, source_path, limit)
+        page = RankedPage(offset, int(n_results), MOST_CONVERSATIONS)
+        hits = call.workbench.workspaces.similar(workspace, source_path, page.asked)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
         remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are compared"
         raise Refused(f"Document not found: {source_path}", remedy) from None
-    return {"success": True, "source_path": source_path, **results_json(hits[offset:], int(n_results))}
+    end = page.end(hits, "conversations", "use search_semantic with a conversation_type or a date_range")
+    return {"success": True, "source_path": source_path, **results_json(hits[offset:], int(n_results)), **end}
 
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mcp_app.agent import Agent
-from workbench import Workbench
+from workbench import Scope, Workbench
 from workbench.ingestion.incoming import text_item
 
 WORDS = "payment refund ledger invoice"
@@ -102,11 +102,56 @@ def test_conversations_and_articles_are_found_by_others_only_where_their_source_
 
 def test_tags_match_in_any_case_and_the_suggestion_names_another_one(agent: Agent, wb: Workbench) -> None:
     source = wb.sources.create("REST", tags=["Rest-API"]).id
+    wb.sources.create("Hooks", tags=["rest-hooks"])
     wb.documents.create(text="Words on endpoints.", title="T", source=source)
     assert agent("rag_search_global_knowledge", query="endpoints", tags=["rest-api"])["count"] == 1
     wb.projects.create("Shop", id="proj_1")
     wb.sources.update(source, project="proj_1")
     nothing = agent("rag_search_global_knowledge", query="endpoints", tags=["rest-api"])
     assert nothing["count"] == 0
-    assert "sources outside the scope have 'Rest-API'" in nothing["suggestion"]
-    assert "nearest other tags are 'Rest-API'" not in nothing["suggestion"]
+    assert "'rest-hooks'" in nothing["suggestion"]
+    assert "Rest-API" not in nothing["suggestion"]  # only a source of the project has it
+
+
+def test_names_of_documents_outside_the_scope_are_not_preferred_or_told(agent: Agent, wb: Workbench) -> None:
+    for project in ("bank", "shop"):
+        wb.projects.create(project.title(), id=project)
+        wb.sources.create(f"{project.title()} Secret Papers", project=project)
+    text = "# Layoffs in Springfield\n\nThe plant closes."
+    metadata = {"company": "Globex Holding"}
+    wb.documents.create(text=text, source="Bank Secret Papers", title="Layoffs in Springfield", metadata=metadata)
+    for number in range(3):
+        wb.documents.create(text=f"Opening hours {number}.", source="Shop Secret Papers", title=f"Hours {number}")
+        wb.documents.create(text=f"Other matters {number}.", source="Bank Secret Papers", title=f"Matter {number}")
+    for query in (
+        "layoffs in springfield",
+        "globex holding hours",
+        "bank secret papers hours",
+        "layofs in springfeild",
+    ):
+        found = agent("rag_search_project_knowledge", query=query, project_id="shop")
+        assert "preferring" not in found, query
+    assert agent("rag_search_project_knowledge", query="layoffs in springfield", project_id="bank")["preferring"] == [
+        "Layoffs in Springfield"
+    ]
+
+
+def test_a_word_that_only_other_projects_have_is_corrected_like_one_that_nothing_has(wb: Workbench) -> None:
+    wb.projects.create("Bank", id="bank")
+    wb.projects.create("Shop", id="shop")
+    for project, text in (("bank", "The pangolim sleeps."), ("shop", "The pangolin wakes.")):
+        wb.documents.create(text=text, title=project, source=wb.sources.create(project, project=project).id)
+    scope = Scope(kind="project", project="shop")
+    assert wb.search("pangolim", scope=scope).corrections == {"pangolim": ("pangolin",)}
+    assert wb.search("pangolun", scope=scope).corrections == {"pangolun": ("pangolin",)}
+
+
+def test_a_title_that_two_projects_use_means_the_source_in_scope(agent: Agent, wb: Workbench) -> None:
+    for project in ("bank", "shop"):
+        wb.projects.create(project.title(), id=project)
+        source = wb.sources.create("Handbook", project=project).id
+        wb.documents.create(text=f"Words of the {project}.", title=project, source=source)
+    for project in ("bank", "shop"):
+        given = {"scope": "project", "project_id": project, "source_id": "Handbook"}
+        found = agent("rag_search_knowledge_base", query="words", **given)
+        assert [result["title"] for result in found["results"]] == [project]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.cli.first_run import load_sample_once
@@ -12,7 +13,9 @@ from workbench.cli.passages import print_result
 from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
 from workbench.cli.why import print_why
+from workbench.errors import InvalidInput
 from workbench.retrieval.ask import Ask
+from workbench.services.question import MOST_RESULTS, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY")
     add_strategy(parser)
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages, 1 to 200 (%(default)s)")
+    parser.add_argument(
+        "--offset", type=int, default=0, metavar="N", help="skip so many, for the next page (%(default)s)"
+    )
     parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
     parser.add_argument("--explain", action="store_true", help="show how each passage came by its score")
     parser.add_argument(
@@ -43,9 +49,12 @@ def _quoted(words: Sequence[str]) -> str:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Search and print what was found; finding nothing is no failure."""
+    check_limit(arguments.limit)
+    if not 0 <= arguments.offset < MOST_RESULTS:
+        raise InvalidInput(f"Invalid offset {arguments.offset}: a search ranks {MOST_RESULTS} passages; use 0 to 199.")
     ask = Ask(
         arguments.strategy,
-        arguments.limit,
+        min(MOST_RESULTS, arguments.offset + arguments.limit),
         scope_of(arguments),
         arguments.index,
         parameters_of(arguments.strategy, arguments.set) or {},
@@ -64,15 +73,21 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         headers = {} if out.as_json else workbench.answers.table_headers(result.results, result.index)
     for note in result.notes:
         out.message(note)
+    shown = result.results[arguments.offset :]
+    if result.results and not shown:
+        out.message(f"Only {len(result)} were found; use an --offset below {len(result)}.")
+    result = replace(result, results=shown)
     for typed, meant in result.corrections.items():
         out.message(f"No document has the word '{typed}'; searched for {_quoted(meant)} too.")
     value = result.to_dict() | ({"explanations": explained} if arguments.explain else {})
     value |= {"expected": expected} if expected else {}
 
     def human(console: Console) -> None:
+        if arguments.offset and not result.results:
+            return
         print_result(console, result, explain=arguments.explain, why=explained, spoken=spoken, headers=headers)
         if expected is not None:
-            console.print(f"\n{expected.document_title}: {expected.fate}. {expected.reason}")
+            console.print(f"\n{expected.document_title or expected.document_id}: {expected.fate}. {expected.reason}")
             print_why(console, expected)
 
     out.show(value, human)

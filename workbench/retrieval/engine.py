@@ -23,12 +23,18 @@ class Engine(RetrieverQueryEngine):
     _retriever: Retriever
     _node_postprocessors: list[Stage]
     served: Callable[[Callable[[], list[NodeWithScore]]], list[NodeWithScore]] | None = None  # what calls a retrieval
+    continued: Callable[[str, list[NodeWithScore]], list[NodeWithScore]] | None = None  # what adds the further nodes
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Return the nodes that are found, best first; a text will do, too."""
         if self.served is None:
-            return self._found(query_bundle)
-        return self.served(lambda: self._found(query_bundle))
+            return self._all(query_bundle)
+        return self.served(lambda: self._all(query_bundle))
+
+    def _all(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        query = query_bundle if isinstance(query_bundle, str) else query_bundle.query_str
+        nodes = self._found(query_bundle)
+        return nodes if self.continued is None else self.continued(query, nodes)
 
     def _found(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         """Retrieve; LlamaIndex's spans and events cost a search 0.15 ms, so without a handler they are not made."""

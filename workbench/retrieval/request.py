@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ModelError
 from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
 from workbench.models.reading import READS_NOTHING
+from workbench.retrieval.parameters import FIRST_DEPTH
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.trace import Trace
@@ -50,7 +51,8 @@ class Request:
     each query, ``spreads`` say of each how far the nearest candidates stand out (``votes.spread``), ``names`` and
     ``titles`` which documents it names; ``kept_names`` is the index's table of names, None where names are only words.
     ``draw_page`` draws the page of a passage. ``ranker`` are the weights of the strategy ``learned``, ``likenesses``
-    the word by word comparison of each query, ``sheet`` what the ranker was told of the candidates.
+    the word by word comparison of each query, ``sheet`` what the ranker was told of the candidates. ``depth`` is how
+    many passages each leg brings at least; ``replies`` are what an LLM wrote for this request, by query.
     """
 
     strategy: Strategy
@@ -74,6 +76,8 @@ class Request:
     ranker: Ranker | None = None
     likenesses: dict[str, Likenesses] = field(default_factory=dict)
     sheet: FeatureSheet | None = None
+    depth: int = FIRST_DEPTH
+    replies: dict[str, object] = field(default_factory=dict)
     _shares_read: dict[str, float] = field(default_factory=dict)
     _scope_size: int | None = None
 

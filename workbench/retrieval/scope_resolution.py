@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
@@ -29,7 +29,8 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     if plain == Scope() and not apart:
         return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names)
     project_id, folder_id = _project_and_folder(scope, projects)
-    named_ids = None if scope.sources is None else _source_ids(scope.sources, sources)
+    named = None if scope.sources is None else _source_ids(scope.sources, sources)
+    named_ids = None if named is None else [key for ids in named for key in ids]
     narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None or apart
     source_ids: tuple[str, ...] | None = None
     preferred: tuple[str, ...] = ()
@@ -38,6 +39,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         scoped = sources.in_scope(
             kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=scope.tags, source_ids=named_ids
         )
+        scoped = scoped if named is None else _meant(named, scoped)
         source_ids = tuple(source.id for source in scoped)
         preferred = tuple(source.id for source in scoped if project_id and source.project_id == project_id)
         preferred = _more_tags_first(scoped, scope.tags) or (preferred if scope.kind == "all" else ())
@@ -49,7 +51,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         since=scope.since,
         until=scope.until,
         preferred_source_ids=preferred,
-        notes=_notes(scope, sources, source_ids),
+        notes=_notes(scope, source_ids, lambda: _tags_in(scope, sources, project_id, folder_id, named_ids)),
         project_id=_shared(source.project_id for source in scoped) or project_id,
         folder_id=_shared(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
@@ -94,11 +96,19 @@ def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, s
     return project.id, folder.id if folder else None
 
 
-def _source_ids(keys: tuple[str, ...], sources: Sources) -> list[str]:
+def _source_ids(keys: tuple[str, ...], sources: Sources) -> list[list[str]]:
+    """Return the ids of the sources that each name may mean, likelier ones first."""
     try:
-        return [sources.find(key).id for key in keys]
+        return [sources.named(key) for key in keys]
     except NotFound as error:
         raise ScopeError(str(error)) from error
+
+
+def _meant(named: Sequence[Sequence[str]], scoped: Sequence[ScopedSource]) -> list[ScopedSource]:
+    """Return of each name the first source that lies in the scope: one of the same title elsewhere is not meant."""
+    inside = {source.id for source in scoped}
+    meant = {next((key for key in ids if key in inside), None) for ids in named}
+    return [source for source in scoped if source.id in meant]
 
 
 def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -120,18 +130,27 @@ def _more_tags_first(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> t
     return tuple(key for key, count in shared.items() if count == most) if min(shared.values()) < most else ()
 
 
-def _notes(scope: Scope, sources: Sources, source_ids: tuple[str, ...] | None) -> tuple[str, ...]:
+def _tags_in(
+    scope: Scope, sources: Sources, project_id: str | None, folder_id: str | None, named_ids: Sequence[str] | None
+) -> list[str]:
+    """Return the tags of the sources in a scope before its tags narrow it; those of others are not named."""
+    within = sources.in_scope(
+        kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=(), source_ids=named_ids
+    )
+    return sorted({tag for source in within for tag in source.tags})
+
+
+def _notes(
+    scope: Scope, source_ids: tuple[str, ...] | None, tags_in_scope: Callable[[], Sequence[str]]
+) -> tuple[str, ...]:
     if source_ids != ():
         return ()
     if not scope.tags:
         return ("The scope holds no sources.",)
     from rapidfuzz import process
 
-    wanted = {tag.lower() for tag in scope.tags}
-    elsewhere = [tag for tag in sources.tags() if tag.lower() in wanted]
-    others = [tag for tag in sources.tags() if tag.lower() not in wanted]
+    others = tags_in_scope()
     near = [match[0] for tag in scope.tags for match in process.extract(tag, others, limit=2, score_cutoff=60)]
-    hint = f"the nearest other tags are {choices(dict.fromkeys(near))}" if near else f"other tags: {choices(others)}"
-    if elsewhere:
-        hint = f"sources outside the scope have {choices(elsewhere)}; {hint}"
+    hint = f"other tags: {choices(others)}" if others else "no source there has tags"
+    hint = f"the nearest other tags are {choices(dict.fromkeys(near))}" if near else hint
     return (f"No source in scope has any of the tags {choices(scope.tags)}; {hint}.",)

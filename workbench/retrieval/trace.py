@@ -17,6 +17,7 @@ class Trace:
 
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
+    has_more: bool = False  # whether there may be candidates beyond those that were looked at
     cut: int = 0  # passages that were found and left out below the cutoff that was asked for
     passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from workbench.errors import InvalidInput
 from workbench.retrieval.ask import Ask
 from workbench.services.corpus import Corpus
-from workbench.services.question import MOST_RESULTS
 from workbench.services.requests import Requests
 from workbench.services.search import SearchService
 from workbench.storage.document_facts import DocumentFacts, SourcePlace
 from workbench.types import Passage, ResolvedScope, SearchResult, Value
 
-PASSAGES_A_DOCUMENT = 4  # fetched for each document asked for; a further round follows where that was not enough
+PASSAGES_A_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
 MOST_DOCUMENTS = 100
 AS_ASKED = Ask()  # the strategy promoted for everything, ten documents
 
@@ -103,5 +102,4 @@ class DocumentSearch:
 
 def _round(ask: Ask, scope: ResolvedScope, document_ids: Iterable[str]) -> Ask:
     """Return the ask for documents that no round before has found: many passages of a long one crowd out no other."""
-    depth = min(MOST_RESULTS, ask.limit * PASSAGES_A_DOCUMENT)
-    return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=depth)
+    return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_A_ROUND)

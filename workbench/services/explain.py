@@ -176,13 +176,19 @@ class ExplainService:
         from workbench.retrieval.why.explanation import Explanation, LegView, alignment, leg_views, term_views
         from workbench.retrieval.why.feature_views import feature_views
         from workbench.retrieval.words.query_words import read_words
+        from workbench.storage.ranking import in_scope
 
         query, request, result = watched.query, watched.request, watched.result
+        document_id = candidates[0].document_id
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
+            inside = in_scope(connection, request.index.name, request.scope, [passage.id for passage in candidates])
+            candidates = [passage for passage in candidates if passage.id in inside]
+            if not candidates:
+                return self._out_of_scope(watched, connection, document_id)
             passage, hit = self._best(watched, connection, candidates)
             legs = leg_views(request, connection, query, passage)
-            fate, reason = self._fate(watched, connection, passage, hit, legs)
+            fate, reason = self._fate(watched, passage, hit, legs)
             steps = self._course(watched, connection, passage, Standing(fate, hit.rank if hit else None, legs))
             terms, missing = term_views(request, connection, words, passage)
             aligned = alignment(request, connection, query, words, passage)
@@ -214,6 +220,24 @@ class ExplainService:
             notes=result.degraded,
         )
 
+    def _out_of_scope(self, watched: _WatchedSearch, connection: Connection, document_id: str) -> Explanation:
+        """Return the explanation of a document that the scope leaves out: nothing of it is read."""
+        from workbench.retrieval.why.course import course_out_of_scope
+        from workbench.retrieval.why.explanation import Explanation
+        from workbench.retrieval.why.fates import NOT_IN_SCOPE
+
+        return Explanation(
+            query=watched.query,
+            strategy=watched.request.strategy.name,
+            index=watched.request.index.name,
+            document_id=document_id,
+            document_title="",
+            fate=NOT_IN_SCOPE,
+            reason="The search's scope leaves its document out.",
+            course=course_out_of_scope(self._countable(watched.request, connection)),
+            notes=watched.result.degraded,
+        )
+
     def _best(
         self, watched: _WatchedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
@@ -242,21 +266,16 @@ class ExplainService:
     def _fate(
         self,
         watched: _WatchedSearch,
-        connection: Connection,
         passage: StoredPassage,
         hit: Passage | None,
         legs: Mapping[str, LegView],
     ) -> tuple[str, str]:
         from workbench.retrieval.why import fate, fates
-        from workbench.storage.ranking import in_scope
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
                 return fates.FOUND, f"It is number {hit.rank}."
             return fates.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
-        request = watched.request
-        if not in_scope(connection, request.index.name, request.scope, [passage.id]):
-            return fates.NOT_IN_SCOPE, "The search's scope leaves its document out."
         return fate.fate_of(passage.id, watched.way, legs)
 
     def _course(
@@ -264,14 +283,20 @@ class ExplainService:
     ) -> tuple[Step, ...]:
         from workbench.retrieval.why.course import Sizes, course
         from workbench.retrieval.words.query_words import read_words
-        from workbench.storage.ranking import EXACT_UP_TO
 
         request = watched.request
         everything = read_words(request, connection, watched.query).totals.passages
-        scope = request.scope_size(connection)
-        countable = None if scope > EXACT_UP_TO else scope
-        sizes = Sizes(everything, everything if request.scope.is_everything else countable, len(watched.result))
+        countable = self._countable(request, connection)
+        counts = (everything, everything) if request.scope.is_everything else (None, countable)
+        sizes = Sizes(*counts, len(watched.result))
         return course(passage.id, watched.way, standing, sizes)
+
+    def _countable(self, request: Request, connection: Connection) -> int | None:
+        """Return how many passages the request's scope holds; None if they are too many to count."""
+        from workbench.storage.ranking import EXACT_UP_TO
+
+        size = request.scope_size(connection)
+        return None if size > EXACT_UP_TO else size
 
     def _others(self, query: str, request: Request) -> dict[str, SearchResult]:
         """Ask every other strategy that needs no further model, in the same scope and index."""

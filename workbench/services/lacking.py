@@ -21,13 +21,13 @@ class Lacking:
         self._documents = documents
         self._complete: dict[str, tuple[datetime | None, datetime | None, float]] = {}
 
-    def count(self, index: Index) -> int:
-        """Return how many documents the index does not hold in their present version."""
+    def missing(self, index: Index) -> list[str]:
+        """Return the ids of the documents that the index does not hold in their present version."""
         changed = self._documents.last_change()
         created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
         if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < STALE:
-            return 0
-        lacking = len(self._documents.missing_from(index.name))
+            return []
+        lacking = self._documents.missing_from(index.name)
         if not lacking:
             self._complete[index.name] = (index.created_at, changed, time.monotonic())
         return lacking

@@ -17,6 +17,7 @@ from workbench.services.lacking import Lacking
 from workbench.services.outages import once_more, read_once_more
 from workbench.services.question import check_limit, check_query, check_similarity
 from workbench.services.requests import Requests
+from workbench.storage.ranking import documents_within
 from workbench.types import Comparison, SearchResult
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class SearchService:
         index = request.index
         if index.is_default or index.dataset is not None:
             return
-        lacking = self._lacking.count(index)
+        lacking = len(documents_within(self._corpus.database, request.scope, self._lacking.missing(index)))
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from workbench.storage.database import Connection, clean, only_row
-from workbench.storage.postings import postings_of_terms
-from workbench.storage.ranking import in_scope
+from workbench.storage.postings import postings_of_passages, postings_of_terms
+from workbench.storage.ranking import EXACT_UP_TO, ids_of, in_scope
 from workbench.storage.rows import IndexTotals, QueryTerm, read
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
 Version = tuple[int, int, int]
-LOOKED_AT = 5_000  # passages at once, to see whether a scope holds one
+LOOKED_AT = (50, 5_000, 10**9)  # passages of a term, to see whether a large scope holds one; the last is all
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,6 @@ class KnownTerm:
     term: str
     id: int
     df: int
-    in_scope: bool
 
 
 def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
@@ -53,12 +54,12 @@ def lexicon_terms(connection: Connection, index: str) -> list[str]:
 
 
 def terms_by_name(
-    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope
+    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int, *, divided: bool = False
 ) -> dict[str, KnownTerm]:
-    """Return what the lexicon knows of given terms, those that occur."""
+    """Return what the lexicon knows of given terms, those that occur in a scope; ``size`` as for ``terms_in_scope``."""
     rows = connection.execute(statement("terms_by_name", index), {"terms": clean(list(terms))}).fetchall()
-    held = _held_in(connection, index, [row["id"] for row in rows], scope)
-    return {row["term"]: KnownTerm(row["term"], row["id"], row["df"], row["id"] in held) for row in rows}
+    held = terms_in_scope(connection, index, [row["id"] for row in rows], scope, size, divided=divided)
+    return {row["term"]: KnownTerm(row["term"], row["id"], row["df"]) for row in rows if row["id"] in held}
 
 
 def terms_of_variants(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
@@ -82,14 +83,32 @@ def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
     return {row["language"]: row["words"] for row in rows}
 
 
-def _held_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
-    """Return which of given terms a scope holds; their passages are looked at until one of each is in it."""
+def terms_in_scope(
+    connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int, *, divided: bool = False
+) -> set[int]:
+    """Return which of given terms (by their ids) a scope holds; ``size`` is what ``ranking.scope_size`` says of it."""
     if scope.is_everything:
         return set(terms)
+    if scope.is_empty or not terms:
+        return set()
+    if size <= EXACT_UP_TO:
+        ids = ids_of(connection, index, scope, divided=divided)
+        return set(postings_of_passages(connection, index, terms, ids))
+    return _found_in(connection, index, terms, scope)
+
+
+def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
+    """Return which terms a large scope holds: of each some passages are looked at, more if none of them is in it."""
     held = set[int]()
-    for term, postings in postings_of_terms(connection, index, terms).items():
-        passages = postings["passage"].tolist()
-        pieces = (passages[start : start + LOOKED_AT] for start in range(0, len(passages), LOOKED_AT))
-        if any(in_scope(connection, index, scope, piece) for piece in pieces):
-            held.add(term)
+    left = {
+        term: postings["passage"].astype(np.int64)
+        for term, postings in postings_of_terms(connection, index, terms).items()
+    }
+    for most in LOOKED_AT:
+        looked = {term: passages[:: -(-len(passages) // most)] for term, passages in left.items()}
+        if not looked:
+            break
+        inside = in_scope(connection, index, scope, np.unique(np.concatenate(list(looked.values()))).tolist())
+        held |= {term for term, passages in looked.items() if not inside.isdisjoint(passages.tolist())}
+        left = {term: passages for term, passages in left.items() if term not in held and len(passages) > most}
     return held

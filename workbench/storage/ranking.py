@@ -52,6 +52,16 @@ def scope_size(connection: Connection, index: str, scope: ResolvedScope) -> int:
     return min(int(rows[0]["n"]), EXACT_UP_TO + 1)
 
 
+def documents_within(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
+    """Return those of given documents that lie in a scope, whether an index holds them or not."""
+    if scope.is_empty or not ids:
+        return []
+    if scope.is_everything:
+        return list(ids)
+    query = statement("documents_within", scope=scope_statement(scope))
+    return [row["document_id"] for row in database.rows(query, {"ids": list(ids), **scope_parameters(scope)})]
+
+
 def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
     """Return which of the given passages lie in a scope."""
     if scope.is_empty:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.storage.database import Connection, numbers_value
-from workbench.storage.rows import read
-from workbench.types import JsonValue
+from workbench.storage.rows import read, scope_parameters, scope_statement
+from workbench.storage.statements import statement
+from workbench.types import JsonValue, ResolvedScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,15 @@ def names_of_documents(connection: Connection, index: str) -> list[DocumentNames
     """Return the names of every document that an index holds; long values of metadata are left out."""
     rows = read(connection, index, "names_of_documents", {"index": index})
     return [DocumentNames(**row) for row in rows]
+
+
+def documents_listed(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:
+    """Return the ids of the documents of an index that lie in a scope."""
+    if scope.is_empty:
+        return frozenset()
+    query = statement("documents_listed", index, scope=scope_statement(scope))
+    rows = connection.execute(query, {"index": index, **scope_parameters(scope)}).fetchall()
+    return frozenset(row["document_id"] for row in rows)
 
 
 def named_documents(

@@ -77,10 +77,14 @@ class Sources:
 
     def find(self, key: str) -> Source:
         """Return the source a person means by an id, an exact title or a URL. Raises NotFound."""
-        row = self._database.row(statement("source_find"), {"key": key})
-        if row is None:
+        return self.get(self.named(key)[0])
+
+    def named(self, key: str) -> list[str]:
+        """Return the ids of the sources that may be meant by an id, an exact title or a URL. Raises NotFound."""
+        rows = self._database.rows(statement("source_find"), {"key": key})
+        if not rows:
             raise NotFound("source", key, _HINT)
-        return self.get(row["id"])
+        return [row["id"] for row in rows]
 
     def standing_for(self, url: str, source_type: str) -> str | None:
         """Return the id of the source of a type that stands for an address, or None; without counts, so cheap."""

@@ -97,6 +97,7 @@ class Evidence(Value):
 
 
 CLOSE = Evidence()
+MOST_RANKED = 200  # passages of one question
 _T = TypeVar("_T")
 
 
@@ -173,7 +174,15 @@ class SearchResult(Found["Passage"], Value):
     @property
     def remarks(self) -> tuple[str, ...]:
         """The notes but for what is preferred."""
-        return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded)
+        return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded, *self._limit_reached())
+
+    def _limit_reached(self) -> list[str]:
+        if len(self.results) < MOST_RANKED:
+            return []
+        return [
+            f"A search ranks at most {MOST_RANKED} passages; to see others, narrow the scope or ask a more specific "
+            "question."
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row a passage: rank, score, title, heading, text and each leg's score."""

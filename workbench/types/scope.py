@@ -67,6 +67,18 @@ class ResolvedScope(Value):
     ignored_names: tuple[str, ...] = ()
 
     @property
+    def place(self) -> ResolvedScope:
+        """What can be read at all: the filters alone, with the documents that this round of a search leaves out."""
+        return ResolvedScope(
+            source_ids=self.source_ids,
+            document_ids=self.document_ids,
+            document_types=self.document_types,
+            languages=self.languages,
+            since=self.since,
+            until=self.until,
+        )
+
+    @property
     def is_empty(self) -> bool:
         """True when nothing can match."""
         return self.source_ids == () or self.document_ids == ()

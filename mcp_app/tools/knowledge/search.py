@@ -7,7 +7,7 @@ from typing import cast
 from mcp_app.arguments import NAMES, Argument
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.forms import form
-from mcp_app.parts import Items
+from mcp_app.parts import Items, RankedPage, past_the_end
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.knowledge.family import FAMILY, source_named
 from mcp_app.worth import worth_reading
@@ -46,23 +46,23 @@ def search_knowledge_base(
         languages=(language,) if language.strip() else (),
         names=cast(NamesUse, names),
     )
-    deep = min(DEEPEST, offset + (match_count or DEFAULT_COUNT))
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, DEEPEST)
     ask = Ask(
         search_type or None,
-        deep,
+        page.asked,
         scope,
         min_similarity=LEAST_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
         built_in=DEFAULT_SEARCH_TYPE,
     )
     result = call.workbench.search_service.search(query, ask)
-    passages = list(result)[offset:]
+    passages = list(page.of(result.results))
     if not match_count and similarity_threshold < 0 and not offset:
         passages = passages[: worth_reading([hit.score for hit in passages], result.strategy, MACHINES_CUTOFF)]
     answer: JsonObject = {
         "success": True,
         "results": [passage_json(passage) for passage in passages],
         "count": len(passages),
-        "more": offset + len(passages) < len(result) or (not result.under_filled and deep < DEEPEST),
+        "more": offset + len(passages) < len(result),
         "search_type": search_type_of(result.strategy),
         "strategy": result.strategy,
         "query": cut(query, LONGEST_TITLE),
@@ -73,8 +73,10 @@ def search_knowledge_base(
         answer["preferring"] = [name.text for name in result.preferring]
     if result.degraded:
         answer["degraded"] = list(result.degraded)
+    answer |= page.end(result.results, "passages", "name a source_id or a language")
     if not passages:
-        answer["suggestion"] = "Nothing matched; lower similarity_threshold, drop source_id or use other words"
+        nothing = "Nothing matched; lower similarity_threshold, drop source_id or use other words"
+        answer["suggestion"] = past_the_end(offset, result.results) or nothing
     return answer
 
 

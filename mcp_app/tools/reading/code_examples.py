@@ -43,6 +43,11 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
         answer["nothing_close"] = result.evidence.reason
     if result.degraded:
         answer["degraded"] = list(result.degraded)
+    if len(result) == DEEPEST and offset + len(chosen) >= len(examples):
+        answer["note"] = (
+            f"Code is looked for near the first {DEEPEST} passages. For other code, name a source_id or ask a more "
+            "specific question."
+        )
     if not examples:
         wanted = f" in {language}" if language else ""
         answer["suggestion"] = f"No code{wanted} near the best passages; use other words, or rag_search_knowledge_base."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mcp_app.fitting import LONGEST_TITLE, cut
+from mcp_app.parts import RankedPage, past_the_end
 from mcp_app.tool import Call
 from mcp_app.tools.scoped.family import DEFAULT_COUNT
 from mcp_app.worth import worth_reading
@@ -31,32 +32,42 @@ class ScopedResults:
     searched: SearchResult
     under_filled: bool
     more: bool
+    end: JsonObject  # a note if the page ends where the ranking has to
+    past_the_end: str  # a sentence if the page begins after everything that was found
 
 
 def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Return documents and the search they come from; without a ``match_count`` (0) those worth reading."""
-    deep = min(MOST_PAGES, offset + (match_count or DEFAULT_COUNT))
-    result = call.workbench.document_search.search(query, Ask(limit=deep, scope=scope))
-    hits = result.documents[offset:]
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_PAGES)
+    result = call.workbench.document_search.search(query, Ask(limit=page.asked, scope=scope))
+    hits = page.of(result.documents)
     scores = [hit.score for hit in hits]
     all_of_them = match_count or offset
     shown = len(hits) if all_of_them else worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
-    more = shown < len(hits) or (not result.under_filled and deep < MOST_PAGES)
-    return ScopedResults([page_json(hit) for hit in hits[:shown]], result.searched, len(hits) < deep - offset, more)
+    items = [page_json(hit) for hit in hits[:shown]]
+    return _results(items, result.searched, page, result.documents, "documents")
 
 
 def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Return passages and the search they come from; without a ``match_count`` (0) those worth reading."""
-    deep = min(MOST_CHUNKS, offset + (match_count or DEFAULT_COUNT))
-    result = call.workbench.search_service.search(query, Ask(limit=deep, scope=scope))
-    passages = list(result)[offset:]
-    places = call.workbench.document_search.places(passage.source_id for passage in passages)
-    items = [chunk_json(passage, places[passage.source_id]) for passage in passages if passage.source_id in places]
-    scores = [passage.score for passage in passages if passage.source_id in places]
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_CHUNKS)
+    result = call.workbench.search_service.search(query, Ask(limit=page.asked, scope=scope))
+    places = call.workbench.document_search.places(passage.source_id for passage in result)
+    ranked = [passage for passage in result if passage.source_id in places]
+    items = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)]
+    scores = [passage.score for passage in page.of(ranked)]
     all_of_them = match_count or offset
     shown = len(items) if all_of_them else worth_reading(scores, result.strategy, MACHINES_CUTOFF)
-    more = shown < len(items) or (not result.under_filled and deep < MOST_CHUNKS)
-    return ScopedResults(items[:shown], result, len(items) < deep - offset, more)
+    return _results(items[:shown], result, page, ranked, "passages")
+
+
+def _results(
+    items: list[JsonObject], searched: SearchResult, page: RankedPage, ranked: Sequence[object], kind: str
+) -> ScopedResults:
+    more = page.offset + len(items) < len(ranked)
+    under_filled = page.is_under_filled(ranked) and not more
+    end = page.end(ranked, kind, "name a project, a folder, tags or a source")
+    return ScopedResults(items, searched, under_filled, more, end, past_the_end(page.offset, ranked))
 
 
 def reranked(passages: Iterable[Passage]) -> bool:

@@ -59,8 +59,10 @@ def search(
         "reranked": reranked(results.searched),
         "error": None,
     }
+    answer |= results.end
     if not results.items:
-        answer["suggestion"] = _nothing_matched(call, results.searched.scope, scope, query)
+        nothing = results.past_the_end or _nothing_matched(call, results.searched.scope, scope, query)
+        answer["suggestion"] = nothing
     if results.items and not results.searched.evidence.close:
         answer["nothing_close"] = results.searched.evidence.reason
     if results.searched.preferring:

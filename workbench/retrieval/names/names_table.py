@@ -13,22 +13,44 @@ from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, valu
 from workbench.retrieval.names.periods import periods_in
 from workbench.storage.database import Connection
 from workbench.storage.rows import IndexTotals
-from workbench.storage.said_names import DocumentNames, names_of_documents
-from workbench.types import Name
+from workbench.storage.said_names import DocumentNames, documents_listed, names_of_documents
+from workbench.types import Name, ResolvedScope
 
 QUICK = 0.05  # seconds; a table that is made within this time is made anew at each change
 LONG = 4  # letters; 'of' and 'the' are written small in names, too
+KEPT_SCOPES = 32  # whose documents are kept
 PATIENCE = 20  # times as long as it took to make it a slower table serves although documents have changed
+
+
+EVERYTHING = ResolvedScope()
 
 
 @dataclass(slots=True)
 class _Entry:
-    """One value: as a document writes it, the documents that have it, and whether each writes it as a proper noun."""
+    """One value: its kind and text as each document has it, by document id, and whether all write a proper noun."""
 
-    kind: str
-    text: str
-    documents: set[str] = field(default_factory=set)
+    written: dict[str, tuple[str, str]] = field(default_factory=dict)
     proper: bool = True
+
+    @property
+    def kind(self) -> str:
+        """The kind that the first document gives it."""
+        return next(iter(self.written.values()))[0]
+
+    @property
+    def text(self) -> str:
+        """The text as the first document writes it."""
+        return next(iter(self.written.values()))[1]
+
+    def add(self, document: str, kind: str, text: str) -> None:
+        """Add a document that has the value."""
+        self.written.setdefault(document, (kind, text))
+        self.proper = self.proper and _is_proper(text)
+
+    def within(self, documents: Collection[str]) -> _Entry | None:
+        """Return the value as given documents have it; None if none of them has it."""
+        written = {document: value for document, value in self.written.items() if document in documents}
+        return _Entry(written, all(_is_proper(text) for _, text in set(written.values()))) if written else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +70,7 @@ class NamesTable:
         """Read the documents' values."""
         self._entries: dict[str, _Entry] = {}
         self._periods_told: dict[str, frozenset[str]] = {}
+        self._within: frozenset[str] | None = None
         self.documents = 0
         for document in documents:
             self.documents += 1
@@ -56,6 +79,13 @@ class NamesTable:
                 self._periods_told[document.id] = said.told
             for kind, text in said.values:
                 self._add(kind, text, document.id)
+
+    def within(self, documents: frozenset[str]) -> NamesTable:
+        """Return the table of some of its documents alone: no name, text or number of another one is in it."""
+        table = NamesTable(())
+        table._entries, table._periods_told, table._within = self._entries, self._periods_told, documents
+        table.documents = len(documents)
+        return table
 
     def weight(self, name: Name) -> float:
         """Return how far a name alone picks one document out of all, 0..1: its idf by that of a single document."""
@@ -100,20 +130,27 @@ class NamesTable:
             own = {text for text in told if text.startswith("Q")}
             return (not quarters & own if quarters else bool(own)) or bool(years and told - own and not years & told)
 
-        return frozenset(document for document, told in self._periods_told.items() if is_other(told))
+        within = self._within
+        return frozenset(
+            document
+            for document, told in self._periods_told.items()
+            if (within is None or document in within) and is_other(told)
+        )
 
     def _add(self, kind: str, text: str, document: str) -> None:
         key = f"={text}" if kind in ("year", "quarter") else squeezed(text)
-        entry = self._entries.setdefault(key, _Entry(kind, text))
-        entry.documents.add(document)
-        entry.proper = entry.proper and _is_proper(text)
+        self._entries.setdefault(key, _Entry()).add(document, kind, text)
+
+    def _entry(self, key: str) -> _Entry | None:
+        entry = self._entries.get(key)
+        return entry if entry is None or self._within is None else entry.within(self._within)
 
     def _periods(self, question: str) -> Iterable[Mention]:
         for period in periods_in(question):
-            entry = self._entries.get(f"={period.text}")
+            entry = self._entry(f"={period.text}")
             if entry is not None:
-                name = Name(period.text, period.kind, len(entry.documents))
-                yield Mention(name, frozenset(entry.documents), period.start, period.end)
+                name = Name(period.text, period.kind, len(entry.written))
+                yield Mention(name, frozenset(entry.written), period.start, period.end)
 
     def _phrases(self, question: str, telling: Collection[str], lower: bool) -> Iterable[Mention]:
         words = words_in(question)
@@ -121,29 +158,44 @@ class NamesTable:
             key = ""
             for last in range(first, min(len(words), first + MOST_WORDS)):
                 key += words[last][0].casefold()
-                entry = self._entries.get(key)
+                entry = self._entry(key)
                 said = [word[0] for word in words[first : last + 1]]
                 if entry is None or not _may_name(said, entry, telling, lower):
                     continue
                 start, end = words[first].start(), words[last].end()
-                name = Name(_shown(entry, question[start:end]), entry.kind, len(entry.documents))
-                yield Mention(name, frozenset(entry.documents), start, end)
+                name = Name(_shown(entry, question[start:end]), entry.kind, len(entry.written))
+                yield Mention(name, frozenset(entry.written), start, end)
 
 
 @dataclass(slots=True)
 class KeptNames:
-    """The table of one index, kept until its documents change; safe to use from several threads."""
+    """The table of one index and the documents of its last scopes, until documents change; for several threads."""
 
     _table: NamesTable | None = None
     _version: object = None
     _made_at: float = 0.0
     _seconds: float = 0.0
+    _scopes: dict[ResolvedScope, tuple[object, frozenset[str]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def table_of(self, connection: Connection, index: str, totals: IndexTotals) -> NamesTable:
-        """Return the table of an index as it is now, by its totals."""
+    def table_of(
+        self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = EVERYTHING
+    ) -> NamesTable:
+        """Return the table of the documents of an index that lie in a scope as it is now, by the index's totals."""
         version = (totals.passages, totals.average_length, totals.changed)
-        return self.table(version, partial(names_of_documents, connection, index))
+        table = self.table(version, partial(names_of_documents, connection, index))
+        place = scope.place
+        if place.is_everything:
+            return table
+        known = self._scopes.get(place)
+        if known is None or known[0] != version:
+            known = (version, documents_listed(connection, index, place))
+            with self._lock:
+                self._scopes.pop(place, None)
+                self._scopes[place] = known
+                while len(self._scopes) > KEPT_SCOPES:
+                    self._scopes.pop(next(iter(self._scopes)))
+        return table.within(known[1])
 
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.

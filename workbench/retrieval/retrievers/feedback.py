@@ -47,7 +47,7 @@ class FeedbackRetriever(Retriever):
             moved = towards(request.encoded(query).vector, rows, request.number(FEEDBACK_WEIGHT))
             words = self._expanded(connection, read_words(request, connection, query), first)
             hits = moved_hits(request, connection, query, moved, FEEDBACK, pool, words)
-            return to_nodes(request, connection, hits[: self._keep])
+            return to_nodes(request, connection, self._kept(hits))
 
     def _expanded(self, connection: Connection, words: Words, passages: list[int]) -> Words:
         """Add the passages' most telling terms; together they count ``term_weight`` of what the question's do."""

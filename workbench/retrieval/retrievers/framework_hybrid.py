@@ -35,13 +35,14 @@ class FrameworkHybridRetriever(Retriever):
         store_query = VectorStoreQuery(
             query_embedding=vector.tolist(),
             query_str=query.replace("\x00", ""),
-            similarity_top_k=request.limit,
+            similarity_top_k=request.depth,
             mode=VectorStoreQueryMode.HYBRID,
             filters=self._filters(),
         )
         with request.trace.stage(TimedStep.FRAMEWORK):
             result = request.store.for_llama_index.query(store_query)
-        order = list(result.ids or [])[: request.limit]
+        order = list(result.ids or [])[: request.depth]
+        request.trace.has_more |= len(order) == request.depth
         with request.store.reading() as connection:
             keys = internal_ids(connection, request.index.name, order)
             passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
@@ -54,7 +55,7 @@ class FrameworkHybridRetriever(Retriever):
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)
             nodes.append(node_of(passages[key], Hit(key, score, {VECTOR: leg})))
-        return nodes
+        return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
         """Say the scope in the framework's terms: ids that we resolved, never a caller's text."""

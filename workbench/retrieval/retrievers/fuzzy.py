@@ -28,8 +28,8 @@ class FuzzyRetriever(Retriever):
         with request.store.reading() as connection:
             if request.is_on(FORGIVE):
                 read_fuzzy_words(request, connection, query)
-            hits = hybrid_hits(request, connection, query, max(POOL, request.limit))
-            return to_nodes(request, connection, [hit for hit in hits if self._counts(hit)][: self._keep])
+            hits = hybrid_hits(request, connection, query, max(POOL, request.depth))
+            return to_nodes(request, connection, self._kept([hit for hit in hits if self._counts(hit)]))
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)

@@ -33,10 +33,6 @@ from workbench.types import Leg, ParameterValue
 from workbench.types.leg_names import DOCUMENT, KEYWORD, VECTOR
 from workbench.types.timed_steps import TimedStep
 
-# Candidates a leg brings at least. On scifact's train questions nDCG@10 of hybrid / rerank was .740 / .752 with 30,
-# .740 / .752 with 50 and .742 / .752 with 100: the plateau is flat, and 50 leaves room where answers are rarer.
-POOL = 50
-
 # For questions in another language than the index's. A multilingual model puts some passages near to everything, and
 # across languages similarities lie so close together that they come first: half of a passage's likeness to all others
 # is taken off. nDCG@10 of 150 of XQuAD's questions each on the English paragraphs: Chinese .803 to .850, Arabic .806
@@ -57,9 +53,12 @@ class HybridRetriever(Retriever):
 
 
 def depth(request: Request) -> int:
-    """Return how many passages each leg brings: the most of POOL, what is asked for, and half of the candidates."""
+    """Return how many passages each leg brings: the request's depth, or half of the candidates if those are more.
+
+    It does not depend on the limit, so that every page of results is cut from the same ranking.
+    """
     candidates = int(request.number(CANDIDATES, otherwise=0))
-    return max(POOL, request.limit, (candidates + 1) // 2)
+    return max(request.depth, (candidates + 1) // 2)
 
 
 def hybrid_hits(request: Request, connection: Connection, query: str, pool: int, keep: int | None = None) -> list[Hit]:
@@ -80,7 +79,6 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
         contributions = fuse(telling, bm25, request.parameters, votes(request, query))
         name_shares = _named(request, connection, query, list(contributions))
         contributions = with_document(contributions, name_shares, request.number(DOCUMENT_WEIGHT))
-        # the vector leg brings at least as many as are kept, so every passage that is similar enough is among them
         scores = {
             key: sum(parts.values())
             for key, parts in contributions.items()
@@ -89,6 +87,7 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
         # Of equals the one with more of the words goes first: the only passage with a rare word ties with the nearest
         # one where it is itself the farthest of all candidates.
         order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))[:keep]
+        request.trace.has_more |= len(order) < len(scores) or _may_bring_more(request, query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
     keyword_ranks = {key: rank for rank, key in enumerate(worded.scores, start=1)}
     hits: list[Hit] = []
@@ -101,6 +100,13 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
             legs[DOCUMENT] = Leg(name_shares[key], None, parts[DOCUMENT])
         hits.append(Hit(key, scores[key], legs))
     return hits
+
+
+def _may_bring_more(request: Request, query: str, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
+    """Return whether a deeper pool can hold further passages that are similar enough to be shown."""
+    if len(worded.scores) >= pool and request.similar_enough(query, -1.0, worded=True):
+        return True
+    return len(nearest.scores) >= pool and request.similar_enough(query, min(nearest.scores.values()))
 
 
 def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:

@@ -13,7 +13,7 @@ from workbench.retrieval.llm_prompts import HYDE, RETRIEVAL_SYSTEM
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import HYDE_WEIGHT
 from workbench.retrieval.retrievers.feedback import towards
-from workbench.retrieval.retrievers.hybrid import POOL, hybrid_hits
+from workbench.retrieval.retrievers.hybrid import hybrid_hits
 from workbench.retrieval.retrievers.moved_query import moved_hits
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.types import leg_names
@@ -26,8 +26,10 @@ class HydeRetriever(Retriever):
     def find(self, query: str) -> list[NodeWithScore]:
         """Return the candidates for the query and the imagined answer."""
         request = self._request
-        imagined = self._imagined(query)
-        pool = max(POOL, request.limit)
+        if query not in request.replies:
+            request.replies[query] = self._imagined(query)
+        imagined = str(request.replies[query])
+        pool = request.depth
         with request.store.reading() as connection:
             if imagined:
                 with request.trace.stage(TimedStep.EMBED):
@@ -36,7 +38,7 @@ class HydeRetriever(Retriever):
                 hits = moved_hits(request, connection, query, vector, leg_names.HYDE, pool)
             else:
                 hits = hybrid_hits(request, connection, query, pool)
-            return to_nodes(request, connection, hits[: self._keep])
+            return to_nodes(request, connection, self._kept(hits))
 
     def _imagined(self, query: str) -> str:
         assert self._request.llm is not None  # build_engine saw to it

@@ -62,6 +62,7 @@ class KeywordRetriever(Retriever):
     def find(self, query: str) -> list[NodeWithScore]:
         """Return the passages with the highest BM25 scores."""
         request = self._request
+        request.trace.has_more = False  # it looks as deep as it is asked to
         with request.store.reading() as connection:
             words = read_words(request, connection, query)
             ranking = similar_ranking(request, connection, query, words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from llama_index.core.schema import NodeWithScore
 
@@ -28,10 +29,12 @@ class MultiQueryRetriever(Retriever):
     def find(self, query: str) -> list[NodeWithScore]:
         """Return the candidates of all phrasings, by their mean score."""
         request = self._request
-        others = self._rephrased(query)
+        if query not in request.replies:
+            request.replies[query] = self._rephrased(query)
+        others = cast("list[str]", request.replies[query])
         with request.store.reading() as connection:
             rankings = [hybrid_hits(request, connection, text, depth(request)) for text in (query, *others)]
-            hits = [self._with_cosine(connection, query, hit) for hit in mean_hits(rankings)[: self._keep]]
+            hits = [self._with_cosine(connection, query, hit) for hit in self._kept(mean_hits(rankings))]
             return to_nodes(request, connection, [hit for hit in hits if hit is not None])
 
     def _with_cosine(self, connection: Connection, query: str, hit: Hit) -> Hit | None:

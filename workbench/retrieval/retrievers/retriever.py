@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from workbench.retrieval.parameters import CANDIDATES
+from workbench.retrieval.hit import Hit
+from workbench.retrieval.parameters import CANDIDATES, FIRST_DEPTH
 from workbench.retrieval.request import Request
 
 
@@ -17,9 +20,20 @@ class Retriever(BaseRetriever):
         super().__init__()
 
     @property
-    def _keep(self) -> int:
-        """The number of nodes for the stages after it: as many as are asked for, or as the strategy's stages take."""
-        return max(self._request.limit, int(self._request.number(CANDIDATES, otherwise=0)))
+    def _keep(self) -> int | None:
+        """The number of nodes for what comes after: the stages' candidates, or as many as asked for; None for all."""
+        request = self._request
+        if request.depth > FIRST_DEPTH:
+            return None
+        if request.strategy.stages:
+            return int(request.number(CANDIDATES))
+        return None if request.scope.preferred_source_ids else request.limit
+
+    def _kept(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return the first ``_keep`` hits, and note if that leaves any out."""
+        kept = hits[: self._keep]
+        self._request.trace.has_more |= len(kept) < len(hits)
+        return kept
 
     def find(self, query: str) -> list[NodeWithScore]:
         """Search the request's scope."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from llama_index.core.schema import NodeWithScore
 
@@ -30,27 +30,28 @@ def vector_ranking(
 
 
 class VectorRetriever(Retriever):
-    """Cosine similarity alone."""
+    """Cosine similarity alone; ranked to the request's depth, so that equals come in the same order at any limit."""
 
     def find(self, query: str) -> list[NodeWithScore]:
         """Return the passages nearest to the query."""
         request = self._request
         with request.store.reading() as connection:
             if not request.scope.is_everything:
-                ranking = vector_ranking(request, connection, query, request.limit)
-                return to_nodes(request, connection, _hits(request, query, ranking.scores.items()))
+                ranking = vector_ranking(request, connection, query, request.depth)
+                return to_nodes(request, connection, self._kept(self._hits(query, list(ranking.scores.items()))))
             vector = request.encoded(query).vector
             with request.trace.stage(TimedStep.VECTOR):
-                nearest = nearest_passages(connection, request.index.name, vector, request.limit, request.same_as)
-        hits = _hits(request, query, [(passage.id, cosine) for passage, cosine in nearest])
+                nearest = nearest_passages(connection, request.index.name, vector, request.depth, request.same_as)
+        hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
         return [node_of(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 
-
-def _hits(request: Request, query: str, cosines: Iterable[tuple[int, float]]) -> list[Hit]:
-    hits: list[Hit] = []
-    for rank, (key, cosine) in enumerate(cosines, start=1):
-        if not request.similar_enough(query, cosine):
-            break  # best first: the rest are less similar still
-        score = max(0.0, cosine)
-        hits.append(Hit(key, score, {VECTOR: Leg(score=cosine, rank=rank, contribution=score)}))
-    return hits
+    def _hits(self, query: str, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
+        request = self._request
+        hits: list[Hit] = []
+        for rank, (key, cosine) in enumerate(cosines, start=1):
+            if not request.similar_enough(query, cosine):
+                return hits  # best first: the rest are less similar still
+            score = max(0.0, cosine)
+            hits.append(Hit(key, score, {VECTOR: Leg(score=cosine, rank=rank, contribution=score)}))
+        request.trace.has_more |= len(hits) >= request.depth
+        return hits

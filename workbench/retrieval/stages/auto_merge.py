@@ -13,6 +13,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.nodes import stored
 from workbench.retrieval.parameters import PAGE, SHARE, UNIT
+from workbench.retrieval.stages.final_order import preferred_first
 from workbench.retrieval.stages.stage import Stage
 from workbench.retrieval.stages.widening import Widening, span, widened
 from workbench.storage.database import Connection
@@ -20,16 +21,19 @@ from workbench.storage.surroundings import spans_of_pages, spans_of_sections
 from workbench.types import as_items, as_whole
 from workbench.types.spans import Span
 
-REACH = 2  # only the best 2 x limit passages merge, so that no weak neighbour swells a strong one
+REACH = 20  # only so many of the best passages merge, so that no weak neighbour swells a strong one
 FARTHEST = 8  # passages on either side of the one found: a longer section is returned as the part around it
 
 
 class AutoMerge(Stage):
     """A stage that puts sections or pages in the place of their passages, each at the rank of its best one."""
 
+    widens = True
+
     def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Merge and widen."""
         request = self._request
+        nodes = preferred_first(request, nodes)
         with request.store.reading() as connection:
             units = self._units(connection, nodes)
             if any(units):
@@ -39,7 +43,7 @@ class AutoMerge(Stage):
                     "auto-merge: these documents have neither headings nor pages, so passages that follow one another "
                     "were merged; an index of the chunker 'hierarchical' makes sections of any text."
                 )
-                widenings = runs(nodes[: REACH * request.limit])
+                widenings = runs(nodes[:REACH]) + [Widening(node, *span(node)) for node in nodes[REACH:]]
             return widened(request, connection, widenings[: request.limit])
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:

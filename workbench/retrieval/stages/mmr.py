@@ -41,7 +41,8 @@ class Mmr(Stage):
             vectors_by_id = vectors(connection, index.name, ids)
         hits = [hit for hit in hits if hit.id in vectors_by_id]
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
-        chosen = choose([hit.score for hit in hits], rows, share, request.limit)
+        wanted = len(hits) if request.scope.preferred_source_ids else request.limit  # these are put first afterwards
+        chosen = choose([hit.score for hit in hits], rows, share, wanted)
         return with_hits(nodes, [self._scored(hits[place], novelty, share) for place, novelty in chosen])
 
     def _scored(self, hit: Hit, novelty: float, share: float) -> Hit:

@@ -14,10 +14,12 @@ from workbench.retrieval.request import Request
 class Stage(BaseNodePostprocessor):
     """A postprocessor of one request: ``apply`` takes nodes, best first, and returns nodes, best first.
 
-    ``leg`` is the key under which it adds its scores to an attribution; "" for a stage that adds none.
+    ``leg`` is the key under which it adds its scores to an attribution; "" for a stage that adds none. ``widens`` is
+    true for a stage that shows more of a document than the passage that was found.
     """
 
     leg: ClassVar[str] = ""
+    widens: ClassVar[bool] = False
     _request: Request = PrivateAttr()
 
     def __init__(self, request: Request) -> None:

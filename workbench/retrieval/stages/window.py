@@ -6,6 +6,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.nodes import stored
 from workbench.retrieval.parameters import NEIGHBOURS
+from workbench.retrieval.stages.final_order import preferred_first
 from workbench.retrieval.stages.stage import Stage
 from workbench.retrieval.stages.widening import Widening, span, widened
 from workbench.storage.surroundings import spans_around
@@ -18,9 +19,12 @@ class Window(Stage):
     ``neighbours`` passages on either side, and at least the sentences that the chunker "window" noted.
     """
 
+    widens = True
+
     def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Widen the first nodes to the limit."""
         request = self._request
+        nodes = preferred_first(request, nodes)
         places = [(stored(node).document_id, stored(node).ordinal) for node in nodes]
         with request.store.reading() as connection:
             around = spans_around(connection, request.index, places, int(request.number(NEIGHBOURS)))

@@ -27,9 +27,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The numbers of passages in index and scope (None: too many to count), and of those that are shown."""
+    """The numbers of passages in index and scope (None: too many to count), and of those that are shown.
 
-    index: int
+    ``index`` is None for a search within a scope, which counts nothing outside it.
+    """
+
+    index: int | None
     scope: int | None
     shown: int
 
@@ -37,7 +40,7 @@ class Sizes:
 def course(passage: int, way: fate.Way, standing: Standing, sizes: Sizes) -> tuple[Step, ...]:
     """Return the steps of a watched request as a passage met them; from the one where it fell out none is ``kept``."""
     steps = [
-        Step(INDEXED, _TITLES[INDEXED], sizes.index),
+        *([] if sizes.index is None else [Step(INDEXED, _TITLES[INDEXED], sizes.index)]),
         Step(SCOPE, _TITLES[SCOPE], sizes.scope),
         *_stages(passage, way, standing),
         Step(SHOWN, _TITLES[SHOWN], sizes.shown, standing.rank, said=f"The first {way.limit} are shown."),
@@ -56,6 +59,11 @@ def course(passage: int, way: fate.Way, standing: Standing, sizes: Sizes) -> tup
 def course_outside(index_passages: int) -> tuple[Step, ...]:
     """Return the course of a document of which the index holds no passage."""
     return (Step(INDEXED, _TITLES[INDEXED], index_passages, kept=False),)
+
+
+def course_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
+    """Return the course of a document that a scope of so many passages leaves out."""
+    return (Step(SCOPE, _TITLES[SCOPE], scope_passages, kept=False),)
 
 
 def _stages(passage: int, way: fate.Way, standing: Standing) -> list[Step]:

@@ -20,7 +20,7 @@ from workbench.types import Passage
 def correct(request: Request, query: str) -> None:
     """Let the request's keyword leg also try the known words that unknown ones may mean.
 
-    Questions whose words are all known cost nothing further; a word that the scope lacks but the index has is no slip.
+    Questions whose words are all known cost nothing further; a word that the scope lacks is unknown.
     """
     with request.store.reading() as connection:
         if _has_unknown(read_words(request, connection, query)):

@@ -51,7 +51,7 @@ def read_fuzzy_words(request: Request, connection: Connection, query: str) -> Wo
 
 def with_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
     """Return the words with guesses for those that no passage in scope has; ``words.guesses`` says which."""
-    unknown = _unknown(request, connection, words)[:MOST_WORDS]
+    unknown = _unknown(words)[:MOST_WORDS]
     if not unknown or request.scope.is_empty:
         return words
     chosen = _choose(request, connection, query, unknown)
@@ -69,13 +69,9 @@ def with_guesses(request: Request, connection: Connection, query: str, words: Wo
     return replace(words, terms=(*words.terms, *added), weights=weights, guesses=tuple(guesses))
 
 
-def _unknown(request: Request, connection: Connection, words: Words) -> list[QueryTerm]:
+def _unknown(words: Words) -> list[QueryTerm]:
     """Return the terms of the words that nothing in scope has, in any language."""
-    present = {term.term for term in words.terms if term.id is not None}
-    if present and not request.scope.is_everything:
-        in_index = terms_by_name(connection, request.index.name, sorted(present), request.scope)
-        present = {name for name, term in in_index.items() if term.in_scope}
-    placed = {term.position for term in words.terms if term.term in present}
+    placed = {term.position for term in words.terms if term.id is not None}
     reach: dict[int, int] = {}
     for term in words.terms:
         reach[term.position] = reach.get(term.position, 0) + term.passages
@@ -88,7 +84,8 @@ def _unknown(request: Request, connection: Connection, words: Words) -> list[Que
 def _choose(
     request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
-    index = request.index.name
+    index, scope = request.index.name, request.scope.place
+    size = request.scope_size(connection)
     near = guess([term.term for term in unknown], lexicon_of(request, connection), limit=TRIED)
     typed = [word.group() for word in spaced_words(query)]
     for term in unknown:
@@ -99,11 +96,11 @@ def _choose(
         varied = terms_of_variants(connection, index, one_slip_away(word))  # a slip in an ending hides the stem
         near[term.term] = [Guess(term.term, name, 1) for name in sorted(varied)] + guesses
     names = {guess.meant for guesses in near.values() for guess in guesses}
-    in_index = terms_by_name(connection, index, sorted(names), request.scope) if names else {}
+    divided = request.index.is_divided
+    in_index = terms_by_name(connection, index, sorted(names), scope, size, divided=divided) if names else {}
     chosen = []
     for term in unknown:
         present = [(guess, in_index[guess.meant]) for guess in near.get(term.term, ()) if guess.meant in in_index]
-        present = [(guess, term) for guess, term in present if term.in_scope]
         if present:
             best = min(guess.distance for guess, _ in present)
             ranked = sorted(present, key=lambda pair: _likelihood(*pair))

@@ -96,7 +96,7 @@ def _read_names(request: Request, connection: Connection, query: str) -> Questio
     if request.kept_names is None:
         return QuestionNames(query)
     words = read_words(request, connection, query)
-    table = request.kept_names.table_of(connection, request.index.name, words.totals)
+    table = request.kept_names.table_of(connection, request.index.name, words.totals, request.scope)
     mentions = table.mentions(query, _telling(query, words))
     ignored = _folded(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)

@@ -107,6 +107,9 @@ WHERE i.index_name = %(index)s
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
 
+-- documents_within: those of given documents that lie in a scope
+SELECT p.document_id FROM (SELECT id AS document_id, source_id FROM documents WHERE id = ANY(%(ids)s)) AS p WHERE {scope}
+
 -- ids_of_scope: the passages of a scope, in one piece of memory
 SELECT string_agg(int8send(p.id), ''::bytea) AS ids FROM {data} p WHERE {scope}
 

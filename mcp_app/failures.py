@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Refused
 from workbench.errors import (
+    Ambiguous,
     Cancelled,
     ConfigurationError,
     Conflict,
@@ -51,12 +52,15 @@ class Failure:
 
 def explained(error: Exception, tool: Tool) -> Failure:
     """Say in sentences what an exception means to a client."""
-    cause = error.__cause__ if isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound) else error
+    named = isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound | Ambiguous)
+    cause = error.__cause__ if named else error
     if isinstance(cause, ModuleNotFoundError):
         cause = missing_extra(cause) or cause
     match cause:
         case Refused():
             return Failure(cause.error, cause.suggestion or _AGAIN, 400)
+        case Ambiguous():
+            return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():
             return Failure(str(cause), f"Verify the {cause.kind}'s id, or list what there is", 404)
         case WorkbenchError():

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from workbench.errors import NotFound, ScopeError, choices
+from workbench.errors import Ambiguous, NotFound, ScopeError, choices
 from workbench.languages import LANGUAGES, language_of
 from workbench.storage.projects import Projects
-from workbench.storage.sources import ScopedSource, Sources
+from workbench.storage.sources import NamedSource, ScopedSource, Sources, the_one
 from workbench.types import ResolvedScope, Scope
 
 KINDS = ("all", "global", "project")
@@ -29,7 +29,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     if plain == Scope() and not apart:
         return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names)
     project_id, folder_id = _project_and_folder(scope, projects)
-    named_ids = None if scope.sources is None else _source_ids(scope.sources, sources)
+    named_ids = None if scope.sources is None else _source_ids(scope, project_id, sources)
     narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None or apart
     source_ids: tuple[str, ...] | None = None
     preferred: tuple[str, ...] = ()
@@ -94,11 +94,24 @@ def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, s
     return project.id, folder.id if folder else None
 
 
-def _source_ids(keys: tuple[str, ...], sources: Sources) -> list[str]:
+def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[str]:
+    """Return the ids of a scope's sources; of several with one title only those inside the scope count."""
+    ids: list[str] = []
     try:
-        return [sources.find(key).id for key in keys]
-    except NotFound as error:
+        for key in scope.sources or ():
+            matching = sources.matching(key)
+            inside = [source for source in matching if _is_inside(source, scope, project_id)]
+            ids.append(the_one(key, inside).id if inside else matching[0].id)
+    except (NotFound, Ambiguous) as error:
         raise ScopeError(str(error)) from error
+    return ids
+
+
+def _is_inside(source: NamedSource, scope: Scope, project_id: str | None) -> bool:
+    """Return whether a scope's kind and project admit a source."""
+    if scope.kind == "all":
+        return project_id is None or source.project_id in (None, project_id)
+    return source.project_id == project_id  # None in the scope "global"
 
 
 def _languages(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -252,7 +252,7 @@ class DocumentService:
         return found or store.no_passages(f"the document {document_id!r}")
 
     def at(self, url: str) -> Document:
-        """Return the document that came from an address, the newest where there are several. Raises NotFound."""
+        """Return the document that came from an address. Raises NotFound, or Ambiguous if several did."""
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from psycopg.types.json import Jsonb
 
-from workbench.errors import NotFound
+from workbench.errors import Ambiguous, NotFound
 from workbench.languages import AUTO
 from workbench.storage.database import Database, Row
 from workbench.storage.ids import new_id
@@ -28,6 +28,28 @@ class ScopedSource:
     project_id: str | None
     folder_id: str | None
     tags: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSource:
+    """A source that a key may mean, as much of it as tells it from others of that title or URL."""
+
+    id: str
+    title: str
+    source_type: str
+    project_id: str | None  # None for a global source
+    project_title: str | None  # that of its project
+
+    def __str__(self) -> str:
+        place = f"project {self.project_title!r}" if self.project_id else "global"
+        return f"{self.source_type}, {place}"
+
+
+def the_one(key: str, matching: Sequence[NamedSource]) -> NamedSource:
+    """Return the only one of the sources that a key may mean. Raises Ambiguous."""
+    if len(matching) > 1:
+        raise Ambiguous("source", key, {source.id: str(source) for source in matching})
+    return matching[0]
 
 
 class Sources:
@@ -76,11 +98,16 @@ class Sources:
         raise NotFound("source", source_id, _HINT)
 
     def find(self, key: str) -> Source:
-        """Return the source a person means by an id, an exact title or a URL. Raises NotFound."""
-        row = self._database.row(statement("source_find"), {"key": key})
-        if row is None:
+        """Return the source a person means by an id, an exact title or a URL. Raises NotFound or Ambiguous."""
+        return self.get(the_one(key, self.matching(key)).id)
+
+    def matching(self, key: str) -> list[NamedSource]:
+        """Return the source with that id, or all with that exact title or URL. Raises NotFound."""
+        rows = self._database.rows(statement("source_find"), {"key": key})
+        if not rows:
             raise NotFound("source", key, _HINT)
-        return self.get(row["id"])
+        sources = [NamedSource(**row) for row in rows]
+        return sources[:1] if sources[0].id == key else sources
 
     def standing_for(self, url: str, source_type: str) -> str | None:
         """Return the id of the source of a type that stands for an address, or None; without counts, so cheap."""

@@ -57,9 +57,11 @@ SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at
 -- source_ids: the ids of all sources but evaluation corpora
 SELECT id FROM sources WHERE source_type <> 'dataset'
 
--- source_find: ids of the sources that a person may mean by an id, a URL or an exact title; ids win, then titles
-SELECT id FROM sources WHERE (id = %(key)s OR title = %(key)s OR url = %(key)s)
-  AND (source_type <> 'dataset' OR id = %(key)s) ORDER BY (id = %(key)s) DESC, (title = %(key)s) DESC, created_at
+-- source_find: the sources that a person may mean by an id, a URL or an exact title; the one with the id first
+SELECT s.id, s.title, s.source_type, s.project_id, p.title AS project_title
+FROM sources s LEFT JOIN projects p ON p.id = s.project_id
+WHERE (s.id = %(key)s OR s.title = %(key)s OR s.url = %(key)s) AND (s.source_type <> 'dataset' OR s.id = %(key)s)
+ORDER BY (s.id = %(key)s) DESC, s.created_at, s.id
 
 -- source_standing_for: the source of a type that stands for an address (a mirrored folder's)
 SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORDER BY created_at LIMIT 1
@@ -174,8 +176,9 @@ FROM documents d WHERE d.id = %(id)s
 -- document_by_hash: a document of a source with the same content
 SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(content_hash)s ORDER BY created_at LIMIT 1
 
--- document_by_url: the newest document that came from an address
-SELECT id FROM documents WHERE url = %(url)s ORDER BY updated_at DESC LIMIT 1
+-- document_by_url: the documents that came from an address, newest first
+SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id
+WHERE d.url = %(url)s ORDER BY d.updated_at DESC
 
 -- document_update: fields that do not touch the passages; NULL leaves a field as it is
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),

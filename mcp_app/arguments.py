@@ -26,10 +26,12 @@ BOUNDLESS = 1_000_000  # a bound from here on keeps numbers within the database'
 LONGEST_NUMBER = 1e15  # from here on a number no longer has one way to be written
 DEEPEST = 100  # levels of lists and objects in each other; JSON's readers give up at some hundreds
 CLIENTS_OWN = frozenset(  # arguments that clients add to every call for themselves
-    ("task_progress", "explanation", "waitForPreviousTools", "toolSummary", "toolAction", "progressToken")
-    + ("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id")
-    + ("sessionId", "session_id", "conversationId", "conversation_id", "threadId", "thread_id", "chatId", "chat_id")
-    + ("chatInput", "traceId", "trace_id", "traceparent", "tracestate")
+    (
+        *("task_progress", "explanation", "waitForPreviousTools", "toolSummary", "toolAction", "progressToken"),
+        *("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id"),
+        *("sessionId", "session_id", "conversationId", "conversation_id", "threadId", "thread_id"),
+        *("chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
+    )
 )
 _NOUNS = {
     "string": "a text",

@@ -13,12 +13,13 @@ import anyio.to_thread
 
 from mcp_app.arguments import Refused, ignored_arguments, read_arguments, telling
 from mcp_app.call_log import CallLog
-from mcp_app.failures import explained
+from mcp_app.failures import AGAIN, explained
 from mcp_app.file_roots import FileRoots
 from mcp_app.fitting import LONGEST_TITLE, cut, one_line
 from mcp_app.parts import Items, given_in_parts
 from mcp_app.reports import ProgressClient, Reports
 from mcp_app.tool import LONGEST_START, Call, Tool
+from mcp_app.tools import naming_only
 from workbench.errors import StatementRefused, StorageError
 from workbench.opening import Opening
 from workbench.sample import articles_dir
@@ -100,7 +101,10 @@ class Boundary:
                 call.failed(type(raised).__name__)
                 failure = explained(raised, tool)
                 error = one_line(failure.error)
-                text = tool.family.failure(error, one_line(failure.suggestion), given)
+                suggestion = failure.suggestion
+                if self.offered is not None:
+                    suggestion = naming_only(suggestion, self.offered) or AGAIN
+                text = tool.family.failure(error, one_line(suggestion), given)
                 return ToolAnswer(text, failed=True, status=failure.status), error
 
     async def _value(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:

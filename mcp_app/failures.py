@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_AGAIN = "Check the arguments and try again"
+AGAIN = "Check the arguments and try again"
 # The first row whose error it is says what to do; the status tells a client's mistake (400) from the server's (500).
 _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
     (StorageError, "Nothing is wrong with the call: start the database, see 'workbench doctor', then call again", 500),
@@ -37,7 +37,7 @@ _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
     (UnreadableDocument, "Check that the file opens elsewhere, or send its text as content", 400),
     (CrawlRefused, "Use a public http:// or https:// address", 400),
     (Cancelled, "Finished work stays; call again to go on", 400),
-    (WorkbenchError, _AGAIN, 400),
+    (WorkbenchError, AGAIN, 400),
 )
 
 
@@ -58,7 +58,7 @@ def explained(error: Exception, tool: Tool) -> Failure:
         cause = missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or _AGAIN, 400)
+            return Failure(cause.error, cause.suggestion or AGAIN, 400)
         case Ambiguous():
             return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():

@@ -12,6 +12,7 @@ from mcp_app.forms import form
 from mcp_app.job_answers import left_to_job
 from mcp_app.parts import Items, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact
+from mcp_app.worth import FEW
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
 FAMILY = ToolFamily(render=compact, failure=_failure)
 
 
+DEFAULT_COUNT = 10
 DEEPEST = 50  # documents that one search ranks: offset and limit together
 
 
@@ -63,6 +65,7 @@ def search_local_archives(
     citationOffset: int,
 ) -> JsonObject:
     """Search the archives; of too many citations the nearest are shown, and the call that goes on with the others."""
+    wanted, limit = limit, limit or DEFAULT_COUNT
     left = left_to_job(call, call.workbench.archives)
     result = call.workbench.archives.search(
         query,
@@ -75,6 +78,9 @@ def search_local_archives(
     )
     more = len(result.results) == offset + limit < DEEPEST
     result = replace(result, results=result.results[offset:])
+    if result.nothing_close and not wanted and not offset:
+        more = more or len(result.results) > FEW
+        result = replace(result, results=result.results[:FEW])
     metadata: JsonObject = {
         "totalResults": offset + len(result.results),
         "query": cut(query, LONGEST_TITLE),
@@ -89,6 +95,7 @@ def search_local_archives(
         metadata["degraded"] = list(result.degraded)
     if result.nothing_close:
         metadata["nothingClose"] = result.nothing_close
+        metadata["suggestion"] = "Use other words"
     given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
     asked = AskedArchives(given, citationOffset)
@@ -197,7 +204,7 @@ SEARCH_LOCAL_ARCHIVES = Tool(
     description=(
         "Search research notes and saved pages by word, misspelt word and meaning; citations link them "
         "(confidence 1.0 a link, 0.9 a path, 0.6 a title).\n"
-        "Use it for archived research and who cites what; for the rest use search_knowledge_base.\n"
+        "Use it for archived research: best for who cites what; for the rest use search_knowledge_base.\n"
         'Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)'
     ),
     arguments=(
@@ -205,7 +212,7 @@ SEARCH_LOCAL_ARCHIVES = Tool(
         Argument("fuzzy", "boolean", "Also match misspelt words and meaning; false: the words as they are.", True),
         Argument("includeCitations", "boolean", "With citations.", False),
         Argument("citationDepth", "integer", "Levels of citations.", 1, low=1, high=3),
-        Argument("limit", "integer", "How many at most.", 10, low=1, high=50),
+        Argument("limit", "integer", "How many at most.", DEFAULT_COUNT, low=1, high=50, unset=0),
         Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
         Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
     ),

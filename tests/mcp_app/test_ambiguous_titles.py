@@ -50,7 +50,7 @@ CALLS = [
 def test_tools_refuse_a_title_of_several_sources(
     wb: Workbench, twins: dict[str, str], tool: str, arguments: dict[str, str]
 ) -> None:
-    failure = Agent(create_server(wb, toolsets=None)).failure(tool, **arguments)
+    failure = Agent(create_server(wb, toolsets=["all"])).failure(tool, **arguments)
     assert failure["error"].startswith("4 sources are called 'Handbook': ")
     assert all(key in failure["error"] for key in twins.values())
     assert wb.sources.count() == 4
@@ -81,7 +81,7 @@ def test_a_document_without_a_source_goes_to_the_global_uploads(wb: Workbench) -
 
 
 def test_an_address_of_several_documents_is_refused(wb: Workbench) -> None:
-    agent = Agent(create_server(wb, toolsets=None))
+    agent = Agent(create_server(wb, toolsets=["all"]))
     ids = [
         wb.documents.create(text=f"Page {name}.", url=f"{URL}a", source=wb.sources.create(name).id).document.id
         for name in ("One", "Two")
@@ -97,7 +97,7 @@ def test_a_slug_of_several_articles_is_refused_and_its_category_decides(tmp_path
         text = f"---\ntitle: On {category}\nstatus: Live\nlastUpdated: 2026-01-01\n---\nWords."
         (tmp_path / category / "cache.md").write_text(text)
     articles = ArticleFolder(tmp_path)
-    with pytest.raises(Ambiguous, match="concepts/cache .*patterns/cache"):
+    with pytest.raises(Ambiguous, match=r"concepts/cache .*patterns/cache"):
         articles.get("cache")
     assert articles.get("patterns/cache").title == "On patterns"
 

@@ -86,11 +86,13 @@ def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
     added = {"task_progress": "- [x] search", "toolCallId": "c1", "sessionId": "s1", "_meta": {"progressToken": 1}}
     assert read(query="q", **added) == read(query="q")
     assert telling(DECLARED, {"query": "q", **added}) == {"query": "q"}
-    with pytest.raises(Refused, match="^Unknown argument: limt$"):
+    with pytest.raises(Refused, match=r"^Unknown argument: limt$"):
         read(query="q", limt=5, **added)
 
 
-@pytest.mark.parametrize("tool", ["search_knowledge_base", "manage_source", "list_articles", "rag_get_available_sources"])
+@pytest.mark.parametrize(
+    "tool", ["search_knowledge_base", "manage_source", "list_articles", "rag_get_available_sources"]
+)
 def test_an_answer_says_which_arguments_were_ignored(agent: Agent, tool: str) -> None:
     own = {"manage_source": {"action": "list"}, "search_knowledge_base": {"query": 404}}.get(tool, {})
     answer = json.loads(agent.text(tool, **own, task_progress="- [ ] all", sessionId="s1"))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.tool import Call
 from mcp_app.tools.scoped.family import DEFAULT_COUNT
-from mcp_app.worth import worth_reading
+from mcp_app.worth import first_page
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
 from workbench.types import Passage, Scope, SearchResult
-from workbench.types.json import JsonObject
+from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # importing it brings the database driver along, which nothing before the first reply may do
     from workbench.services.document_search import DocumentHit, SourcePlace
@@ -31,32 +31,35 @@ class ScopedResults:
     searched: SearchResult
     under_filled: bool
     more: bool
+    said: JsonObject = field(default_factory=dict[str, JsonValue])  # of results below the cutoff
 
 
 def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Return documents and the search they come from; without a ``match_count`` (0) those worth reading."""
+    """Return documents and the search they come from; without a ``match_count`` (0) the default number."""
     deep = min(MOST_PAGES, offset + (match_count or DEFAULT_COUNT))
     result = call.workbench.document_search.search(query, Ask(limit=deep, scope=scope))
     hits = result.documents[offset:]
-    scores = [hit.score for hit in hits]
-    all_of_them = match_count or offset
-    shown = len(hits) if all_of_them else worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
-    more = shown < len(hits) or (not result.under_filled and deep < MOST_PAGES)
-    return ScopedResults([page_json(hit) for hit in hits[:shown]], result.searched, len(hits) < deep - offset, more)
+    items, said, searched = [page_json(hit) for hit in hits], {}, result.searched
+    if not match_count and not offset:
+        scores = [hit.score for hit in hits]
+        items, said = first_page(items, scores, searched.strategy, DOCUMENTS_CUTOFF, close=searched.evidence.close)
+    more = len(items) < len(hits) or (not result.under_filled and deep < MOST_PAGES)
+    return ScopedResults(items, searched, len(hits) < deep - offset, more, said)
 
 
 def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Return passages and the search they come from; without a ``match_count`` (0) those worth reading."""
+    """Return passages and the search they come from; without a ``match_count`` (0) the default number."""
     deep = min(MOST_CHUNKS, offset + (match_count or DEFAULT_COUNT))
     result = call.workbench.search_service.search(query, Ask(limit=deep, scope=scope))
     passages = list(result)[offset:]
     places = call.workbench.document_search.places(passage.source_id for passage in passages)
     items = [chunk_json(passage, places[passage.source_id]) for passage in passages if passage.source_id in places]
-    scores = [passage.score for passage in passages if passage.source_id in places]
-    all_of_them = match_count or offset
-    shown = len(items) if all_of_them else worth_reading(scores, result.strategy, MACHINES_CUTOFF)
-    more = shown < len(items) or (not result.under_filled and deep < MOST_CHUNKS)
-    return ScopedResults(items[:shown], result, len(items) < deep - offset, more)
+    found, said = len(items), {}
+    if not match_count and not offset:
+        scores = [passage.score for passage in passages if passage.source_id in places]
+        items, said = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
+    more = len(items) < found or (not result.under_filled and deep < MOST_CHUNKS)
+    return ScopedResults(items, result, found < deep - offset, more, said)
 
 
 def reranked(passages: Iterable[Passage]) -> bool:

@@ -42,10 +42,13 @@ _NOUNS = {
 
 
 class Refused(Exception):
-    """A call that cannot be served as it was made; ``suggestion`` says what to do instead."""
+    """A call that cannot be served as it was made; ``suggestion`` says what to do instead.
 
-    def __init__(self, error: str, suggestion: str = "") -> None:
-        self.error, self.suggestion = error, suggestion
+    ``fields`` are further fields of the answer, for families whose errors are JSON.
+    """
+
+    def __init__(self, error: str, suggestion: str = "", fields: JsonObject | None = None) -> None:
+        self.error, self.suggestion, self.fields = error, suggestion, fields or {}
         super().__init__(error)
 
 

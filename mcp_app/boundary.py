@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.fitting import LONGEST_TITLE, cut, one_line
 from mcp_app.parts import Items, given_in_parts
 from mcp_app.reports import ProgressClient, Reports
-from mcp_app.tool import LONGEST_START, Call, Tool
+from mcp_app.tool import LONGEST_START, Call, Tool, compact
 from mcp_app.tools import naming_only
 from workbench.errors import StatementRefused, StorageError
 from workbench.opening import Opening
@@ -105,6 +106,7 @@ class Boundary:
                 if self.offered is not None:
                     suggestion = naming_only(suggestion, self.offered) or AGAIN
                 text = tool.family.failure(error, one_line(suggestion), given)
+                text = compact(json.loads(text) | failure.fields) if failure.fields else text
                 return ToolAnswer(text, failed=True, status=failure.status), error
 
     async def _value(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:

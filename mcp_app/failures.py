@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Refused
@@ -21,6 +21,7 @@ from workbench.errors import (
     WorkbenchError,
 )
 from workbench.extras import missing_extra
+from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from mcp_app.tool import Tool
@@ -48,6 +49,7 @@ class Failure:
     error: str
     suggestion: str
     status: int
+    fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further ones of the answer
 
 
 def explained(error: Exception, tool: Tool) -> Failure:
@@ -58,7 +60,7 @@ def explained(error: Exception, tool: Tool) -> Failure:
         cause = missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or AGAIN, 400)
+            return Failure(cause.error, cause.suggestion or AGAIN, 400, cause.fields)
         case Ambiguous():
             return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():

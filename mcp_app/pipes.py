@@ -23,7 +23,6 @@ import anyio.to_thread
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCNotification, jsonrpc_message_adapter
 
-from mcp_app.tool import compact
 from workbench.ending import TOLD, end_in_order
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def errors_for(line: str) -> Sequence[str]:
 
 def _error(key: object, code: int, message: str) -> str:
     known = key if isinstance(key, str | int) and not isinstance(key, bool) else None
-    return compact({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}})
+    return json.dumps({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}})
 
 
 def whole(line: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-
 MOST_NAMED = 12  # things of one title that a message names
 
 

@@ -54,6 +54,9 @@ def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     if pending.bytes > LARGE:
         return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace))
     report = call.workbench.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
+    if report.all_failed:
+        told = {name: value for name, value in embedded_json(report).items() if name != "success"}
+        raise Refused(report.all_failed, "Write text into them, then call again", told | {"removed": report.removed})
     return {**embedded_json(report), "removed": report.removed}
 
 

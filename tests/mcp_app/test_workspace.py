@@ -240,7 +240,7 @@ def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, 
     put(tmp_path / "other", {"plan/2025-11-11/001-empty": ""})
     failure = agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
     assert "Write text into it" in str(failure)
-    assert agent("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
+    assert agent.failure("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
     assert agent("manage_source", action="list")["total_count"] == 0
 
 

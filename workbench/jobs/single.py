@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from workbench.errors import UnreadableDocument
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.services.documents import DocumentService
 from workbench.services.mirror import MirroredFolder

@@ -20,11 +20,13 @@ from workbench.storage.replica import ReplicaState
 from workbench.storage.shard_state import MoveState, ShardState, move_states, shard_states
 from workbench.storage.statements import statement
 from workbench.storage.workload import Workload, workload
-from workbench.types import JsonObject, ParameterValue, Value
+from workbench.types import APART_TYPES, JsonObject, ParameterValue, Value
 from workbench.version import __version__
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
 LEAST_FREE = 2 * GB  # bytes of disk below which ingestion may soon fail
+
+COUNTED = ("projects", "sources", "documents", "conversations", "articles", "archives")  # by ``status``
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class HealthService:
         """Return counts, indexes, sizes in bytes and versions; ``servers`` and ``work`` as they were asked before."""
         self._corpus.index()
         servers, work = servers or self.servers(), work or self.work()
-        counts = self._corpus.database.row(statement("corpus_counts")) or {}
+        counts = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         indexes = [
             cast("IndexStatus", index.to_dict() | {"bytes": self._bytes_of(index.name, servers)})
             for index in self._corpus.indexes.list()
@@ -141,7 +143,7 @@ class HealthService:
                 "pgvector": counts["pgvector"],
                 "bytes": int(counts["bytes"]),
             },
-            "corpus": {name: int(counts[name]) for name in ("projects", "sources", "documents")},
+            "corpus": {name: int(counts[name]) for name in COUNTED},
             "indexes": indexes,
             "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
             "work": work.to_dict(),
@@ -190,11 +192,11 @@ class HealthService:
         return [_tried(name, attempt) for name, attempt in tries]
 
     def _database(self) -> str:
-        row = self._corpus.database.row(statement("corpus_counts")) or {}
+        row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         return str(row["postgres"]).split(" on ")[0]
 
     def _pgvector(self) -> str:
-        row = self._corpus.database.row(statement("corpus_counts")) or {}
+        row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         return f"pgvector {row['pgvector']}"
 
     def _model(self) -> str:

@@ -14,7 +14,7 @@ from workbench.services.deletion import Deletion
 from workbench.services.index_builds import IndexService
 from workbench.services.naming import check_key, check_title, check_url, clean_tags
 from workbench.storage.sources import the_one
-from workbench.types import SOURCE_TYPES, Source
+from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Source
 
 UPLOADS = "Uploads"  # the title of the source for documents that come in without one
 
@@ -48,7 +48,10 @@ class SourceService:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in the order they were made, those of test sets only where ``source_type`` asks for them."""
+        """Return sources in the order they were made.
+
+        Those of test sets, conversations, articles and archives only if ``source_type`` asks for them.
+        """
         return self._corpus.sources.list(
             scope=scope, project_id=project_id, source_type=source_type, limit=limit, offset=offset
         )
@@ -56,6 +59,10 @@ class SourceService:
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return how many sources ``list`` would give without a limit."""
         return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
+
+    def of_families(self) -> list[Source]:
+        """Return the sources of conversations, articles and archives, which have tools of their own."""
+        return [source for kind in FAMILY_TYPES for source in self.list(source_type=kind)]
 
     def ids(self) -> list[str]:
         """Return the ids of the sources that ``list`` gives, without their counts."""
@@ -66,7 +73,7 @@ class SourceService:
         return self._corpus.sources.titles()
 
     def get(self, key: str) -> Source:
-        """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if several have that title or URL."""
+        """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if several have that name."""
         check_key("source", key)
         return self._corpus.sources.find(key)
 

@@ -12,7 +12,7 @@ from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Connection, Database, as_json, clean, only_row
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
-from workbench.types import Document, JsonObject, JsonValue
+from workbench.types import APART_TYPES, Document, JsonObject, JsonValue
 from workbench.types.scan import ScannedPage, WordPlace
 
 _HINT = "List the documents to see the valid ids."
@@ -277,6 +277,7 @@ class Documents:
 
 def _conditions(
     source_id: str | None, document_type: str | None, contains: str | None, named: str | None
-) -> dict[str, str | None]:
+) -> dict[str, object]:
     words = " ".join((named or "").replace("\x00", " ").split())
-    return {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words or None}
+    conditions = {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words or None}
+    return conditions | {"apart": list(APART_TYPES)}

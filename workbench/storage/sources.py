@@ -12,7 +12,7 @@ from workbench.languages import AUTO
 from workbench.storage.database import Database, Row
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
-from workbench.types import DATASET, FAMILY_TYPES, JsonObject, Source
+from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 
 _HINT = "List the sources to see the valid ids."
 _UNFILLED: JsonObject = {"unfilled": True}
@@ -67,20 +67,28 @@ class Sources:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in the order they were made; evaluation corpora only where ``source_type`` asks for them."""
-        parameters = {"id": None, "scope": scope, "project_id": project_id, "source_type": source_type}
+        """Return sources in the order they were made, of ``APART_TYPES`` only those that ``source_type`` asks for."""
+        parameters: dict[str, object] = {
+            "id": None,
+            "scope": scope,
+            "project_id": project_id,
+            "source_type": source_type,
+        }
         parameters |= {"datasets": source_type == DATASET, "limit": limit, "offset": offset}
+        parameters["apart"] = list(APART_TYPES)
         return [_source(row) for row in self._database.rows(statement("source_list"), parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return how many sources ``list`` would give without a limit."""
-        parameters = {"scope": scope, "project_id": project_id, "source_type": source_type}
-        row = self._database.row(statement("source_count"), parameters | {"datasets": source_type == DATASET})
+        parameters: dict[str, object] = {"scope": scope, "project_id": project_id, "source_type": source_type}
+        parameters |= {"datasets": source_type == DATASET, "apart": list(APART_TYPES)}
+        row = self._database.row(statement("source_count"), parameters)
         return int(row["n"]) if row else 0
 
     def ids(self) -> list[str]:
-        """Return the ids of all sources but evaluation corpora; without counts, so cheap."""
-        return [row["id"] for row in self._database.rows(statement("source_ids"))]
+        """Return the ids of all sources but those of ``APART_TYPES``; without counts, so cheap."""
+        rows = self._database.rows(statement("source_ids"), {"apart": list(APART_TYPES)})
+        return [row["id"] for row in rows]
 
     def titles(self) -> dict[str, str]:
         """Return id -> title of all sources but evaluation corpora, in the order they were made; cheap like ``ids``."""
@@ -91,7 +99,7 @@ class Sources:
         for datasets in (False, True):
             parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
             row = self._database.row(
-                statement("source_list"), parameters | {"datasets": datasets, "limit": 1, "offset": 0}
+                statement("source_list"), parameters | {"datasets": datasets, "apart": [], "limit": 1, "offset": 0}
             )
             if row:
                 return _source(row)

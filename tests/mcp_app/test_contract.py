@@ -202,15 +202,15 @@ def test_no_text_names_a_tool_that_is_not_offered(agent: Agent, toolset: str, re
         prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
         told = [str(await client.get_prompt(name, {"question": "q"})) for name in prompts]
         resources = [str((await client.list_resources()).resources), str(await client.list_resource_templates())]
-        wrong: list[dict[str, object]] = [{}, {"nonsense": 1}]
-        wrong += [{"action": action} for action in ("get", "delete", "update", "create")]
-        wrong += [{"query": "zebra", "source_id": "none"}, {"query": "zebra"}, {"page_id": "none"}, {"path": "none"}]
-        wrong += [{"query": "zebra", "project_id": "none"}, {"source_path": "none"}, {"job_id": "none"}]
-        wrong += [{"action": "get", name: "none"} for name in ("source_id", "document_id", "job_id")]
-        wrong += [{"chunk_id": "none"}, {"slug": "none"}, {"query": "zebra", "chunk_id": "none"}]
-        answers = [
-            (await client.call_tool(tool.name, arguments)).content[0].text for tool in tools for arguments in wrong
-        ]
+        wrong: tuple[dict[str, Any], ...] = (
+            *({}, {"nonsense": 1}, {"query": "zebra"}, {"query": "zebra", "source_id": "none"}, {"path": "none"}),
+            *({"action": action} for action in ("get", "delete", "update", "create")),
+            *({"action": "get", name: "none"} for name in ("source_id", "document_id", "job_id")),
+            *({name: "none"} for name in ("page_id", "source_path", "job_id", "chunk_id", "slug")),
+            *({"query": "zebra", name: "none"} for name in ("project_id", "chunk_id")),
+        )
+        called = [await client.call_tool(tool.name, arguments) for tool in tools for arguments in wrong]
+        answers = [str(result.content) for result in called]
         return [*map(str, tools), *told, *resources, *answers, server.instructions or ""]
 
     texts = Agent(server).talk(script)

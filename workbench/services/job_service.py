@@ -10,7 +10,7 @@ from pathlib import Path
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
-from workbench.services.sources import UPLOADS
+from workbench.services.naming import UPLOADS
 from workbench.storage.job_files import FileTally, JobFile
 from workbench.storage.job_parts import JobParts, PartsTally
 from workbench.storage.job_table import FINISHED, Job, Jobs, LogLine

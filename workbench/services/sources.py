@@ -12,11 +12,9 @@ from workbench.languages import AUTO, LANGUAGES, language_of
 from workbench.services.corpus import Corpus
 from workbench.services.deletion import Deletion
 from workbench.services.index_builds import IndexService
-from workbench.services.naming import check_key, check_title, check_url, clean_tags
+from workbench.services.naming import UPLOADS, check_key, check_title, check_url, clean_tags
 from workbench.storage.sources import the_one
 from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Source
-
-UPLOADS = "Uploads"  # the title of the source for documents that come in without one
 
 
 class PlaceNames(TypedDict):

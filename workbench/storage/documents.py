@@ -279,5 +279,10 @@ def _conditions(
     source_id: str | None, document_type: str | None, contains: str | None, named: str | None
 ) -> dict[str, object]:
     words = " ".join((named or "").replace("\x00", " ").split())
-    conditions = {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words or None}
+    conditions: dict[str, object] = {
+        "source_id": source_id,
+        "document_type": document_type,
+        "contains": contains,
+        "named": words or None,
+    }
     return conditions | {"apart": list(APART_TYPES)}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hatchling.build import build_wheel
 
-from mcp_app.tools import TOOLSETS
+from mcp_app.tools import DEFAULT_TOOLS
 from workbench import __version__
 
 MADE = (2020, 2, 2, 0, 0, 0)  # as hatchling says of the files in a wheel
@@ -39,7 +39,6 @@ def manifest() -> dict[str, object]:
         "required": False,
         "default": "${HOME}/Documents",
     }
-    tools = [tool for toolset in TOOLSETS.values() for tool in toolset]
     return {
         "manifest_version": "0.4",
         "name": "rag-workbench",
@@ -59,7 +58,7 @@ def manifest() -> dict[str, object]:
             },
         },
         "user_config": {"folder": folder},
-        "tools": [{"name": tool.name, "description": tool.title} for tool in tools],
+        "tools": [{"name": tool.name, "description": tool.title} for tool in DEFAULT_TOOLS],
         "compatibility": {
             "platforms": ["darwin", "linux", "win32"],
             "runtimes": {"python": ">=3.11,<3.14"},

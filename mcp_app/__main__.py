@@ -11,6 +11,9 @@ from workbench.ending import end_in_order
 from workbench.errors import WorkbenchError
 from workbench.garbage import collect_seldom, nothing_is_garbage
 
+# a text, because the help of the command line does not wait for the tools to be imported
+TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"
+
 
 class ServeOptions(TypedDict):
     """The arguments of ``serve``."""
@@ -48,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--transport", default="stdio", metavar="stdio|http", help="how clients connect (stdio)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on with http (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8765, help="port to listen on with http (8765; 0 for a free one)")
-    parser.add_argument("--toolsets", default="", metavar="A,B", help="offer only these toolsets (all)")
+    parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
     parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
     parser.add_argument("--client", metavar="NAME", help="the name of the client in the log of calls (its own)")
 

@@ -1,8 +1,9 @@
 """The arguments of a tool as a table: the JSON schema that clients see and the reading of what they send.
 
 Strict where a guess could hide a mistake (unknown names, wrong types, numbers out of range), lenient where clients are
-known to differ: null means absent, lists and objects also come as JSON strings, and numbers as texts. Pydantic decides
-whether a value fits; the sentences are the contract's.
+known to differ: null means absent, lists and objects also come as JSON strings, numbers as texts and texts as numbers,
+and what clients add for themselves is ignored with a note. Pydantic decides whether a value fits; the sentences are the
+contract's.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ ArgumentKind = Literal["string", "integer", "number", "boolean", "array", "objec
 
 LARGEST = 4 * MB  # bytes of all arguments together; longer texts come as files
 BOUNDLESS = 1_000_000  # a bound from here on keeps numbers within the database's, and says nothing to clients
+LONGEST_NUMBER = 1e15  # from here on a number no longer has one way to be written
 DEEPEST = 100  # levels of lists and objects in each other; JSON's readers give up at some hundreds
+CLIENTS_OWN = frozenset(  # arguments that clients add to every call for themselves
+    (
+        *("task_progress", "explanation", "waitForPreviousTools", "toolSummary", "toolAction", "progressToken"),
+        *("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id"),
+        *("sessionId", "session_id", "conversationId", "conversation_id", "threadId", "thread_id"),
+        *("chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
+    )
+)
 _NOUNS = {
     "string": "a text",
     "boolean": "true or false",
@@ -32,10 +42,13 @@ _NOUNS = {
 
 
 class Refused(Exception):
-    """A call that cannot be served as it was made; ``suggestion`` says what to do instead."""
+    """A call that cannot be served as it was made; ``suggestion`` says what to do instead.
 
-    def __init__(self, error: str, suggestion: str = "") -> None:
-        self.error, self.suggestion = error, suggestion
+    ``fields`` are further fields of the answer, for families whose errors are JSON.
+    """
+
+    def __init__(self, error: str, suggestion: str = "", fields: JsonObject | None = None) -> None:
+        self.error, self.suggestion, self.fields = error, suggestion, fields or {}
         super().__init__(error)
 
 
@@ -118,7 +131,7 @@ def _adapter(
     text = Annotated[str, Strict()]
     bounds = Field(ge=low, le=high, allow_inf_nan=False if kind == "number" else None)
     kinds: dict[ArgumentKind, Any] = {  # types as values, which have no type of their own yet
-        "string": Literal[choices] if choices else text,
+        "string": Literal[choices] if choices else Annotated[text, BeforeValidator(_number_as_text)],
         "boolean": Annotated[bool, Strict(), BeforeValidator(_truth)],
         "integer": Annotated[int, BeforeValidator(_no_truth), bounds],
         "number": Annotated[float, BeforeValidator(_no_truth), bounds],
@@ -126,6 +139,12 @@ def _adapter(
         "object": Annotated[dict[str, object], BeforeValidator(_from_json)],
     }
     return TypeAdapter(kinds[kind])
+
+
+def _number_as_text(value: object) -> object:
+    """Take a number as the text it is written as; other values stay as they are."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return json.dumps(value) if is_number and abs(value) < LONGEST_NUMBER else value
 
 
 def _truth(value: object) -> object:
@@ -170,8 +189,9 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
     """
     _check_text(given)
     by_name = {argument.name: argument for argument in declared}
+    ignored = ignored_arguments(declared, given)
     for name in given:
-        if name not in by_name:
+        if name not in by_name and name not in ignored:
             raise Refused(f"Unknown argument: {name}", f"The arguments of {tool} are {', '.join(by_name)}")
     values: JsonObject = {}
     for argument in declared:
@@ -182,10 +202,17 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
     return values
 
 
+def ignored_arguments(declared: Sequence[Argument], given: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the names of arguments that a client added for itself: they are no mistake, and mean nothing here."""
+    names = {argument.name for argument in declared}
+    return tuple(name for name in given if name not in names and (name in CLIENTS_OWN or name.startswith("_")))
+
+
 def telling(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments that a further call has to repeat: empty optional ones say nothing."""
-    required = {argument.name for argument in declared if argument.required}
-    return {name: value for name, value in given.items() if value not in (None, "") or name in required}
+    """Return the arguments that a further call has to repeat: empty optional and ignored ones say nothing."""
+    required = {argument.name: argument.required for argument in declared}
+    told = {name: value for name, value in given.items() if name in required}
+    return {name: value for name, value in told.items() if required[name] or value not in (None, "")}
 
 
 def missing(name: str, why: str) -> Refused:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import functools
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from mcp_app.arguments import Refused, read_arguments, telling
+from mcp_app.arguments import Refused, ignored_arguments, read_arguments, telling
 from mcp_app.call_log import CallLog
-from mcp_app.failures import explained
+from mcp_app.failures import AGAIN, explained
 from mcp_app.file_roots import FileRoots
-from mcp_app.fitting import one_line
+from mcp_app.fitting import LONGEST_TITLE, cut, one_line
 from mcp_app.parts import Items, given_in_parts
 from mcp_app.reports import ProgressClient, Reports
-from mcp_app.tool import LONGEST_START, Call, Tool
+from mcp_app.tool import LONGEST_START, Call, Tool, compact
+from mcp_app.tools import naming_only
 from workbench.errors import StatementRefused, StorageError
 from workbench.opening import Opening
 from workbench.sample import articles_dir
@@ -91,6 +93,7 @@ class Boundary:
             try:
                 arguments = read_arguments(tool.name, tool.arguments, given)
                 value = await self._value(tool, arguments, client)
+                value = noting_ignored(value, tool, ignored_arguments(tool.arguments, given))
                 repeated = telling(tool.arguments, given)
                 value, text = given_in_parts(value, tool.parts, tool.family.render, tool.name, arguments, repeated)
                 call.tell(characters=len(text))
@@ -99,7 +102,11 @@ class Boundary:
                 call.failed(type(raised).__name__)
                 failure = explained(raised, tool)
                 error = one_line(failure.error)
-                text = tool.family.failure(error, one_line(failure.suggestion), given)
+                suggestion = failure.suggestion
+                if self.offered is not None:
+                    suggestion = naming_only(suggestion, self.offered) or AGAIN
+                text = tool.family.failure(error, one_line(suggestion), given)
+                text = compact(json.loads(text) | failure.fields) if failure.fields else text
                 return ToolAnswer(text, failed=True, status=failure.status), error
 
     async def _value(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:
@@ -152,6 +159,23 @@ def _run(tool: Tool, call: Call, arguments: JsonObject, *, again: bool) -> JsonV
         if not again or isinstance(error, StatementRefused):
             raise
     return tool.run(call, **arguments)
+
+
+def noting_ignored(value: JsonValue, tool: Tool, names: Sequence[str]) -> JsonValue:
+    """Return an answer with a sentence on arguments that were ignored; an answer that is an array has it in its first.
+
+    An empty array has no room for it.
+    """
+    if not names or not isinstance(value, dict):
+        return value
+    note: JsonObject = {"ignored_arguments": cut(f"{tool.name} has no {', '.join(names)}; ignored.", LONGEST_TITLE)}
+    if not (isinstance(tool.parts, Items) and tool.parts.bare):
+        return value | note
+    match value.get(tool.parts.key):
+        case [dict() as first, *others]:
+            return value | {tool.parts.key: [first | note, *others]}
+        case _:
+            return value
 
 
 def counted(value: JsonValue, tool: Tool | None) -> int | None:

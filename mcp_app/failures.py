@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Refused
 from workbench.errors import (
+    Ambiguous,
     Cancelled,
     ConfigurationError,
     Conflict,
@@ -20,13 +21,14 @@ from workbench.errors import (
     WorkbenchError,
 )
 from workbench.extras import missing_extra
+from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from mcp_app.tool import Tool
 
 logger = logging.getLogger(__name__)
 
-_AGAIN = "Check the arguments and try again"
+AGAIN = "Check the arguments and try again"
 # The first row whose error it is says what to do; the status tells a client's mistake (400) from the server's (500).
 _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
     (StorageError, "Nothing is wrong with the call: start the database, see 'workbench doctor', then call again", 500),
@@ -36,7 +38,7 @@ _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
     (UnreadableDocument, "Check that the file opens elsewhere, or send its text as content", 400),
     (CrawlRefused, "Use a public http:// or https:// address", 400),
     (Cancelled, "Finished work stays; call again to go on", 400),
-    (WorkbenchError, _AGAIN, 400),
+    (WorkbenchError, AGAIN, 400),
 )
 
 
@@ -47,16 +49,20 @@ class Failure:
     error: str
     suggestion: str
     status: int
+    fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further ones of the answer
 
 
 def explained(error: Exception, tool: Tool) -> Failure:
     """Say in sentences what an exception means to a client."""
-    cause = error.__cause__ if isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound) else error
+    named = isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound | Ambiguous)
+    cause = error.__cause__ if named else error
     if isinstance(cause, ModuleNotFoundError):
         cause = missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or _AGAIN, 400)
+            return Failure(cause.error, cause.suggestion or AGAIN, 400, cause.fields)
+        case Ambiguous():
+            return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():
             return Failure(str(cause), f"Verify the {cause.kind}'s id, or list what there is", 404)
         case WorkbenchError():

@@ -70,6 +70,9 @@ class HostGuard:
         self._shared = shared_with_pages(Keeper(app, gate), gate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":  # /mcp/ is served as /mcp: a redirect would lose the path that a proxy adds
+            path = scope["path"].rstrip("/") or "/"
+            scope = {**scope, "path": path, "raw_path": path.encode()}
         refusal = self._refusal(_headers(scope)) if scope["type"] == "http" else None
         await (_refused(*refusal) if refusal else self._shared)(scope, receive, send)
 

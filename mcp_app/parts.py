@@ -146,22 +146,29 @@ def _items_part(
     items = _listed(answer[parts.key], name, parts.key)
     total = answer.get(parts.total) if parts.total else None
     whole = total if isinstance(total, int) else offset + len(items) + bool(answer.get(parts.more))
+    is_close = not _nothing_close(answer, items)
 
     def shown(count: int) -> JsonValue:
         rest = offset + count < whole
-        note = (
-            f"{_span(offset, count)}{_of(total)}. Next: {next_call(name, given, offset=offset + count)}" if rest else ""
-        )
+        going_on = f"{_span(offset, count)}{_of(total)}. Next: {next_call(name, given, offset=offset + count)}"
+        note = going_on if rest and count and (is_close or count < len(items)) else ""
         if parts.bare:  # the array stays an array of what it is
-            return [*items[: count - 1], _noted(items[count - 1], note)] if rest and count else items[:count]
+            return [*items[: count - 1], _noted(items[count - 1], note)] if note else items[:count]
         counted: JsonObject = {parts.count: count} if parts.count in answer and parts.count != parts.total else {}
         flag: JsonObject = {parts.more: rest} if parts.more in answer else {}
         if rest and "under_filled" in answer:
             flag["under_filled"] = False
-        return {**answer, parts.key: items[:count], **counted, **flag} | ({"note": note} if rest and count else {})
+        return {**answer, parts.key: items[:count], **counted, **flag} | ({"note": note} if note else {})
 
     count = within(len(items), lambda size: render(shown(size)), BUDGET)
     return shown(count), render(shown(count))
+
+
+def _nothing_close(answer: JsonObject, items: Sequence[JsonObject]) -> bool:
+    """Return whether a search says that nothing close was found; then further results are no help."""
+    metadata = answer.get("metadata")
+    said = answer.get("nothing_close") or (isinstance(metadata, dict) and metadata.get("nothingClose"))
+    return bool(said or (items and items[0].get("nothing_close")))
 
 
 def _text_part(

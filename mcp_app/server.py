@@ -37,9 +37,9 @@ from mcp_app.parts import Items
 from mcp_app.pipes import cancel_when_told, standard_streams
 from mcp_app.resources import add_resources, source_resources
 from mcp_app.tool import Tool
-from mcp_app.tools import TOOLSETS
+from mcp_app.tools import chosen_tools
 from workbench import __version__
-from workbench.errors import InvalidInput, WorkbenchError, choices
+from workbench.errors import WorkbenchError, choices
 from workbench.opening import Opening
 from workbench.telemetry import is_heard
 from workbench.types.json import JsonObject, JsonValue
@@ -185,14 +185,12 @@ def create_server(
     from mcp_app.completions import add_completions
     from mcp_app.prompts import add_prompts
 
-    chosen = chosen_tools(toolsets)
-    if read_only:
-        chosen = [tool for tool in (each.offered_read_only() for each in chosen) if tool is not None]
+    chosen = chosen_tools(toolsets, read_only=read_only)
     offered = frozenset(tool.name for tool in chosen)
     boundary = Boundary(opening if isinstance(opening, Opening) else Opening.of(opening), offered)
     server = WorkbenchServer(boundary, chosen, read_only=read_only, client=client)
     add_resources(server, server.opening)
-    add_prompts(server)
+    add_prompts(server, offered)
     add_completions(server, server.opening)
     return server
 
@@ -201,15 +199,6 @@ def _name_of(context: Context[Nothing] | None) -> str | None:
     """Return the name that a client gave itself when it connected."""
     parameters = context.session.client_params if context is not None else None
     return parameters.client_info.name if parameters is not None else None
-
-
-def chosen_tools(toolsets: Iterable[str] | None) -> list[Tool]:
-    """Return the tools of the named toolsets, of all where none is named. Raises InvalidInput."""
-    names = list(toolsets or TOOLSETS)
-    for name in names:
-        if name not in TOOLSETS:
-            raise InvalidInput(f"There is no toolset {name!r}; use one or more of {choices(TOOLSETS)}.")
-    return [tool for name in dict.fromkeys(names) for tool in TOOLSETS[name]]
 
 
 def structured(tool: Tool, value: JsonValue) -> JsonObject | None:

@@ -132,6 +132,7 @@ def web_app(server: WorkbenchServer, gate: Gate) -> Starlette:
         ),
         max_request_body_size=gate.largest_body,
     )
+    app.router.redirect_slashes = False
     add_routes(app, server)
     inner = app.router.lifespan_context
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from written_tables import ROOT
 
-from mcp_app.tools import TOOLSETS
+from mcp_app.tools import DEFAULT_TOOLS
 from tests.shared_home import fresh_home
 from workbench import __version__
 
@@ -39,13 +39,13 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / f"rag-workbench-{__version__}.mcpb"
 
 
-def test_the_manifest_has_the_published_form_and_names_every_tool(bundle: Path) -> None:
+def test_the_manifest_has_the_published_form_and_names_the_tools_it_offers(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as whole:
         names = whole.namelist()
         manifest = json.loads(whole.read("manifest.json"))
     assert set(manifest) == KNOWN
     assert manifest["server"]["type"] == "uv" and manifest["server"]["entry_point"] in names
-    assert {tool["name"] for tool in manifest["tools"]} == {tool.name for row in TOOLSETS.values() for tool in row}
+    assert {tool["name"] for tool in manifest["tools"]} == {tool.name for tool in DEFAULT_TOOLS}
     assert {"${user_config." + name + "}" for name in manifest["user_config"]} == set(
         manifest["server"]["mcp_config"]["env"].values()
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+MOST_NAMED = 12  # things of one title that a message names
+
 
 class WorkbenchError(Exception):
     """Base of all errors the workbench raises on purpose; ``str(error)`` can be shown to a person as it is."""
@@ -25,6 +27,18 @@ class NotFound(WorkbenchError):
         self.kind = kind
         self.key = key
         super().__init__(f"{kind.capitalize()} not found: {key}." + (f" {hint}" if hint else ""))
+
+
+class Ambiguous(WorkbenchError):
+    """Several things have the title or URL asked for; the message names the id of each."""
+
+    def __init__(self, kind: str, key: str, ids: Mapping[str, str]) -> None:
+        """Take ``kind``, the field's noun ("source"), and ``ids``: what tells each apart, by id."""
+        self.kind = kind
+        self.key = key
+        named = ", ".join(f"{id} ({what})" for id, what in list(ids.items())[:MOST_NAMED])
+        more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+        super().__init__(f"{len(ids)} {kind}s are called {key!r}: {named}{more}. Give the id of the one you mean.")
 
 
 class Conflict(WorkbenchError):

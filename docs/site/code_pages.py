@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import workbench
 from mcp_app.arguments import Argument
-from mcp_app.tools import TOOLSETS
+from mcp_app.tool import Tool
+from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS
 from tests.written_tables import commands_table, settings_table
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
@@ -58,13 +59,18 @@ def _parameter_row(parameter: Parameter) -> str:
     return f"| `{parameter.name}` | {_code(parameter.default)} | {values} | {parameter.why} |"
 
 
+def _named(tools: Iterable[Tool]) -> str:
+    return ", ".join(f"`{tool.name}`" for tool in tools)
+
+
 def tools_page() -> str:
     """Return every MCP tool with its arguments, by toolset."""
     lines = [
         "# MCP tools",
         "",
-        "`workbench mcp` serves them over stdio, `workbench mcp --transport http` at `/mcp`. All toolsets are on by",
-        "default.",
+        "`workbench mcp` serves them over stdio, `workbench mcp --transport http` at `/mcp`. Without `--toolsets` it",
+        f"offers {len(DEFAULT_TOOLS)} of them: {_named(DEFAULT_TOOLS)}.",
+        "`--toolsets all` offers every tool, `--toolsets default,articles` a set beside the default ones.",
     ]
     for toolset, tools in TOOLSETS.items():
         lines += ["", f"## {toolset.capitalize()}", ""]

@@ -12,6 +12,7 @@ from mcp_app.forms import form
 from mcp_app.job_answers import left_to_job
 from mcp_app.parts import Items, RankedPage, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact
+from mcp_app.worth import FEW
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
 FAMILY = ToolFamily(render=compact, failure=_failure)
 
 
+DEFAULT_COUNT = 10
 DEEPEST = 50  # documents that one search ranks: offset and limit together
 
 
@@ -63,6 +65,7 @@ def search_local_archives(
     citationOffset: int,
 ) -> JsonObject:
     """Search the archives; of too many citations the nearest are shown, and the call that goes on with the others."""
+    wanted, limit = limit, limit or DEFAULT_COUNT
     left = left_to_job(call, call.workbench.archives)
     page = RankedPage(offset, limit, DEEPEST)
     result = call.workbench.archives.search(
@@ -76,8 +79,10 @@ def search_local_archives(
     )
     ranked = result.results
     result = replace(result, results=tuple(page.of(ranked)))
+    if result.nothing_close and not wanted and not offset:
+        result = replace(result, results=result.results[:FEW])
     metadata: JsonObject = {
-        "totalResults": min(len(ranked), offset + limit),
+        "totalResults": min(len(ranked), offset + len(result.results)),
         "query": cut(query, LONGEST_TITLE),
         "fuzzy": fuzzy,
         "includeCitations": includeCitations,
@@ -90,11 +95,12 @@ def search_local_archives(
         metadata["degraded"] = list(result.degraded)
     if result.nothing_close:
         metadata["nothingClose"] = result.nothing_close
+        metadata["suggestion"] = "Use other words"
     given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
     asked = AskedArchives(given, citationOffset)
     titles = titles_of(call, result) if includeCitations else {}
-    beside: JsonObject = {"more": page.has_more(ranked)}
+    beside: JsonObject = {"more": offset + len(result.results) < len(ranked)}
     beside |= page.end(ranked, "documents", "use words that only the document wanted has") | left
     answers = [answer_json(result, titles, metadata, DETAILS[0], asked) | beside]
     for detail in DETAILS[1:] if includeCitations else ():
@@ -199,7 +205,7 @@ SEARCH_LOCAL_ARCHIVES = Tool(
     description=(
         "Search research notes and saved pages by word, misspelt word and meaning; citations link them "
         "(confidence 1.0 a link, 0.9 a path, 0.6 a title).\n"
-        "Use it for archived research and who cites what; for the rest use search_knowledge_base.\n"
+        "Use it for archived research: best for who cites what; for the rest use search_knowledge_base.\n"
         'Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)'
     ),
     arguments=(
@@ -207,7 +213,7 @@ SEARCH_LOCAL_ARCHIVES = Tool(
         Argument("fuzzy", "boolean", "Also match misspelt words and meaning; false: the words as they are.", True),
         Argument("includeCitations", "boolean", "With citations.", False),
         Argument("citationDepth", "integer", "Levels of citations.", 1, low=1, high=3),
-        Argument("limit", "integer", "How many at most.", 10, low=1, high=50),
+        Argument("limit", "integer", "How many at most.", DEFAULT_COUNT, low=1, high=50, unset=0),
         Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
         Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
@@ -11,6 +12,7 @@ from mcp_app.forms import form
 from mcp_app.job_answers import left_to_job
 from mcp_app.parts import Items, RankedPage, TextPart, next_call, text_part
 from mcp_app.tool import Call, Tool, ToolFamily
+from mcp_app.worth import FEW
 from workbench.errors import NotFound
 from workbench.services.article_files import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES
@@ -54,6 +56,7 @@ def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
 
 def search_articles(call: Call, query: str, include_content: bool, mode: str, limit: int, offset: int) -> JsonObject:
     """Search articles by the words of their description, or by meaning."""
+    wanted, limit = limit, limit or DEFAULT_LIMIT
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
     articles, page = call.workbench.articles, RankedPage(offset, limit, MOST_BY_MEANING)
@@ -67,7 +70,10 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     )
     if left and not found:
         return _found_by_words(articles, query, include_content, left, limit, offset)
-    beside: JsonObject = {"nothing_close": found.nothing_close} if found.nothing_close else {}
+    beside: JsonObject = {}
+    if found.nothing_close:
+        beside |= {"nothing_close": found.nothing_close, "suggestion": "Use other words"}
+        limit = limit if wanted or offset else FEW
     if found.degraded:
         beside["degraded"] = list(found.degraded)
     for note in page.end(found, "articles", "use words that only the article wanted has").values():
@@ -117,7 +123,8 @@ def article_json(article: Article) -> JsonObject:
     return answer
 
 
-LIMIT = Argument("limit", "integer", "How many at most.", 50, low=1, high=1000)
+DEFAULT_LIMIT = 50
+LIMIT = Argument("limit", "integer", "How many at most.", DEFAULT_LIMIT, low=1, high=1000)
 OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0)
 
 LIST_ARTICLES = Tool(
@@ -165,14 +172,15 @@ SEARCH_ARTICLES = Tool(
     title="Search the articles",
     description=(
         "Find articles whose title, tags or description hold the query as it is; mode='semantic' finds by meaning.\n"
-        "Use it for a subject; to read one use get_article, to search everything else search_knowledge_base.\n"
+        "Use it for the written articles: best for a subject's name; to read one use get_article; to search everything "
+        "else search_knowledge_base.\n"
         'Example: search_articles(query="chunking")'
     ),
     arguments=(
         Argument("query", "string", "What to look for; empty matches every article.", required=True),
         Argument("include_content", "boolean", "Also return the articles' Markdown.", False),
         Argument("mode", "string", "How to match.", "text", choices=("text", "semantic")),
-        LIMIT,
+        replace(LIMIT, unset=0),
         OFFSET,
     ),
     run=search_articles,

@@ -13,6 +13,7 @@ from mcp_app.forms import form
 from mcp_app.job_answers import followed_by, job_json
 from mcp_app.parts import Items, RankedPage, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
+from mcp_app.worth import FEW
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.question import MOST_CONVERSATIONS
 from workbench.services.work_size import LARGE
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 NOTE = 200  # tokens that are left for what stands beside the failures
 FAMILY = ToolFamily(render=compact, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace; by default the working directory.", "")
-N_RESULTS = Argument("n_results", "number", "How many at most.", 10, low=1, high=50)
+DEFAULT_COUNT = 10
+N_RESULTS = Argument("n_results", "number", "How many at most.", DEFAULT_COUNT, low=1, high=50, unset=0)
 OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0, high=MOST_CONVERSATIONS - 1)
 
 
@@ -52,6 +54,9 @@ def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     if pending.bytes > LARGE:
         return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace))
     report = call.workbench.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
+    if report.all_failed:
+        told = {name: value for name, value in embedded_json(report).items() if name != "success"}
+        raise Refused(report.all_failed, "Write text into them, then call again", told | {"removed": report.removed})
     return {**embedded_json(report), "removed": report.removed}
 
 
@@ -68,7 +73,8 @@ def search_semantic(
     call: Call, query: str, workspace_path: str, n_results: float, conversation_type: str, date_range: str, offset: int
 ) -> JsonObject:
     """Search a workspace's conversations."""
-    page = RankedPage(offset, int(n_results), MOST_CONVERSATIONS)
+    wanted = int(n_results) or DEFAULT_COUNT
+    page = RankedPage(offset, wanted, MOST_CONVERSATIONS)
     hits = call.workbench.workspaces.search(
         workspace_of(call.files, workspace_path),
         query,
@@ -76,11 +82,14 @@ def search_semantic(
         conversation_type=conversation_type,
         date_range=date_range,
     )
-    beside: JsonObject = {"nothing_close": hits.nothing_close} if hits.nothing_close else {}
+    beside: JsonObject = {}
+    if hits.nothing_close:
+        beside |= {"nothing_close": hits.nothing_close, "suggestion": "Use other words"}
+        wanted = wanted if n_results or offset else FEW
     if hits.degraded:
         beside["degraded"] = list(hits.degraded)
     beside |= page.end(hits, "conversations", "name a conversation_type or a date_range")
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], int(n_results)), **beside}
+    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], wanted), **beside}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
@@ -89,14 +98,14 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
         raise missing("source_path", "a conversation's path, as search_semantic returns it")
     workspace = workspace_of(call.files, workspace_path)
     try:
-        page = RankedPage(offset, int(n_results), MOST_CONVERSATIONS)
+        page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MOST_CONVERSATIONS)
         hits = call.workbench.workspaces.similar(workspace, source_path, page.asked)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
         remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are compared"
         raise Refused(f"Document not found: {source_path}", remedy) from None
     end = page.end(hits, "conversations", "use search_semantic with a conversation_type or a date_range")
-    return {"success": True, "source_path": source_path, **results_json(hits[offset:], int(n_results)), **end}
+    return {"success": True, "source_path": source_path, **results_json(hits[offset:], page.count), **end}
 
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
@@ -207,7 +216,7 @@ EMBED_WORKSPACE = Tool(
     title="Embed a workspace",
     description=(
         "Embed every new or changed conversation (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and forget vanished "
-        "ones; many become a job for get_job.\n"
+        "ones; many become a job; get_job follows it.\n"
         "Use it before a search after many changes; for one conversation use embed_document.\n"
         'Example: embed_workspace(workspace_path="")'
     ),
@@ -224,7 +233,8 @@ SEARCH_SEMANTIC = Tool(
     title="Search conversations",
     description=(
         "Search a workspace's embedded conversations by meaning, one entry each, best first.\n"
-        "Use it for what was talked about; for conversations like a known one use get_similar, for documents "
+        "Use it for what was talked about: best for conversations alone; for those like a known one use get_similar; "
+        "for documents "
         "search_knowledge_base.\n"
         'Example: search_semantic(query="authentication patterns", conversation_type="plan", date_range="2025-11")'
     ),

@@ -15,8 +15,8 @@ from workbench.settings import Settings
 
 @pytest.fixture
 def agent(wb: Workbench) -> Agent:
-    """An agent on the whole server over a fresh workbench with the weightless model."""
-    return Agent(create_server(wb))
+    """An agent that is offered every tool, over a fresh workbench with the weightless model."""
+    return Agent(create_server(wb, toolsets=["all"]))
 
 
 @pytest.fixture

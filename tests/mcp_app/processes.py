@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,16 +30,24 @@ def environment(settings: Settings, **more: str) -> dict[str, str]:
 
 
 def over_stdio(settings: Settings, *options: str, **more: str) -> StdioServerParameters:
-    """Return the parameters with which the SDK's client starts the server itself."""
+    """Return the parameters with which the SDK's client starts the server itself, with all tools if none are chosen."""
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "mcp_app", *options], env=environment(settings, **more), cwd=Path.cwd()
+        command=sys.executable,
+        args=["-m", "mcp_app", *chosen(options)],
+        env=environment(settings, **more),
+        cwd=Path.cwd(),
     )
+
+
+def chosen(options: Sequence[str]) -> list[str]:
+    """Return a server's options, with all toolsets if they name none."""
+    return [*options] if "--toolsets" in options else [*options, "--toolsets", "all"]
 
 
 @contextmanager
 def over_http(settings: Settings, *options: str, **more: str) -> Iterator[str]:
     """Run a server on a free port; yields its base URL and ends the process by its id."""
-    command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *options]
+    command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *chosen(options)]
     process = subprocess.Popen(command, env=environment(settings, **more), stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -56,7 +64,7 @@ def serving(settings: Settings, **more: str) -> Iterator[str]:
     """Run app and tools at one address, which may not listen yet; ends the process in order, which it must obey."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "workbench.cli", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "workbench.cli", "serve", "--port", str(port), "--toolsets", "all"]
     told = environment(settings, WORKBENCH_RUN_WORKER="false", **more)
     process = subprocess.Popen(command, env=told, stderr=subprocess.DEVNULL)
     try:

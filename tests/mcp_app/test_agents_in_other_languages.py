@@ -35,7 +35,7 @@ def japanese(make_settings: Callable[..., Settings]) -> Iterator[Agent]:
     with Workbench.open(settings=make_settings(embedding_model="minilm")) as workbench:
         for title, text in JAPANESE.items():
             workbench.documents.create(title=title, text=text)
-        yield Agent(create_server(workbench))
+        yield Agent(create_server(workbench, toolsets=["all"]))
 
 
 @pytest.mark.parametrize("search_type", ["hybrid", "rerank"])

@@ -237,7 +237,7 @@ def test_errors_are_descriptive_and_begin_as_specified(agent: Agent) -> None:
 
 def test_a_missing_folder_is_said_in_a_sentence(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings()) as workbench:
-        agent = Agent(create_server(workbench))
+        agent = Agent(create_server(workbench, toolsets=["all"]))
         result = agent.talk(lambda client: client.call_tool("searchLocalArchives", {"query": "x"}))
         assert result.is_error
         assert "WORKBENCH_ARCHIVES_DIR" in result.content[0].text
@@ -290,6 +290,6 @@ def test_where_the_model_is_missing_the_words_answer_alone(agent: Agent, wb: Wor
     expected = found(search(agent, "artificial"))
     wb.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'nobody/nothing'"))
     with Workbench.open(settings=wb.settings) as without_model:
-        again = search(Agent(create_server(without_model)), "artifical", includeCitations=True)
+        again = search(Agent(create_server(without_model, toolsets=["all"])), "artifical", includeCitations=True)
     assert found(again)[:1] == expected[:1]
     assert again["citationGraph"]["edges"]

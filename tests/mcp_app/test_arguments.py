@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from mcp_app.arguments import LARGEST, Argument, Refused, read_arguments
+from mcp_app.arguments import LARGEST, Argument, Refused, read_arguments, telling
 from tests.mcp_app.agent import Agent
 
 DECLARED = (
@@ -51,7 +52,9 @@ def test_a_text_that_looks_like_json_stays_a_text() -> None:
         ("share", 1.01, "a number from 0 to 1"),
         ("share", float("nan"), "a number from 0 to 1"),
         ("deep", "yes", "true or false"),
-        ("query", 5, "a text"),
+        ("query", True, "a text"),
+        ("query", float("nan"), "a text"),
+        ("query", 10**400, "a text"),
         ("query", ["a"], "a text"),
         ("tags", "react", "a list of texts"),
         ("tags", [1], "a list of texts"),
@@ -72,6 +75,31 @@ def test_a_whole_number_may_come_as_a_float_or_a_text(value: Any) -> None:
 def test_numbers_and_truth_may_come_as_texts() -> None:
     found = read(query="q", share="0.25", deep="true")
     assert (found["share"], found["deep"]) == (0.25, True)
+
+
+@pytest.mark.parametrize(("value", "text"), [(404, "404"), (-3, "-3"), (4.5, "4.5"), (0, "0")])
+def test_a_text_may_come_as_a_number(value: Any, text: str) -> None:
+    assert read(query=value)["query"] == text
+
+
+def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
+    added = {"task_progress": "- [x] search", "toolCallId": "c1", "sessionId": "s1", "_meta": {"progressToken": 1}}
+    assert read(query="q", **added) == read(query="q")
+    assert telling(DECLARED, {"query": "q", **added}) == {"query": "q"}
+    with pytest.raises(Refused, match=r"^Unknown argument: limt$"):
+        read(query="q", limt=5, **added)
+
+
+@pytest.mark.parametrize(
+    "tool", ["search_knowledge_base", "manage_source", "list_articles", "rag_get_available_sources"]
+)
+def test_an_answer_says_which_arguments_were_ignored(agent: Agent, tool: str) -> None:
+    own = {"manage_source": {"action": "list"}, "search_knowledge_base": {"query": 404}}.get(tool, {})
+    answer = json.loads(agent.text(tool, **own, task_progress="- [ ] all", sessionId="s1"))
+    holder = answer[0] if isinstance(answer, list) else answer
+    assert holder["ignored_arguments"] == f"{tool} has no task_progress, sessionId; ignored."
+    plain = json.loads(agent.text(tool, **own))
+    assert "ignored_arguments" not in (plain[0] if isinstance(plain, list) else plain)
 
 
 def test_a_wrong_choice_names_the_choices() -> None:

@@ -174,12 +174,12 @@ class TestResponseFormat:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_clients_of_both_eras_are_answered_alike(wb: Workbench, mode: str) -> None:
-    agent = Agent(create_server(wb), mode)
+    agent = Agent(create_server(wb, toolsets=["all"]), mode)
     assert [entry["slug"] for entry in json.loads(agent.text("search_articles", query="spec"))] == ["living-specs"]
 
 
 def test_the_list_is_fresh_without_a_restart_when_files_change(wb: Workbench, tmp_path: Path) -> None:
-    agent = Agent(create_server(wb))
+    agent = Agent(create_server(wb, toolsets=["all"]))
     before = json.loads(agent.text("search_articles", query="new things", mode="semantic"))
     (tmp_path / "articles/concepts/agent.md").unlink()
     new = article("New Things", "new", "All new things.", "2026-01-01", "Live", "About new things.")
@@ -191,7 +191,7 @@ def test_the_list_is_fresh_without_a_restart_when_files_change(wb: Workbench, tm
 
 
 def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tmp_path: Path) -> None:
-    agent = Agent(create_server(wb))
+    agent = Agent(create_server(wb, toolsets=["all"]))
     (tmp_path / "private.md").write_text(article("Private", "x", "Not for agents.", "2026-01-01", "Live", "Mine."))
     (tmp_path / "articles/patterns/private.md").symlink_to(tmp_path / "private.md")
     (tmp_path / "articles/patterns/alias.md").symlink_to(tmp_path / "articles/concepts/agent.md")
@@ -202,13 +202,15 @@ def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tm
 
 def test_the_samples_articles_are_served_where_no_folder_is_set(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings()) as workbench:
-        agent = Agent(create_server(workbench))
+        agent = Agent(create_server(workbench, toolsets=["all"]))
         assert "hyde" in {entry["slug"] for entry in json.loads(agent.text("list_articles", category="patterns"))}
 
 
 def test_a_folder_that_is_missing_is_said_in_a_sentence(make_settings: Callable[..., Settings], tmp_path: Path) -> None:
     with Workbench.open(settings=make_settings(articles_dir=tmp_path / "none")) as workbench:
-        result = Agent(create_server(workbench)).talk(lambda client: client.call_tool("list_articles", {}))
+        result = Agent(create_server(workbench, toolsets=["all"])).talk(
+            lambda client: client.call_tool("list_articles", {})
+        )
         assert result.is_error
         assert "correct WORKBENCH_ARTICLES_DIR" in result.content[0].text
 
@@ -239,7 +241,7 @@ def test_more_articles_than_a_search_once_ranked_are_reached_by_meaning_too(wb: 
     for number in range(25):
         text = article(f"Lighthouse {number}", "sea", "On lighthouses.", "2025-01-01", "Live", f"Lighthouse {number}.")
         (wb.articles.place() / f"concepts/lighthouse-{number}.md").write_text(text)
-    agent = Agent(create_server(wb))
+    agent = Agent(create_server(wb, toolsets=["all"]))
     first = json.loads(agent.text("search_articles", query="lighthouse", mode="semantic", limit=22))
     assert "and more match" in first[-1]["note"] and "offset=22" in first[-1]["note"]
     rest = json.loads(agent.text("search_articles", query="lighthouse", mode="semantic", limit=22, offset=22))
@@ -248,7 +250,7 @@ def test_more_articles_than_a_search_once_ranked_are_reached_by_meaning_too(wb: 
 
 
 def test_the_next_call_repeats_an_empty_query_and_says_nothing_of_other_empty_arguments(wb: Workbench) -> None:
-    agent = Agent(create_server(wb))
+    agent = Agent(create_server(wb, toolsets=["all"]))
     seen: list[str] = []
     call = {"query": "", "limit": 2, "mode": ""}
     while call:

@@ -56,7 +56,7 @@ def test_a_documents_text_is_kept_by_size_only(agent: Agent, wb: Workbench) -> N
 
 def test_the_log_is_off_by_the_setting(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings(mcp_log_calls=False)) as workbench:
-        Agent(create_server(workbench))("rag_get_available_sources")
+        Agent(create_server(workbench, toolsets=["all"]))("rag_get_available_sources")
         assert workbench.tool_calls.count() == 0
 
 

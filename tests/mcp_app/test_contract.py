@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -13,9 +14,11 @@ import tiktoken
 from mcp import Client
 from mcp.types import CallToolResult
 
+from mcp_app.__main__ import TOOLSETS_HELP
 from mcp_app.parts import TextPart
-from mcp_app.server import chosen_tools, listed
+from mcp_app.server import create_server, listed
 from mcp_app.tool import Tool
+from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS, chosen_tools
 from tests.mcp_app.agent import MODES, Agent
 from workbench.errors import InvalidInput
 
@@ -112,15 +115,15 @@ def test_every_tool_says_what_it_does_to_the_world(name: str) -> None:
     assert values == CONTRACT[name][1]
 
 
-@pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
 def test_a_description_names_when_a_neighbour_and_one_call(tool: Tool) -> None:
-    others = {other.name for other in chosen_tools(None)} - {tool.name}
+    others = {other.name for other in chosen_tools(["all"])} - {tool.name}
     assert "Use it" in tool.description
     assert any(other in tool.description for other in others)
     assert f"Example: {tool.name}(" in tool.description
 
 
-@pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
 def test_a_schema_is_lean_and_takes_nothing_unknown(tool: Tool) -> None:
     schema = listed(tool).input_schema
     assert schema["additionalProperties"] is False
@@ -134,7 +137,7 @@ ALLOWED = {"type", "description", "enum", "items", "minimum", "maximum", "defaul
 def test_a_failure_of_any_tool_is_a_text_that_keeps_to_no_form(agent: Agent, mode: str) -> None:
     async def script(client: Client) -> list[CallToolResult]:
         await client.list_tools()  # from here on the client holds every answer against the tool's form
-        return [await client.call_tool(tool.name, {"nonsense": 1}) for tool in chosen_tools(None)]
+        return [await client.call_tool(tool.name, {"nonsense": 1}) for tool in chosen_tools(["all"])]
 
     for result in Agent(agent.server, mode).talk(script):
         assert result.is_error and result.structured_content is None
@@ -144,8 +147,12 @@ def test_a_failure_of_any_tool_is_a_text_that_keeps_to_no_form(agent: Agent, mod
 @pytest.mark.parametrize("mode", MODES)
 def test_clients_of_both_eras_see_the_same_tools(agent: Agent, mode: str) -> None:
     seen = Agent(agent.server, mode).talk(lambda client: client.list_tools())
-    assert [tool.name for tool in seen.tools] == [tool.name for tool in chosen_tools(None)]
-    assert [tool.output_schema for tool in seen.tools] == [tool.output for tool in chosen_tools(None)]
+    assert [tool.name for tool in seen.tools] == [tool.name for tool in chosen_tools(["all"])]
+    assert [tool.output_schema for tool in seen.tools] == [tool.output for tool in chosen_tools(["all"])]
+
+
+def test_the_help_names_the_toolsets_there_are() -> None:
+    assert f"toolsets to offer: {', '.join(TOOLSETS)}, all or default (default)" == TOOLSETS_HELP
 
 
 def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:
@@ -153,25 +160,72 @@ def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:
         chosen_tools(["nope"])
 
 
-def test_the_whole_list_stays_under_8000_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize(("toolset", "most"), [("default", 5_000), ("all", 10_600)])
+def test_the_tools_with_their_schemas_and_the_instructions_stay_under_a_number_of_tokens(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, toolset: str, most: int, encoding: str
+) -> None:
     shipped = Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache"
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shipped))  # else the encoding would be fetched
-    tools = [listed(tool).model_dump(by_alias=True, exclude_none=True) for tool in chosen_tools(None)]
-    written = json.dumps({"tools": tools}, separators=(",", ":"))
-    size = len(tiktoken.get_encoding("cl100k_base").encode(written))
-    assert size < 7_950, (
-        f"the tools take {size} tokens of 7,950: shorten the descriptions of some by the difference"
-    )  # o200k takes as many
+    server = create_server(agent.server.opening, toolsets=None if toolset == "default" else [toolset])
+    tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in asyncio.run(server.list_tools())]
+    written = json.dumps({"tools": tools}) + (server.instructions or "")
+    size = len(tiktoken.get_encoding(encoding).encode(written))
+    assert size < most, f"the tools take {size} tokens of {most}: shorten the descriptions of some by the difference"
+
+
+def test_without_a_choice_twelve_tools_are_offered_and_three_of_the_nine_searches() -> None:
+    names = [tool.name for tool in chosen_tools(None)]
+    assert names == [tool.name for tool in chosen_tools(["default"])] == [tool.name for tool in DEFAULT_TOOLS]
+    assert len(names) == 12 and len([name for name in names if "search" in name]) == 3
+    assert [tool.name for tool in chosen_tools(["default", "articles"])] == [
+        *names, "list_articles", "get_article", "search_articles",
+    ]  # fmt: skip
+    assert {tool.name for tool in chosen_tools(["all"])} == {tool.name for row in TOOLSETS.values() for tool in row}
+
+
+def test_every_search_says_what_it_is_best_for() -> None:
+    searches = [tool for tool in chosen_tools(["all"]) if "search" in tool.name.lower()]
+    assert len(searches) == 9
+    assert [tool.name for tool in searches if not re.search(r"best|only if|first", tool.description)] == []
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("toolset", [*TOOLSETS, "default"])
+def test_no_text_names_a_tool_that_is_not_offered(agent: Agent, toolset: str, read_only: bool) -> None:
+    server = create_server(agent.server.opening, toolsets=[toolset], read_only=read_only)
+    offered = set(server.tools)
+    others = {tool.name for tool in chosen_tools(["all"])} - offered - {"search", "fetch", "explain"}  # plain words
+
+    async def script(client: Client) -> list[str]:
+        tools = (await client.list_tools()).tools
+        prompts = [prompt.name for prompt in (await client.list_prompts()).prompts]
+        told = [str(await client.get_prompt(name, {"question": "q"})) for name in prompts]
+        resources = [str((await client.list_resources()).resources), str(await client.list_resource_templates())]
+        wrong: tuple[dict[str, Any], ...] = (
+            *({}, {"nonsense": 1}, {"query": "zebra"}, {"query": "zebra", "source_id": "none"}, {"path": "none"}),
+            *({"action": action} for action in ("get", "delete", "update", "create")),
+            *({"action": "get", name: "none"} for name in ("source_id", "document_id", "job_id")),
+            *({name: "none"} for name in ("page_id", "source_path", "job_id", "chunk_id", "slug")),
+            *({"query": "zebra", name: "none"} for name in ("project_id", "chunk_id")),
+        )
+        called = [await client.call_tool(tool.name, arguments) for tool in tools for arguments in wrong]
+        answers = [str(result.content) for result in called]
+        return [*map(str, tools), *told, *resources, *answers, server.instructions or ""]
+
+    texts = Agent(server).talk(script)
+    named = {name: text for text in texts for name in others & set(re.findall(r"\w+", text))}
+    assert named == {}
 
 
 def test_what_a_read_only_server_describes_offers_no_writing() -> None:
-    for tool in (each.offered_read_only() for each in chosen_tools(None)):
+    for tool in (each.offered_read_only() for each in chosen_tools(["all"])):
         if tool is not None and tool.reading_actions:
             assert tool.description, f"{tool.name} needs a reading_description for a read-only server"
             assert not re.search(r"create|delete|update|rename|cancel|resume|retry", tool.description), tool.name
 
 
-@pytest.mark.parametrize("tool", chosen_tools(None), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
 def test_every_tool_can_be_read_by_every_client(tool: Tool) -> None:
     shown = listed(tool)
     hints = shown.annotations
@@ -186,7 +240,7 @@ def test_every_tool_can_be_read_by_every_client(tool: Tool) -> None:
 
 
 def test_a_list_in_an_answer_is_declared_by_its_tool_so_that_it_comes_in_parts() -> None:
-    for tool in chosen_tools(None):
+    for tool in chosen_tools(["all"]):
         if isinstance(tool.parts, TextPart):
             continue
         properties = tool.output["properties"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.crawling.conftest import site  # noqa: F401 - the fixture
-from tests.crawling.site import TestSite, page
+from tests.crawling.site import TestSite, page, redirect, reply
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.settings import Settings
@@ -65,6 +65,45 @@ def test_example_2_documentation_crawling(agent: Agent, wb: Workbench, docs: str
     assert {hit["metadata"]["url"] for hit in found["results"]} == {docs, f"{docs}async"}
     source = agent("manage_source", action="get", source_id=job["source_id"])["source"]
     assert (source["title"], source["source_type"]) == ("Python Official Docs", "crawl")
+
+
+@pytest.mark.parametrize("pattern", ["/archives/", "*/old", "127.0.0.1"])
+def test_an_excluded_first_page_is_not_fetched(agent: Agent, wb: Workbench, docs: str, pattern: str) -> None:
+    crawl = agent("crawl_website", url=f"{docs}archives/old", exclude_patterns=[pattern])
+    done = finished(agent, wb, crawl["crawl_job"]["id"])
+    assert (done["status"], done["pages_crawled"], done["documents_created"]) == ("failed", 0, 0)
+    assert done["error_message"] == f"Nothing could be crawled. {docs}archives/old: excluded by the pattern {pattern!r}"
+    assert wb.documents.count() == 0
+
+
+def test_an_excluded_first_page_that_is_redirected_to_is_not_stored(
+    agent: Agent,
+    wb: Workbench,
+    site: TestSite,  # noqa: F811
+) -> None:
+    site.put({"/": redirect("/private/home"), "/private/home": page("Home", TEXT)})
+    crawl = agent("crawl_website", url=f"{site.url}/", exclude_patterns=["/private/"])
+    assert finished(agent, wb, crawl["crawl_job"]["id"])["documents_created"] == 0
+
+
+def test_a_site_is_crawled_without_its_excluded_first_page(
+    agent: Agent,
+    wb: Workbench,
+    site: TestSite,  # noqa: F811
+) -> None:
+    listed = f"<urlset><url><loc>{site.url}/start.html</loc></url><url><loc>{site.url}/async</loc></url></urlset>"
+    site.put(
+        {
+            "/start.html": page("Home", TEXT),
+            "/async": page("Async", TEXT),
+            "/sitemap.xml": reply(listed, headers={"Content-Type": "application/xml"}),
+        }
+    )
+    crawl = agent(
+        "crawl_website", url=f"{site.url}/start.html", recursive=True, exclude_patterns=["start.html"], title="Site"
+    )
+    done = finished(agent, wb, crawl["crawl_job"]["id"])
+    assert [document.url for document in wb.documents.list(source_id=done["source_id"])] == [f"{site.url}/async"]
 
 
 def test_a_single_page_goes_into_an_existing_source(agent: Agent, wb: Workbench, docs: str) -> None:

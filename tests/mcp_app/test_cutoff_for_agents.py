@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -14,11 +13,11 @@ from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
 
 QUERY = "owls hunt mice at night"
 TOOLS = [
-    ("rag_search_global_knowledge", {}, "aggregate_similarity", DOCUMENTS_CUTOFF),
-    ("rag_search_project_knowledge", {"project_id": "Birds"}, "aggregate_similarity", DOCUMENTS_CUTOFF),
-    ("rag_search_knowledge_base", {}, "aggregate_similarity", DOCUMENTS_CUTOFF),
-    ("rag_search_knowledge_base", {"return_mode": "chunks"}, "rerank_score", MACHINES_CUTOFF),
-    ("search_knowledge_base", {}, "score", MACHINES_CUTOFF),
+    ("rag_search_global_knowledge", {}, "aggregate_similarity", DOCUMENTS_CUTOFF, 5),
+    ("rag_search_project_knowledge", {"project_id": "Birds"}, "aggregate_similarity", DOCUMENTS_CUTOFF, 5),
+    ("rag_search_knowledge_base", {}, "aggregate_similarity", DOCUMENTS_CUTOFF, 5),
+    ("rag_search_knowledge_base", {"return_mode": "chunks"}, "rerank_score", MACHINES_CUTOFF, 5),
+    ("search_knowledge_base", {}, "score", MACHINES_CUTOFF, 10),
 ]
 
 
@@ -35,23 +34,40 @@ def birds(wb: Workbench) -> Workbench:
     return wb
 
 
-@pytest.mark.parametrize(("tool", "more", "score", "share"), TOOLS)
-def test_without_a_number_only_what_is_near_the_best_is_given(
-    agent: Agent, birds: Workbench, tool: str, more: dict[str, Any], score: str, share: float
+@pytest.mark.parametrize(("tool", "more", "score", "share", "default"), TOOLS)
+def test_without_a_number_the_default_counts_and_what_is_far_from_the_best_is_marked(
+    agent: Agent, birds: Workbench, tool: str, more: dict[str, Any], score: str, share: float, default: int
 ) -> None:
-    few = agent(tool, query=QUERY, **more)
-    scores = [result[score] for result in few["results"]]
-    assert 0 < len(scores) < 5 and min(scores) >= share * scores[0] - 0.0001
-    offset = int(re.findall(r"offset=(\d+)", few["note"])[0])
-    assert (few["count"], offset, few["more"]) == (len(scores), len(scores), True)
-    rest = agent(tool, query=QUERY, offset=offset, **more)["results"]
-    assert rest and rest[0][score] < share * scores[0]
-    assert agent(tool, query=QUERY, match_count=8, **more)["count"] == 8
+    answer = agent(tool, query=QUERY, **more)
+    results = answer["results"]
+    assert (answer["count"], len(results)) == (default, default)
+    weak = [result["below_cutoff"] for result in results if "below_cutoff" in result]
+    near = len(results) - len(weak)
+    assert 0 < near < default and weak == [True] * len(weak)
+    assert results[near - 1][score] >= share * results[0][score] - 0.0001 > results[near][score] - 0.0002
+    assert answer["cutoff"].startswith(f"From result {near + 1} on, scores are below {share:g} of the best")
+    named = agent(tool, query=QUERY, match_count=default, **more)
+    assert [result[score] for result in named["results"]] == [result[score] for result in results]
+    assert agent(tool, query=QUERY, match_count=2, **more)["count"] == 2
+
+
+@pytest.mark.parametrize(("tool", "more", "score", "share", "default"), TOOLS)
+def test_nothing_close_gives_few_results_a_suggestion_and_no_next_call(
+    agent: Agent, birds: Workbench, tool: str, more: dict[str, Any], score: str, share: float, default: int
+) -> None:
+    answer = agent(tool, query="quarterly dividend forecast", **more)
+    assert answer["nothing_close"].startswith("Nothing close was found")
+    assert (answer["count"], len(answer["results"])) == (3, 3)
+    assert answer["suggestion"] and "note" not in answer
+    rest = agent(tool, query="quarterly dividend forecast", offset=3, **more)["results"]
+    assert rest and not {str(result) for result in rest} & {str(result) for result in answer["results"]}
 
 
 def test_a_connector_gets_the_documents_near_the_best_and_people_all_ten(agent: Agent, birds: Workbench) -> None:
-    titles = [result["title"] for result in agent("search", query=QUERY)["results"]]
+    answer = agent("search", query=QUERY)
+    titles = [result["title"] for result in answer["results"]]
     assert titles[0] == "Owls" and len(titles) < 10
+    assert answer["cutoff"].startswith(f"{10 - len(titles)} more score below")
     assert len(birds.search(QUERY)) == len(birds.search(QUERY, "hybrid")) == 10
 
 

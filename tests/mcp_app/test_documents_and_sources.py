@@ -88,7 +88,7 @@ def test_a_source_gets_a_language_and_an_unknown_one_is_refused(agent: Agent) ->
 def test_a_document_in_a_language_that_the_model_was_not_trained_for_comes_with_an_offer(
     minilm_wb: Workbench,
 ) -> None:
-    agent = Agent(create_server(minilm_wb))
+    agent = Agent(create_server(minilm_wb, toolsets=["all"]))
     german = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch, und man sieht den Fluss."
     assert "in German" in agent("manage_document", action="create", content=german)["message"]
     english = agent("manage_document", action="create", content="The tower stands in the old town, by the river.")

@@ -58,12 +58,12 @@ def web(url: str) -> Iterator[httpx.Client]:
 
 
 @asynccontextmanager
-async def connected(url: str, mode: str) -> AsyncIterator[Client]:
+async def connected(url: str, mode: str, path: str = "/mcp") -> AsyncIterator[Client]:
     """Yield the SDK's client with the token."""
     limits = httpx2.Limits(max_connections=250)
     async with (
         httpx2.AsyncClient(headers=WITH_TOKEN, timeout=PATIENCE, limits=limits) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+        Client(streamable_http_client(f"{url}{path}", http_client=http), mode=mode) as client,
     ):
         yield client
 
@@ -241,3 +241,17 @@ def test_200_calls_at_once_mixed_with_uploads_lose_nothing(shop: tuple[str, Work
     source = wb.sources.get("Uploads")
     assert {item.title for item in wb.documents.list(source_id=source.id)} == {f"Upload {n}" for n in range(10)}
     assert wb.search("number7", strategy="keyword")[0].document_title == "Upload 7"
+
+
+@pytest.mark.parametrize("path", ["/health", "/api/rag/sources", "/api/openapi.json", "/mcp"])
+def test_a_trailing_slash_is_served_without_a_redirect(url: str, path: str) -> None:
+    plain, slashed = (httpx2.get(f"{url}{path}{end}", headers=WITH_TOKEN, timeout=PATIENCE) for end in ("", "/"))
+    assert (slashed.status_code, slashed.text, "location" in slashed.headers) == (plain.status_code, plain.text, False)
+
+
+def test_a_client_is_served_at_an_address_with_a_trailing_slash(url: str) -> None:
+    async def script() -> Any:
+        async with connected(f"{url}/mcp/", MODES[0], "") as client:
+            return await client.call_tool("search_knowledge_base", {"query": "login"})
+
+    assert json.loads(asyncio.run(script()).content[0].text)["results"][0]["document_title"] == "Login"

@@ -86,7 +86,7 @@ def test_before_any_article_is_embedded_words_alone_find_them_in_the_files(
     alone = make_settings(articles_dir=settings.articles_dir, run_worker=False)
     with Workbench.open(settings=alone) as wb:
         (wb.articles.place() / "concepts/okapi.md").write_text(article("Okapi", "Where gnus and zebras meet."))
-        agent = Agent(create_server(wb))
+        agent = Agent(create_server(wb, toolsets=["all"]))
         asked = {"query": "which zebras are striped like an okapi?", "mode": "semantic"}
         found = json.loads(agent.text("search_articles", **asked))
         (job,) = wb.jobs.list(kind="ingest")
@@ -106,14 +106,14 @@ def test_a_small_change_is_in_the_answer_and_a_stopped_job_is_named_until_it_goe
 ) -> None:
     alone = make_settings(archives_dir=settings.archives_dir, run_worker=False)
     with Workbench.open(settings=alone) as wb:
-        agent = Agent(create_server(wb))
+        agent = Agent(create_server(wb, toolsets=["all"]))
         job = agent("searchLocalArchives", query="zebra")["job"]["job_id"]
         agent("manage_crawl_job", action="cancel", job_id=job)
         stopped = agent("searchLocalArchives", query="zebra")
         assert (stopped["job"]["job_id"], stopped["job"]["status"]) == (job, "cancelled")
         call = f'Next: manage_crawl_job(action="resume", job_id="{job}")'
         assert "is cancelled" in stopped["message"] and stopped["message"].endswith(call)
-        readers = Agent(create_server(wb, read_only=True))
+        readers = Agent(create_server(wb, toolsets=["all"], read_only=True))
         assert readers("searchLocalArchives", query="zebra")["message"].endswith(f'get_job(job_id="{job}")')
         agent("manage_crawl_job", action="resume", job_id=job)
         wb.work()
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_tried_once_and_not_again(
     files = {"research-archive/2025-05-20/bad.pdf": b"%PDF-1.7 broken " * LARGE, "url-content/a.md": "# A\n\nZebra."}
     with Workbench.open(settings=make_settings(archives_dir=folder(files, "archives"))) as wb:
         wb.work()
-        agent = Agent(create_server(wb))
+        agent = Agent(create_server(wb, toolsets=["all"]))
         job = agent("searchLocalArchives", query="zebra")["job"]["job_id"]
         assert wb.jobs.wait(job, timeout=180).status == "completed_with_errors"
         for _ in range(2):

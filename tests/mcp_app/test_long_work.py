@@ -14,8 +14,9 @@ from mcp import Client
 
 from mcp_app.file_roots import FileRoots
 from mcp_app.job_answers import followed_by
-from mcp_app.server import chosen_tools, create_server
+from mcp_app.server import create_server
 from mcp_app.tool import Call
+from mcp_app.tools import chosen_tools
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
@@ -127,7 +128,7 @@ def test_a_list_is_answered_while_more_creates_run_than_may_write_at_once(wb: Wo
             assert go.wait(120)
         return manage_document(call, action, **arguments)
 
-    server = create_server(wb)
+    server = create_server(wb, toolsets=["all"])
     server.tools["manage_document"] = replace(MANAGE_DOCUMENT, run=held)
 
     async def script() -> Any:
@@ -148,7 +149,7 @@ def test_a_list_is_answered_while_more_creates_run_than_may_write_at_once(wb: Wo
 
 def test_ten_equal_creates_at_once_make_one_document(wb: Workbench) -> None:
     async def script() -> list[str]:
-        async with Client(create_server(wb)) as client:
+        async with Client(create_server(wb, toolsets=["all"])) as client:
             arguments = {"action": "create", "content": "The very same words."}
             answers = await asyncio.gather(*(client.call_tool("manage_document", arguments) for _ in range(10)))
             return [answer.content[0].text.rpartition('"outcome":')[2].strip('"}') for answer in answers]

@@ -10,7 +10,8 @@ import pytest
 from mcp import Client
 from mcp.types import GetPromptResult
 
-from mcp_app.server import chosen_tools, create_server
+from mcp_app.server import create_server
+from mcp_app.tools import chosen_tools
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.settings import Settings
@@ -48,9 +49,9 @@ def test_reading_still_works(reader: Agent, wb: Workbench) -> None:
 
 
 def test_no_text_of_a_read_only_server_offers_a_tool_that_it_lacks(wb: Workbench) -> None:
-    agent = Agent(server := create_server(wb, read_only=True))
+    agent = Agent(server := create_server(wb, toolsets=["all"], read_only=True))
     tools = agent.talk(lambda client: client.list_tools()).tools
-    missing = {tool.name for tool in chosen_tools(None)} - {tool.name for tool in tools}
+    missing = {tool.name for tool in chosen_tools(["all"])} - {tool.name for tool in tools}
     texts = {tool.name: f"{tool.description} {tool.input_schema}" for tool in tools}
     texts |= {"instructions": server.instructions or "", "prompt": str(agent.talk(_prompt))}
     told = {where: sorted(names) for where, text in texts.items() if (names := missing & set(re.findall(r"\w+", text)))}
@@ -59,7 +60,7 @@ def test_no_text_of_a_read_only_server_offers_a_tool_that_it_lacks(wb: Workbench
 
 
 def test_the_instructions_of_a_read_only_server_speak_of_no_change(wb: Workbench) -> None:
-    words = re.findall(r"\w+", (create_server(wb, read_only=True).instructions or "").lower())
+    words = re.findall(r"\w+", (create_server(wb, toolsets=["all"], read_only=True).instructions or "").lower())
     assert not set(words) & {"add", "delete", "create", "embed", "crawl"}
 
 
@@ -69,7 +70,7 @@ def workspace_reader(make_settings: Callable[..., Settings], tmp_path: Path) -> 
     folder.mkdir(parents=True)
     (folder / "conversation.md").write_text("# Talk\n\nWords that nobody has embedded.")
     with Workbench.open(settings=make_settings(file_roots=str(tmp_path / "work"))) as workbench:
-        yield Agent(create_server(workbench, read_only=True))
+        yield Agent(create_server(workbench, toolsets=["all"], read_only=True))
 
 
 CALLS: dict[str, dict[str, object]] = {
@@ -105,7 +106,7 @@ CALLS: dict[str, dict[str, object]] = {
 def test_no_answer_of_a_read_only_server_names_a_tool_that_it_lacks(workspace_reader: Agent) -> None:
     offered = {tool.name for tool in workspace_reader.talk(lambda client: client.list_tools()).tools}
     assert set(CALLS) == offered, "a further tool needs a call here whose answer has little to say but advice"
-    missing = {tool.name for tool in chosen_tools(None)} - offered
+    missing = {tool.name for tool in chosen_tools(["all"])} - offered
     texts = {name: _said(workspace_reader, name, arguments) for name, arguments in CALLS.items()}
     assert "The disk differs from what is embedded" in texts["get_embedding_status"]
     assert "Document not found: plan/2025-11-17/001-talk" in texts["get_similar"]

@@ -126,7 +126,7 @@ def test_clients_of_the_earlier_protocol_are_told_of_what_they_subscribed_to(wb:
             told.set()
 
     async def script() -> None:
-        async with Client(create_server(wb), mode="legacy", message_handler=hear) as client:
+        async with Client(create_server(wb, toolsets=["all"]), mode="legacy", message_handler=hear) as client:
             await client.subscribe_resource(f"document://{document}")
             changing = asyncio.create_task(changes(wb, document, set()))
             async with asyncio.timeout(60):
@@ -147,7 +147,7 @@ def test_clients_of_the_earlier_protocol_are_told_of_sources_that_come_and_go(wb
             told[told[0].is_set()].set()
 
     async def script() -> None:
-        server = create_server(wb)
+        server = create_server(wb, toolsets=["all"])
         async with Client(server, mode="legacy", message_handler=hear) as client:
             assert client.server_capabilities.resources is not None
             assert client.server_capabilities.resources.list_changed is True
@@ -192,7 +192,7 @@ def test_a_client_of_the_earlier_protocol_that_leaves_a_resource_is_told_no_more
     uri = f"document://{document}"
 
     async def script() -> tuple[int, int, int]:
-        server = create_server(wb)
+        server = create_server(wb, toolsets=["all"])
         async with Client(server, mode="legacy") as client:
             while not (before := server.changes.listeners):  # its handshake ends with a notification
                 await asyncio.sleep(0)

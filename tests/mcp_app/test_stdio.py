@@ -124,3 +124,39 @@ def test_a_wrong_start_is_refused_with_one_sentence(
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
+
+
+ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ABOUT}
+UNUSUAL = [
+    (b"garbage", None, -32700),
+    (b'{"jsonrpc":"2.0","id":5,"method":"ping"', None, -32700),
+    (b"\xff\xfe{", None, -32700),
+    (b"[]", None, -32600),
+    (b'[{"jsonrpc":"2.0","id":7,"method":"ping"}]', 7, -32600),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, -32600),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, -32600),
+    (b'{"id":8,"method":"ping"}', 8, -32600),
+    (b"42", None, -32600),
+]
+
+
+@pytest.mark.parametrize("through", ["pipes", "files"])
+def test_every_unusual_line_gets_an_error_and_the_session_continues(
+    make_settings: Callable[..., Settings], tmp_path: Path, through: str
+) -> None:
+    ping = b'\xef\xbb\xbf{"jsonrpc":"2.0","id":99,"method":"ping"}\r'
+    lines = [b"\xef\xbb\xbf" + json.dumps(INITIALIZE).encode(), *(line for line, _, _ in UNUSUAL), b"", ping]
+    sent = b"\n".join([*lines, json.dumps({**INITIALIZE, "id": 100}).encode(), b""])
+    command, env = [sys.executable, "-m", "mcp_app"], environment(make_settings())
+    if through == "pipes":
+        output = subprocess.run(command, input=sent, env=env, capture_output=True, check=True).stdout
+    else:
+        (tmp_path / "in").write_bytes(sent)
+        with (tmp_path / "in").open("rb") as stdin, (tmp_path / "out").open("wb") as stdout:
+            subprocess.run(command, stdin=stdin, stdout=stdout, env=env, check=True)
+        output = (tmp_path / "out").read_bytes()
+    answers = [json.loads(line) for line in output.splitlines()]
+    errors = [(answer["id"], answer["error"]["code"]) for answer in answers if answer.get("error", {}).get("code")]
+    assert errors[: len(UNUSUAL)] == [(key, code) for _, key, code in UNUSUAL]
+    assert {1, 99} <= {answer["id"] for answer in answers if "result" in answer}

@@ -35,7 +35,7 @@ class Endless:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_cancelled_call_stops_its_work(wb: Workbench, mode: str) -> None:
     work = Endless()
-    server = create_server(wb)
+    server = create_server(wb, toolsets=["all"])
     server.tools["endless"] = work.tool
 
     async def script(client: Any) -> bool:
@@ -50,7 +50,7 @@ def test_a_cancelled_call_stops_its_work(wb: Workbench, mode: str) -> None:
 def test_a_call_that_takes_too_long_is_stopped_with_a_sentence(make_settings: Callable[..., Settings]) -> None:
     work = Endless()
     with Workbench.open(settings=make_settings(mcp_call_seconds=2.0)) as workbench:
-        server = create_server(workbench)
+        server = create_server(workbench, toolsets=["all"])
         server.tools["endless"] = work.tool
         found = Agent(server).failure("endless")
     assert found["error"] == "endless was stopped after 2 seconds"
@@ -79,7 +79,7 @@ def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> N
     def broken(call: Call) -> Any:
         raise ZeroDivisionError(str(call.workbench))
 
-    server = create_server(wb)
+    server = create_server(wb, toolsets=["all"])
     server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY, form())
     found = Agent(server).failure("broken")
     assert found["error"] == "broken failed unexpectedly (ZeroDivisionError)"

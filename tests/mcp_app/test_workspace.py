@@ -43,7 +43,7 @@ def agent(make_settings: Callable[..., Settings], tmp_path: Path, workspace: Pat
     """An agent whose server may read below tmp_path and runs in the workspace's folder."""
     roots = f"{workspace}:{tmp_path}"
     with Workbench.open(settings=make_settings(file_roots=roots)) as workbench:
-        yield Agent(create_server(workbench))
+        yield Agent(create_server(workbench, toolsets=["all"]))
 
 
 def paths(answer: dict[str, Any]) -> list[str]:
@@ -171,10 +171,11 @@ def test_an_answer_with_fewer_than_all_names_the_call_that_goes_on(agent: Agent,
 
 def test_all_conversations_that_cannot_be_read_are_named(agent: Agent, tmp_path: Path) -> None:
     many = {f"plan/2025-11-11/{number:03}-empty": "" for number in range(1, 61)}
-    answer = agent("embed_workspace", workspace_path=str(put(tmp_path / "many", many)))
-    assert (answer["failed"], len(answer["failures"]), "note" in answer) == (60, 60, False)
+    answer = agent.failure("embed_workspace", workspace_path=str(put(tmp_path / "many", many)))
+    assert answer["error"].startswith("Nothing was embedded: 60 conversations failed. The first: plan/2025-11-11/001-")
+    assert (answer["embedded"], answer["failed"], len(answer["failures"]), "note" in answer) == (0, 60, 60, False)
     more = {f"plan/2025-11-12/{number:03}-{'also-empty-' * 9}": "" for number in range(1, 400)}
-    answer = agent("embed_workspace", workspace_path=str(put(tmp_path / "many", more)))
+    answer = agent.failure("embed_workspace", workspace_path=str(put(tmp_path / "many", more)))
     named = len(answer["failures"])
     assert (answer["failed"], 60 < named < 459) == (459, True)
     assert answer["note"].startswith(f"The first {named} are named")
@@ -239,7 +240,7 @@ def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, 
     put(tmp_path / "other", {"plan/2025-11-11/001-empty": ""})
     failure = agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
     assert "Write text into it" in str(failure)
-    assert agent("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
+    assert agent.failure("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
     assert agent("manage_source", action="list")["total_count"] == 0
 
 

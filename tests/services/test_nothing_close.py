@@ -62,7 +62,7 @@ def test_python_marks_results_that_are_not_close(wb: Workbench) -> None:
 
 
 def test_agents_are_told(wb: Workbench) -> None:
-    agent = Agent(create_server(wb))
+    agent = Agent(create_server(wb, toolsets=["all"]))
     assert "nothing_close" not in agent("search_semantic", query=NEAR)
     assert agent("search_semantic", query=FAR)["nothing_close"].startswith(TOLD)
     assert "nothingClose" not in agent("searchLocalArchives", query=NEAR)["metadata"]

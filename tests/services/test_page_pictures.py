@@ -96,7 +96,7 @@ def test_a_page_has_its_count_and_the_number_that_it_bears(logs: Workbench) -> N
 
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_read_the_picture_as_a_resource(logs: Workbench, mode: str) -> None:
-    agent = Agent(create_server(logs), mode)
+    agent = Agent(create_server(logs, toolsets=["all"]), mode)
     found = agent("search_knowledge_base", query="coal and oil by the tender")
     hit = found["results"][0]
     assert (hit["metadata"]["page"], hit["metadata"]["page_label"]) == (2, "41")

@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="take this workbench out of the client's file again, and put back the entry that stood there before",
     )
     parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
-    parser.add_argument("--toolsets", default="", metavar="A,B", help="offer only these toolsets (all)")
+    from mcp_app.__main__ import TOOLSETS_HELP
+
+    parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
     parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(

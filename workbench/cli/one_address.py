@@ -20,12 +20,14 @@ PORT = 8501
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    from mcp_app.__main__ import TOOLSETS_HELP
+
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help="where to serve it (%(default)s)")
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen on (%(default)s)")
     parser.add_argument(
         "--base-path", default="", metavar="PATH", help="the path that a reverse proxy passes on, such as /workbench"
     )
-    parser.add_argument("--toolsets", default="", metavar="A,B", help="offer agents only these toolsets (all)")
+    parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
     parser.add_argument("--read-only", action="store_true", help="offer agents only tools that change nothing")
     parser.add_argument("--no-sample", action="store_true", help="leave an empty corpus empty")
 

@@ -56,6 +56,7 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
         conditions = {"scope": arguments.scope, "project_id": project, "source_type": arguments.type}
         sources = workbench.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
         total = workbench.sources.count(**conditions)
+        apart = [] if arguments.type else workbench.sources.of_families()
     rows = [
         (s.id, s.title, s.source_type, s.folder_name or s.scope, ", ".join(s.tags), s.documents_count, s.passages_count)
         for s in sources
@@ -63,6 +64,9 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     columns = ("Id", "Title", "Type", "Place", "Tags", "Documents", "Passages")
     empty = "There are no sources; bring documents in by 'workbench ingest PATH'."
     out.show({"sources": sources, "total": total}, lambda console: print_table(console, columns, rows, empty))
+    if apart:
+        kinds = " or ".join(dict.fromkeys(source.source_type for source in apart))
+        out.remark(f"Conversations, articles and archives are listed apart: --type {kinds}.")
     return 0
 
 

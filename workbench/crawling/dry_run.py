@@ -78,6 +78,8 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
         answer = await _visited(site, entry, options)
         entry.state, entry.outcome, entry.expanded = answer.state, answer.outcome, True
         visited.append((entry, answer))
+        if answer.outcome == "left_out":
+            reasons[entry.url] = answer.reason or ""
         if entry.outcome == "redirected" and bounds is None:
             await site.robots(answer.links[0])
             reasons |= _refused(frontier.admit_target(answer.links[0], entry, site.refusal))

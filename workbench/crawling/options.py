@@ -70,11 +70,17 @@ class CrawlOptions(Value):
         checked = {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
         return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - each field has the check of its type
 
-    def refuses(self, url: str) -> str | None:
-        """Say which pattern keeps an address out, or None."""
+    def excludes(self, url: str) -> str | None:
+        """Return which pattern excludes an address, or None; this holds for the start page too."""
         for pattern in self.exclude:
             if matches(pattern, url):
                 return f"excluded by the pattern {pattern!r}"
+        return None
+
+    def refuses(self, url: str) -> str | None:
+        """Say which pattern keeps an address out, or None."""
+        if excluded := self.excludes(url):
+            return excluded
         if self.include and not any(matches(pattern, url) for pattern in self.include):
             return f"not included by {choices(self.include, 5)}"
         return None

@@ -37,6 +37,8 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
     Raises:
         TryAgain: it failed, and tries are left.
     """
+    if excluded := options.excludes(entry.url):  # the start page, or where it redirects to; others are not queued
+        return PageReply("done", "left_out", excluded, entry.attempts)
     usable = memory if memory is not None and not entry.metadata.get("afresh") and _can_stand(memory) else None
     if usable is not None and entry.lastmod and entry.lastmod == usable.lastmod and usable.indexed:
         return _remembered(entry, usable, 0.0, None, "the sitemap gives the same date as before")

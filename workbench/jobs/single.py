@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from workbench.errors import UnreadableDocument
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.services.documents import DocumentService
 from workbench.services.mirror import MirroredFolder
@@ -46,6 +47,8 @@ def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outco
     conversation = as_text_or_none(assignment.job.parameters.get("conversation"))
     path = Path(conversation) if conversation else None
     report = workspaces.embed(folder, path, assignment.progress, assignment.should_stop)
+    if report.all_failed:
+        raise UnreadableDocument(report.all_failed)
     message = f"{report.embedded} embedded, {report.skipped} skipped, {report.removed} removed."
     return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
 
@@ -58,6 +61,9 @@ def run_mirrored(folders: Mapping[str, Callable[[Path], MirroredFolder]], assign
     report = synced.report
     counts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
     failures = [failure.to_dict() for failure in report.failures]
+    if failures and not (report.added or report.updated or report.unchanged):
+        first = report.failures[0]
+        raise UnreadableDocument(f"None of {len(failures)} files could be read. The first: {first.path}: {first.error}")
     message = f"{report.added} added, {report.updated} updated, {synced.removed} removed, {len(failures)} failed."
     result: JsonObject = {"documents": {**counts, "removed": synced.removed}, "failures": list(failures)}
     return Outcome(result, message, with_errors=bool(failures))

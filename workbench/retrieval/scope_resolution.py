@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from workbench.errors import NotFound, ScopeError, choices
+from workbench.errors import Ambiguous, NotFound, ScopeError, choices
 from workbench.languages import LANGUAGES, language_of
 from workbench.storage.projects import Projects
-from workbench.storage.sources import ScopedSource, Sources
+from workbench.storage.sources import NamedSource, ScopedSource, Sources, the_one
 from workbench.types import ResolvedScope, Scope
 
 KINDS = ("all", "global", "project")
@@ -29,8 +29,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     if plain == Scope() and not apart:
         return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names)
     project_id, folder_id = _project_and_folder(scope, projects)
-    named = None if scope.sources is None else _source_ids(scope.sources, sources)
-    named_ids = None if named is None else [key for ids in named for key in ids]
+    named_ids = None if scope.sources is None else _source_ids(scope, project_id, sources)
     narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None or apart
     source_ids: tuple[str, ...] | None = None
     preferred: tuple[str, ...] = ()
@@ -39,7 +38,6 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         scoped = sources.in_scope(
             kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=scope.tags, source_ids=named_ids
         )
-        scoped = scoped if named is None else _meant(named, scoped)
         source_ids = tuple(source.id for source in scoped)
         preferred = tuple(source.id for source in scoped if project_id and source.project_id == project_id)
         preferred = _more_tags_first(scoped, scope.tags) or (preferred if scope.kind == "all" else ())
@@ -96,19 +94,24 @@ def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, s
     return project.id, folder.id if folder else None
 
 
-def _source_ids(keys: tuple[str, ...], sources: Sources) -> list[list[str]]:
-    """Return the ids of the sources that each name may mean, likelier ones first."""
+def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[str]:
+    """Return the ids of a scope's sources; of several with one title only those inside the scope count."""
+    ids: list[str] = []
     try:
-        return [sources.named(key) for key in keys]
-    except NotFound as error:
+        for key in scope.sources or ():
+            matching = sources.matching(key)
+            inside = [source for source in matching if _is_inside(source, scope, project_id)]
+            ids.append(the_one(key, inside).id if inside else matching[0].id)
+    except (NotFound, Ambiguous) as error:
         raise ScopeError(str(error)) from error
+    return ids
 
 
-def _meant(named: Sequence[Sequence[str]], scoped: Sequence[ScopedSource]) -> list[ScopedSource]:
-    """Return of each name the first source that lies in the scope: one of the same title elsewhere is not meant."""
-    inside = {source.id for source in scoped}
-    meant = {next((key for key in ids if key in inside), None) for ids in named}
-    return [source for source in scoped if source.id in meant]
+def _is_inside(source: NamedSource, scope: Scope, project_id: str | None) -> bool:
+    """Return whether a scope's kind and project admit a source."""
+    if scope.kind == "all":
+        return project_id is None or source.project_id in (None, project_id)
+    return source.project_id == project_id  # None in the scope "global"
 
 
 def _languages(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
-from workbench.errors import ConfigurationError, InvalidInput, NotFound, choices
+from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, choices
 from workbench.ingestion.stamps import Stamp, stamps_of
 from workbench.marking import telling_stems
 from workbench.sizes import MB
@@ -77,11 +77,17 @@ class ArticleFolder:
         return [article.without_content() for article in articles[:limit]]
 
     def get(self, slug: str) -> Article:
-        """Return an article with its content. Raises NotFound."""
-        for article in self._all():
-            if article.slug == slug:
-                return article
-        raise NotFound("article", slug, "List the articles to see their slugs.")
+        """Return an article with its content, by SLUG or CATEGORY/SLUG.
+
+        Raises:
+            NotFound: no such article. Ambiguous: several categories have one of that slug.
+        """
+        found = [article for article in self._all() if slug in (article.slug, f"{article.category}/{article.slug}")]
+        if not found:
+            raise NotFound("article", slug, "List the articles to see their slugs.")
+        if len(found) > 1:
+            raise Ambiguous("article", slug, {f"{article.category}/{slug}": article.title for article in found})
+        return found[0]
 
     def search(self, query: str, *, content: bool = False) -> list[Article]:
         """Return the articles that hold the query, whole, in title, a tag or the description; "" matches all.

@@ -263,7 +263,7 @@ class CrawlService:
     def _ended(self, job_id: str) -> tuple[str, JsonObject, str]:
         counts = counts_of(self.table.counts(job_id))
         if not counts.pages_crawled and not counts.outcomes["removed"]:
-            bad = [page for page in self.table.pages(job_id) if page.outcome in ("failed", "forbidden")]
+            bad = [page for page in self.table.pages(job_id) if page.outcome in ("failed", "forbidden", "left_out")]
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page leads nowhere."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed else "completed"

@@ -251,7 +251,7 @@ class DocumentService:
             return passages_of_document(connection, store.index.name, document_id)
 
     def at(self, url: str) -> Document:
-        """Return the document that came from an address, the newest where there are several. Raises NotFound."""
+        """Return the document that came from an address. Raises NotFound, or Ambiguous if several did."""
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
 

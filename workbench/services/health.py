@@ -18,11 +18,13 @@ from workbench.sizes import GB, counted, size_text
 from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
 from workbench.storage.workload import Workload, workload
-from workbench.types import JsonObject, ParameterValue, Value
+from workbench.types import APART_TYPES, JsonObject, ParameterValue, Value
 from workbench.version import __version__
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
 LEAST_FREE = 2 * GB  # bytes of disk below which ingestion may soon fail
+
+COUNTED = ("projects", "sources", "documents", "conversations", "articles", "archives")  # by ``status``
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class HealthService:
         """
         self._corpus.index()
         replica, work = replica or self.replica(), work or self.work()
-        counts = self._corpus.database.row(statement("corpus_counts")) or {}
+        counts = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         indexes = [
             cast("IndexStatus", index.to_dict() | {"bytes": self._corpus.indexes.bytes_on_disk(index.name)})
             for index in self._corpus.indexes.list()
@@ -116,7 +118,7 @@ class HealthService:
                 "pgvector": counts["pgvector"],
                 "bytes": int(counts["bytes"]),
             },
-            "corpus": {name: int(counts[name]) for name in ("projects", "sources", "documents")},
+            "corpus": {name: int(counts[name]) for name in COUNTED},
             "indexes": indexes,
             "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
             "work": work.to_dict(),
@@ -157,11 +159,11 @@ class HealthService:
         return [_tried(name, attempt) for name, attempt in tries]
 
     def _database(self) -> str:
-        row = self._corpus.database.row(statement("corpus_counts")) or {}
+        row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         return str(row["postgres"]).split(" on ")[0]
 
     def _pgvector(self) -> str:
-        row = self._corpus.database.row(statement("corpus_counts")) or {}
+        row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         return f"pgvector {row['pgvector']}"
 
     def _model(self) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from workbench.errors import Conflict, InvalidInput, choices
+from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
+from workbench.services.naming import UPLOADS
 from workbench.storage.job_files import FileTally, JobFile
 from workbench.storage.job_parts import JobParts, PartsTally
 from workbench.storage.job_table import FINISHED, Job, Jobs, LogLine
@@ -73,6 +75,9 @@ class JobService:
             parameters["left_out"] = left_out
         if source_id is None and source and source.startswith("src_"):
             source_id = self._corpus.sources.find(source).id
+        elif source_id is None and source and source != UPLOADS and not project:
+            with suppress(NotFound):  # a source of that title will be made
+                self._corpus.sources.find(source)  # several of it are refused now, not when the job begins
         return self.enqueue("ingest", title, parameters | {"index": index}, files=files, source_id=source_id)
 
     def enqueue_document(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from workbench.errors import InvalidInput
 
+UPLOADS = "Uploads"  # the title of the source for documents that come in without one
 LONGEST_URL = 4_000  # characters; browsers and servers take less
 
 

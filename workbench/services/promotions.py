@@ -93,7 +93,8 @@ class PromotionService:
             )
         resolved = self._requests.resolve(scope)
         if scope.sources:
-            return f"source:{self._corpus.sources.find(scope.sources[0]).id}"
+            inside = resolved.source_ids or ()
+            return f"source:{inside[0] if inside else self._corpus.sources.find(scope.sources[0]).id}"
         if scope.folder:
             return f"folder:{resolved.folder_id}"
         return f"project:{resolved.project_id}" if scope.project else EVERYWHERE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.errors import NotFound
+from workbench.errors import Ambiguous, NotFound
 from workbench.ingestion.readers import discover
 from workbench.sample import articles_dir
 from workbench.services.documents import DocumentService
@@ -40,4 +40,6 @@ def needs_sample(sources: SourceService) -> bool:
         sample = sources.get(SAMPLE_TITLE)
     except NotFound:
         return sources.count() == 0
+    except Ambiguous:  # the person has given a source of their own that title
+        return False
     return sample.documents_count < len(list(articles_dir().rglob("*.md"))) and sources.count() == 1

@@ -12,10 +12,9 @@ from workbench.languages import AUTO, LANGUAGES, language_of
 from workbench.services.corpus import Corpus
 from workbench.services.deletion import Deletion
 from workbench.services.index_builds import IndexService
-from workbench.services.naming import check_key, check_title, check_url, clean_tags
-from workbench.types import SOURCE_TYPES, Source
-
-UPLOADS = "Uploads"  # the title of the source for documents that come in without one
+from workbench.services.naming import UPLOADS, check_key, check_title, check_url, clean_tags
+from workbench.storage.sources import the_one
+from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Source
 
 
 class PlaceNames(TypedDict):
@@ -47,7 +46,10 @@ class SourceService:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in the order they were made, those of test sets only where ``source_type`` asks for them."""
+        """Return sources in the order they were made.
+
+        Those of test sets, conversations, articles and archives only if ``source_type`` asks for them.
+        """
         return self._corpus.sources.list(
             scope=scope, project_id=project_id, source_type=source_type, limit=limit, offset=offset
         )
@@ -55,6 +57,10 @@ class SourceService:
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return how many sources ``list`` would give without a limit."""
         return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
+
+    def of_families(self) -> list[Source]:
+        """Return the sources of conversations, articles and archives, which have tools of their own."""
+        return [source for kind in FAMILY_TYPES for source in self.list(source_type=kind)]
 
     def ids(self) -> list[str]:
         """Return the ids of the sources that ``list`` gives, without their counts."""
@@ -65,7 +71,7 @@ class SourceService:
         return self._corpus.sources.titles()
 
     def get(self, key: str) -> Source:
-        """Return a source by id, exact title or URL. Raises NotFound."""
+        """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if several have that name."""
         check_key("source", key)
         return self._corpus.sources.find(key)
 
@@ -219,13 +225,18 @@ class SourceService:
             raise Conflict("The documents of a test set do not change; evaluate the changed ones as another test set.")
 
     def _existing(self, key: str, project_id: str | None) -> Source:
-        """Return the source of that id or title, with a project the one in it. Raises NotFound."""
-        if project_id is None:
-            return self._corpus.sources.find(key)
-        for source in self._corpus.sources.list(project_id=project_id):
-            if key in (source.id, source.title):
-                return source
-        raise NotFound("source", key, "List the sources to see the valid ids.")
+        """Return the source of that id, title or URL, with a project the one in it. Raises NotFound or Ambiguous.
+
+        "Uploads" without a project is the global one: the title is the workbench's own, and projects have theirs.
+        """
+        matching = self._corpus.sources.matching(key)
+        if project_id is not None:
+            matching = [source for source in matching if source.project_id == project_id]
+        elif key == UPLOADS:
+            matching = [source for source in matching if source.project_id is None and source.source_type == "upload"]
+        if not matching:
+            raise NotFound("source", key, "List the sources to see the valid ids.")
+        return self._corpus.sources.get(the_one(key, matching).id)
 
     def _place(self, project: str | None, folder: str | None) -> PlaceIds:
         if not project:

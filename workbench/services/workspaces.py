@@ -45,6 +45,15 @@ class EmbeddingReport(Value):
     files: int = 0
     failures: tuple[IngestFailure, ...] = ()
 
+    @property
+    def all_failed(self) -> str:
+        """A sentence if there were conversations and none could be embedded; else ""."""
+        if not self.failures or self.embedded or self.skipped:
+            return ""
+        first = self.failures[0]
+        count = f"{len(self.failures):,} conversations" if len(self.failures) > 1 else "1 conversation"
+        return f"Nothing was embedded: {count} failed. The first: {first.path}: {first.error}"
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationHit(Value):
@@ -98,6 +107,7 @@ class WorkspaceService:
 
         Raises:
             NotFound: the path does not exist, or means no conversation and no file.
+            UnreadableDocument: none of what the path means could be embedded.
         """
         from workbench.ingestion.conversations import conversations_at, conversations_in, files_of, incoming
 

@@ -8,11 +8,11 @@ from datetime import date, datetime
 
 from psycopg.types.json import Jsonb
 
-from workbench.errors import NotFound
+from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import Connection, Database, as_json, clean, only_row
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
-from workbench.types import Document, JsonObject, JsonValue
+from workbench.types import APART_TYPES, Document, JsonObject, JsonValue
 from workbench.types.scan import ScannedPage, WordPlace
 
 _HINT = "List the documents to see the valid ids."
@@ -146,11 +146,13 @@ class Documents:
         return row["id"] if row else None
 
     def at(self, url: str) -> str:
-        """Return the id of the newest document that came from an address. Raises NotFound."""
-        row = self._database.row(statement("document_by_url"), {"url": url})
-        if row is None:
+        """Return the id of the document that came from an address. Raises NotFound, or Ambiguous if several did."""
+        rows = self._database.rows(statement("document_by_url"), {"url": url})
+        if not rows:
             raise NotFound("document", url, _HINT)
-        return row["id"]
+        if len(rows) > 1:
+            raise Ambiguous("document", url, {row["id"]: f"source {row['source_title']!r}" for row in rows})
+        return rows[0]["id"]
 
     def missing_from(self, index: str, dataset: str | None = None) -> list[str]:
         """Return the ids of documents that an index does not hold in their present version."""
@@ -275,6 +277,12 @@ class Documents:
 
 def _conditions(
     source_id: str | None, document_type: str | None, contains: str | None, named: str | None
-) -> dict[str, str | None]:
+) -> dict[str, object]:
     words = " ".join((named or "").replace("\x00", " ").split())
-    return {"source_id": source_id, "document_type": document_type, "contains": contains, "named": words or None}
+    conditions: dict[str, object] = {
+        "source_id": source_id,
+        "document_type": document_type,
+        "contains": contains,
+        "named": words or None,
+    }
+    return conditions | {"apart": list(APART_TYPES)}

@@ -54,11 +54,11 @@ def lexicon_terms(connection: Connection, index: str) -> list[str]:
 
 
 def terms_by_name(
-    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int, *, divided: bool = False
+    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int
 ) -> dict[str, KnownTerm]:
     """Return what the lexicon knows of given terms, those that occur in a scope; ``size`` as for ``terms_in_scope``."""
     rows = connection.execute(statement("terms_by_name", index), {"terms": clean(list(terms))}).fetchall()
-    held = terms_in_scope(connection, index, [row["id"] for row in rows], scope, size, divided=divided)
+    held = terms_in_scope(connection, index, [row["id"] for row in rows], scope, size)
     return {row["term"]: KnownTerm(row["term"], row["id"], row["df"]) for row in rows if row["id"] in held}
 
 
@@ -84,7 +84,7 @@ def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
 
 
 def terms_in_scope(
-    connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int, *, divided: bool = False
+    connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int
 ) -> set[int]:
     """Return which of given terms (by their ids) a scope holds; ``size`` is what ``ranking.scope_size`` says of it."""
     if scope.is_everything:
@@ -92,7 +92,7 @@ def terms_in_scope(
     if scope.is_empty or not terms:
         return set()
     if size <= EXACT_UP_TO:
-        ids = ids_of(connection, index, scope, divided=divided)
+        ids = ids_of(connection, index, scope)
         return set(postings_of_passages(connection, index, terms, ids))
     return _found_in(connection, index, terms, scope)
 

@@ -57,7 +57,7 @@ class Projects:
     def folder(self, project: str, key: str) -> Folder:
         """Return a folder of a project by name or id. Raises NotFound; the message lists the folders."""
         folders = self.folders(project)
-        for folder in folders:
+        for folder in sorted(folders, key=lambda folder: folder.id != key):  # an id outranks a name
             if key in (folder.name, folder.id):
                 return folder
         raise NotFound("folder", key, f"Folders of this project: {choices(folder.name for folder in folders)}.")

@@ -9,10 +9,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, Row, numbers_value
+from workbench.storage.database import Connection, Database, Row, numbers_value
 from workbench.storage.postings import Ids
 from workbench.storage.rows import TermWeights, read, scope_parameters, scope_statement, vector_value
 from workbench.storage.scores import cosines
+from workbench.storage.statements import statement
 from workbench.storage.term_ranking import (
     AT_ONCE,
     NOTHING,

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from psycopg.types.json import Jsonb
 
-from workbench.errors import NotFound
+from workbench.errors import Ambiguous, NotFound
 from workbench.languages import AUTO
 from workbench.storage.database import Database, Row
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
-from workbench.types import DATASET, FAMILY_TYPES, JsonObject, Source
+from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 
 _HINT = "List the sources to see the valid ids."
 _UNFILLED: JsonObject = {"unfilled": True}
@@ -30,6 +30,28 @@ class ScopedSource:
     tags: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class NamedSource:
+    """A source that a key may mean, as much of it as tells it from others of that title or URL."""
+
+    id: str
+    title: str
+    source_type: str
+    project_id: str | None  # None for a global source
+    project_title: str | None  # that of its project
+
+    def __str__(self) -> str:
+        place = f"project {self.project_title!r}" if self.project_id else "global"
+        return f"{self.source_type}, {place}"
+
+
+def the_one(key: str, matching: Sequence[NamedSource]) -> NamedSource:
+    """Return the only one of the sources that a key may mean. Raises Ambiguous."""
+    if len(matching) > 1:
+        raise Ambiguous("source", key, {source.id: str(source) for source in matching})
+    return matching[0]
+
+
 class Sources:
     """The table ``sources``."""
 
@@ -45,20 +67,28 @@ class Sources:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in the order they were made; evaluation corpora only where ``source_type`` asks for them."""
-        parameters = {"id": None, "scope": scope, "project_id": project_id, "source_type": source_type}
+        """Return sources in the order they were made, of ``APART_TYPES`` only those that ``source_type`` asks for."""
+        parameters: dict[str, object] = {
+            "id": None,
+            "scope": scope,
+            "project_id": project_id,
+            "source_type": source_type,
+        }
         parameters |= {"datasets": source_type == DATASET, "limit": limit, "offset": offset}
+        parameters["apart"] = list(APART_TYPES)
         return [_source(row) for row in self._database.rows(statement("source_list"), parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return how many sources ``list`` would give without a limit."""
-        parameters = {"scope": scope, "project_id": project_id, "source_type": source_type}
-        row = self._database.row(statement("source_count"), parameters | {"datasets": source_type == DATASET})
+        parameters: dict[str, object] = {"scope": scope, "project_id": project_id, "source_type": source_type}
+        parameters |= {"datasets": source_type == DATASET, "apart": list(APART_TYPES)}
+        row = self._database.row(statement("source_count"), parameters)
         return int(row["n"]) if row else 0
 
     def ids(self) -> list[str]:
-        """Return the ids of all sources but evaluation corpora; without counts, so cheap."""
-        return [row["id"] for row in self._database.rows(statement("source_ids"))]
+        """Return the ids of all sources but those of ``APART_TYPES``; without counts, so cheap."""
+        rows = self._database.rows(statement("source_ids"), {"apart": list(APART_TYPES)})
+        return [row["id"] for row in rows]
 
     def titles(self) -> dict[str, str]:
         """Return id -> title of all sources but evaluation corpora, in the order they were made; cheap like ``ids``."""
@@ -69,22 +99,23 @@ class Sources:
         for datasets in (False, True):
             parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
             row = self._database.row(
-                statement("source_list"), parameters | {"datasets": datasets, "limit": 1, "offset": 0}
+                statement("source_list"), parameters | {"datasets": datasets, "apart": [], "limit": 1, "offset": 0}
             )
             if row:
                 return _source(row)
         raise NotFound("source", source_id, _HINT)
 
     def find(self, key: str) -> Source:
-        """Return the source a person means by an id, an exact title or a URL. Raises NotFound."""
-        return self.get(self.named(key)[0])
+        """Return the source a person means by an id, an exact title or a URL. Raises NotFound or Ambiguous."""
+        return self.get(the_one(key, self.matching(key)).id)
 
-    def named(self, key: str) -> list[str]:
-        """Return the ids of the sources that may be meant by an id, an exact title or a URL. Raises NotFound."""
+    def matching(self, key: str) -> list[NamedSource]:
+        """Return the source with that id, or all with that exact title or URL. Raises NotFound."""
         rows = self._database.rows(statement("source_find"), {"key": key})
         if not rows:
             raise NotFound("source", key, _HINT)
-        return [row["id"] for row in rows]
+        sources = [NamedSource(**row) for row in rows]
+        return sources[:1] if sources[0].id == key else sources
 
     def standing_for(self, url: str, source_type: str) -> str | None:
         """Return the id of the source of a type that stands for an address, or None; without counts, so cheap."""

@@ -17,6 +17,7 @@ from workbench.types.parameter import Parameter, ParameterValue, read_parameters
 from workbench.types.progress import OnProgress, Progress, ShouldStop, span_text, time_left
 from workbench.types.ranker import Ranker
 from workbench.types.records import (
+    APART_TYPES,
     ARTICLE_CATEGORIES,
     DATASET,
     FAMILY_TYPES,
@@ -37,6 +38,7 @@ __all__ = [
     "CLOSE",
     "Comparison",
     "DATASET",
+    "APART_TYPES",
     "FAMILY_TYPES",
     "Document",
     "Evidence",

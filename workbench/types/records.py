@@ -15,6 +15,7 @@ from workbench.types.value import Value
 SOURCE_TYPES = ("upload", "crawl", "api", "workspace", "articles", "archive", "dataset")
 DATASET = "dataset"  # sources of this type hold evaluation corpora and are never part of a person's scope
 FAMILY_TYPES = ("workspace", "articles", "archive")  # searched by their own tools; others need to name the source
+APART_TYPES = (DATASET, *FAMILY_TYPES)  # neither listed nor counted among a person's sources and documents
 ARTICLE_CATEGORIES = ("concepts", "patterns", "practices")  # the folders that articles lie in
 
 

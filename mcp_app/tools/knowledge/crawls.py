@@ -126,7 +126,7 @@ CRAWL_WEBSITE = Tool(
     description=(
         "Index a page, or with recursive=true the pages it links to on its site. Answers at once with a job for "
         "manage_crawl_job(action='get').\n"
-        "Use it for websites; for files use manage_document, to read a page without keeping it fetch_url.\n"
+        "Use it for websites; for files use manage_document; to read a page without keeping it fetch_url.\n"
         'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
     ),
     arguments=(

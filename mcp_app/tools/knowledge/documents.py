@@ -199,8 +199,8 @@ MANAGE_DOCUMENT = Tool(
     title="Manage documents",
     description=(
         "Add, show, list, change or delete documents. create takes file_path or content (kept once, where a source "
-        "gets it twice); a large one becomes a job for get_job. delete cannot be undone.\n"
-        "Use it to change one document; to read use rag_read_full_page, for collections manage_source.\n"
+        "gets it twice); a large one becomes a job; get_job follows it. delete cannot be undone.\n"
+        "Use it to change one document; to read use rag_read_full_page; for collections manage_source.\n"
         'Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")'
     ),
     arguments=(
@@ -230,7 +230,7 @@ MANAGE_DOCUMENT = Tool(
     reading_actions=("get", "list"),
     reading_description=(
         "Show or list single documents, without their texts.\n"
-        "Use it for what is stored; to read a text use rag_read_full_page, to search search_knowledge_base.\n"
+        "Use it for what is stored; to read a text use rag_read_full_page; to search search_knowledge_base.\n"
         'Example: manage_document(action="list", source_id="src_abc123")'
     ),
     parts=Items("documents", total="total_count"),

@@ -10,7 +10,7 @@ from mcp_app.forms import form
 from mcp_app.parts import Items, RankedPage, past_the_end
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.knowledge.family import FAMILY, source_named
-from mcp_app.worth import worth_reading
+from mcp_app.worth import first_page
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.parameters import MACHINES_CUTOFF
@@ -38,8 +38,8 @@ def search_knowledge_base(
 ) -> JsonObject:
     """Return the passages that answer a query; the source is a filter in the search, not after it.
 
-    Where no search type was given, what is promoted for the scope serves; where neither a count nor a threshold was,
-    what scores far below the best is left out, and ``more`` says that it is there.
+    If no search type was given, what is promoted for the scope serves. If neither a count nor a threshold was, what
+    scores far below the best is marked, and only a few are given if nothing close was found.
     """
     scope = Scope(
         sources=(source_named(call, source_id).id,) if source_id else None,
@@ -56,19 +56,23 @@ def search_knowledge_base(
     )
     result = call.workbench.search_service.search(query, ask)
     passages = list(page.of(result.results))
+    items, said = [passage_json(passage) for passage in passages], {}
     if not match_count and similarity_threshold < 0 and not offset:
-        passages = passages[: worth_reading([hit.score for hit in passages], result.strategy, MACHINES_CUTOFF)]
+        scores = [hit.score for hit in passages]
+        items, said = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
     answer: JsonObject = {
         "success": True,
-        "results": [passage_json(passage) for passage in passages],
-        "count": len(passages),
-        "more": offset + len(passages) < len(result),
+        "results": list(items),
+        "count": len(items),
+        "more": offset + len(items) < len(result),
         "search_type": search_type_of(result.strategy),
         "strategy": result.strategy,
         "query": cut(query, LONGEST_TITLE),
+        **said,
     }
     if passages and not result.evidence.close:
         answer["nothing_close"] = result.evidence.reason
+        answer["suggestion"] = "Use other words" + (", or drop source_id to search every source" if source_id else "")
     if result.preferring:
         answer["preferring"] = [name.text for name in result.preferring]
     if result.degraded:
@@ -122,8 +126,10 @@ SEARCH_KNOWLEDGE_BASE = Tool(
     title="Search the knowledge base",
     description=(
         "Find the passages that answer a question, best first.\n"
-        "Use it for all sources, or one (source_id); for a project, a folder or tags use rag_search_project_knowledge "
-        "or rag_search_global_knowledge.\n"
+        "Use it for the passage that answers a precise question, in everything or one source: the best choice if you "
+        "know no project; for which documents to read use rag_search_knowledge_base; for a project "
+        "rag_search_project_knowledge; for general knowledge by tags rag_search_global_knowledge; for code "
+        "rag_search_code_examples.\n"
         'Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)'
     ),
     arguments=(
@@ -134,7 +140,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument(
             "match_count",
             "integer",
-            f"Passages wanted. Without it and a threshold, only those above {MACHINES_CUTOFF:g} of the best's score.",
+            "Passages wanted.",
             DEFAULT_COUNT,
             low=1,
             high=50,

@@ -139,7 +139,7 @@ MANAGE_SOURCE = Tool(
     description=(
         "Make, show, list, change or delete sources, the collections of documents. delete takes their documents "
         "along for good.\n"
-        "Use it to organise; for single documents use manage_document, to see sources by project "
+        "Use it to organise; for single documents use manage_document; to see sources by project "
         "rag_get_available_sources.\n"
         'Example: manage_source(action="create", title="Research Papers", source_type="upload")'
     ),

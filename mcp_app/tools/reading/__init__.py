@@ -10,6 +10,7 @@ from mcp_app.tools.reading.neighbours import READ_NEIGHBOURS
 from mcp_app.tools.reading.page_list import LIST_PAGES
 from mcp_app.tools.reading.places import CREATE_FOLDER, CREATE_PROJECT, FIND_PROJECTS
 
+ESSENTIAL = (READ_FULL_PAGE, FIND_PROJECTS, GET_JOB)
 TOOLS = (
     READ_FULL_PAGE,
     LIST_PAGES,

@@ -10,10 +10,13 @@ from mcp_app.forms import form
 from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.reading.family import FAMILY, SKIP
+from mcp_app.worth import FEW
 from workbench.retrieval.ask import Ask
 from workbench.types import Passage, Scope
 from workbench.types.json import JsonObject
 
+DEFAULT_COUNT = 5
+PROSE = ("rag_search_knowledge_base", "search_knowledge_base")
 DEEPEST = 100  # passages that are looked at for code
 
 
@@ -37,10 +40,12 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
             "similarity_score": round(max(0.0, example.passage.similarity), 4),
         }
         examples.append(entry)
-    chosen = examples[offset : offset + match_count]
+    few = FEW if not result.evidence.close and not offset else DEFAULT_COUNT
+    chosen = examples[offset : offset + (match_count or few)]
     answer: JsonObject = {"success": True, "results": chosen, "count": len(chosen), "total": len(examples)}
     if chosen and not result.evidence.close:
         answer["nothing_close"] = result.evidence.reason
+        answer["suggestion"] = "Use other words" + (", or drop source_id to search every source" if source_id else "")
     if result.degraded:
         answer["degraded"] = list(result.degraded)
     if len(result) == DEEPEST and offset + len(chosen) >= len(examples):
@@ -50,7 +55,8 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
         )
     if not examples:
         wanted = f" in {language}" if language else ""
-        answer["suggestion"] = f"No code{wanted} near the best passages; use other words, or rag_search_knowledge_base."
+        prose = next((name for name in PROSE if call.offers(name)), "")
+        answer["suggestion"] = f"No code{wanted} near the best passages; use other words{prose and f', or {prose}'}."
     return answer
 
 
@@ -65,16 +71,16 @@ SEARCH_CODE = Tool(
     name="rag_search_code_examples",
     title="Search code examples",
     description=(
-        "Find code blocks with the heading they stand under, best first; 'start' is where to read on with "
+        "Find code blocks with their headings, best first; 'start' is where to read on with "
         "rag_read_full_page(offset).\n"
-        "Use it for how something is written in code; for prose use rag_search_knowledge_base.\n"
+        "Use it for how something is written in code: best for that alone; for prose use rag_search_knowledge_base.\n"
         'Example: rag_search_code_examples(query="vector index", language="sql")'
     ),
     arguments=(
         Argument("query", "string", "What the code does.", required=True),
         Argument("language", "string", "Only this language, such as python.", ""),
         Argument("source_id", "string", "Only this source: its id, URL or exact title.", ""),
-        Argument("match_count", "integer", "How many at most.", 5, low=1, high=20),
+        Argument("match_count", "integer", "How many at most.", DEFAULT_COUNT, low=1, high=20, unset=0),
         SKIP,
     ),
     run=search_code,

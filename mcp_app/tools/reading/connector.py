@@ -9,7 +9,7 @@ from mcp_app.parts import TextPart, text_part
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.reading.family import FAMILY, LENGTH, OFFSET
 from mcp_app.tools.reading.full_page import document_of
-from mcp_app.worth import worth_reading
+from mcp_app.worth import FEW, worth_reading
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.parameters import DOCUMENTS_CUTOFF
 from workbench.types.json import JsonObject
@@ -20,8 +20,9 @@ RESULTS = 10
 def search(call: Call, query: str) -> JsonObject:
     """Return the best documents as id, title and url, those that score far below the first left out."""
     result = call.workbench.document_search.search(query, Ask(limit=RESULTS))
-    scores = [hit.score for hit in result.documents]
-    shown = worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
+    scores, close = [hit.score for hit in result.documents], result.searched.evidence.close
+    worth = worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
+    shown = worth if close else min(FEW, len(scores))
     results: list[JsonObject] = [
         {
             "id": hit.document_id,
@@ -32,6 +33,10 @@ def search(call: Call, query: str) -> JsonObject:
         for hit in result.documents[:shown]
     ]
     noted: JsonObject = {"degraded": list(result.searched.degraded)} if result.searched.degraded else {}
+    if results and not close:
+        noted |= {"nothing_close": result.searched.evidence.reason, "suggestion": "Use other words"}
+    elif shown < len(scores):
+        noted["cutoff"] = f"{len(scores) - shown} more score below {DOCUMENTS_CUTOFF:g} of the best and are left out."
     return {"results": results} | noted
 
 
@@ -49,7 +54,7 @@ SEARCH = Tool(
     title="Search",
     description=(
         "Find documents; the form that hosted connectors ask for.\n"
-        "Use it where only search and fetch are known; rag_search_knowledge_base says and narrows more.\n"
+        "Use it only if a client knows no other search; rag_search_knowledge_base says and narrows more.\n"
         'Example: search(query="vector index")'
     ),
     arguments=(Argument("query", "string", "What to look for.", required=True),),

@@ -89,7 +89,7 @@ EXPLAIN = Tool(
     title="Explain a hit",
     description=(
         "Say why a passage or page has its rank, or where it fell out.\n"
-        "Use it when rag_search_knowledge_base misses something.\n"
+        "Use it when a search misses something; to search use rag_search_knowledge_base.\n"
         'Example: explain(query="vector index", page_id="doc_123")'
     ),
     arguments=(

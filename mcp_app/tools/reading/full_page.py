@@ -12,7 +12,7 @@ from workbench.errors import NotFound
 from workbench.types import Document
 from workbench.types.json import JsonObject
 
-_FIND = "Searches name it as page_id or document_id, rag_list_pages_for_source lists them"
+_FIND = "Searches name it as page_id or document_id; rag_list_pages_for_source lists them"
 
 
 def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int) -> JsonObject:

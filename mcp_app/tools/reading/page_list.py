@@ -25,7 +25,7 @@ LIST_PAGES = Tool(
     title="List a source's pages",
     description=(
         "List the documents of a source (or of all), oldest first.\n"
-        "Use it to see what a source holds; to read one use rag_read_full_page, for the sources "
+        "Use it to see what a source holds; to read one use rag_read_full_page; for the sources "
         "rag_get_available_sources.\n"
         'Example: rag_list_pages_for_source(source_id="src_123", title="login")'
     ),

@@ -89,7 +89,8 @@ CREATE_FOLDER = Tool(
     title="Create a folder",
     description=(
         "Make a folder in a project.\n"
-        "Use it before crawl_website or manage_source(action='create') with folder_name.\n"
+        "Use it to keep a project's sources apart; then crawl_website or manage_source(action='create') with "
+        "folder_name.\n"
         'Example: create_folder(project_id="proj_123", name="API")'
     ),
     arguments=(

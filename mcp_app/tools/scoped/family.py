@@ -16,7 +16,7 @@ DEFAULT_COUNT = 5
 MATCH_COUNT = Argument(
     "match_count",
     "integer",
-    "How many at most; unset, the best few.",
+    "How many at most.",
     DEFAULT_COUNT,
     low=1,
     high=50,

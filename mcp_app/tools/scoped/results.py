@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.parts import RankedPage, past_the_end
 from mcp_app.tool import Call
 from mcp_app.tools.scoped.family import DEFAULT_COUNT
-from mcp_app.worth import worth_reading
+from mcp_app.worth import first_page
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
 from workbench.types import Passage, Scope, SearchResult
-from workbench.types.json import JsonObject
+from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # importing it brings the database driver along, which nothing before the first reply may do
     from workbench.services.document_search import DocumentHit, SourcePlace
@@ -34,40 +34,46 @@ class ScopedResults:
     more: bool
     end: JsonObject  # a note if the page ends where the ranking has to
     past_the_end: str  # a sentence if the page begins after everything that was found
+    said: JsonObject = field(default_factory=dict[str, JsonValue])  # of results below the cutoff
 
 
 def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Return documents and the search they come from; without a ``match_count`` (0) those worth reading."""
+    """Return documents and the search they come from; without a ``match_count`` (0) the default number."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_PAGES)
     result = call.workbench.document_search.search(query, Ask(limit=page.asked, scope=scope))
     hits = page.of(result.documents)
-    scores = [hit.score for hit in hits]
-    all_of_them = match_count or offset
-    shown = len(hits) if all_of_them else worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
-    items = [page_json(hit) for hit in hits[:shown]]
-    return _results(items, result.searched, page, result.documents, "documents")
+    items, said, searched = [page_json(hit) for hit in hits], {}, result.searched
+    if not match_count and not offset:
+        scores = [hit.score for hit in hits]
+        items, said = first_page(items, scores, searched.strategy, DOCUMENTS_CUTOFF, close=searched.evidence.close)
+    return _results(items, searched, page, result.documents, "documents", said)
 
 
 def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Return passages and the search they come from; without a ``match_count`` (0) those worth reading."""
+    """Return passages and the search they come from; without a ``match_count`` (0) the default number."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_CHUNKS)
     result = call.workbench.search_service.search(query, Ask(limit=page.asked, scope=scope))
     places = call.workbench.document_search.places(passage.source_id for passage in result)
     ranked = [passage for passage in result if passage.source_id in places]
-    items = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)]
-    scores = [passage.score for passage in page.of(ranked)]
-    all_of_them = match_count or offset
-    shown = len(items) if all_of_them else worth_reading(scores, result.strategy, MACHINES_CUTOFF)
-    return _results(items[:shown], result, page, ranked, "passages")
+    items, said = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)], {}
+    if not match_count and not offset:
+        scores = [passage.score for passage in page.of(ranked)]
+        items, said = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
+    return _results(items, result, page, ranked, "passages", said)
 
 
 def _results(
-    items: list[JsonObject], searched: SearchResult, page: RankedPage, ranked: Sequence[object], kind: str
+    items: list[JsonObject],
+    searched: SearchResult,
+    page: RankedPage,
+    ranked: Sequence[object],
+    kind: str,
+    said: JsonObject,
 ) -> ScopedResults:
     more = page.offset + len(items) < len(ranked)
     under_filled = page.is_under_filled(ranked) and not more
     end = page.end(ranked, kind, "name a project, a folder, tags or a source")
-    return ScopedResults(items, searched, under_filled, more, end, past_the_end(page.offset, ranked))
+    return ScopedResults(items, searched, under_filled, more, end, past_the_end(page.offset, ranked), said)
 
 
 def reranked(passages: Iterable[Passage]) -> bool:

@@ -57,6 +57,7 @@ def search(
         "under_filled": results.under_filled,
         "return_mode": return_mode,
         "reranked": reranked(results.searched),
+        **results.said,
         "error": None,
     }
     answer |= results.end
@@ -65,6 +66,7 @@ def search(
         answer["suggestion"] = nothing
     if results.items and not results.searched.evidence.close:
         answer["nothing_close"] = results.searched.evidence.reason
+        answer["suggestion"] = _elsewhere(call, "Use fewer or other keywords.", scope, query)
     if results.searched.preferring:
         answer["preferring"] = [name.text for name in results.searched.preferring]
     if results.searched.degraded:
@@ -136,9 +138,16 @@ def _nothing_matched(call: Call, searched: ResolvedScope, scope: str, query: str
     """Say why nothing matched; from a project the way leads on to what everybody knows, as the specification asks."""
     known = one_line(" ".join(searched.notes)) or _holding_nothing(call, searched)
     reason = known or "Nothing matched; use fewer or other keywords."
-    if scope == "project":
+    return reason if known and scope != "project" else _elsewhere(call, reason, scope, query)
+
+
+def _elsewhere(call: Call, reason: str, scope: str, query: str) -> str:
+    """Return a sentence followed by the call that may find more, if such a tool is offered."""
+    if scope == "project" and call.offers("rag_search_global_knowledge"):
         return f"{reason} Fall back to {next_call('rag_search_global_knowledge', {'query': query})}"
-    return known or f"{reason} See rag_get_available_sources() for what there is."
+    if scope != "project" and call.offers("rag_get_available_sources"):
+        return f"{reason} See rag_get_available_sources() for what there is."
+    return reason
 
 
 def _holding_nothing(call: Call, searched: ResolvedScope) -> str:
@@ -160,9 +169,10 @@ SEARCH_KNOWLEDGE_BASE = Tool(
     name="rag_search_knowledge_base",
     title="Search project and global knowledge",
     description=(
-        "Search any scope.\n"
-        "Use it for project and global knowledge together, or for one source; for one project use "
-        "rag_search_project_knowledge, for general knowledge rag_search_global_knowledge.\n"
+        "Find the documents, one entry each, or passages, of any scope.\n"
+        "Use it for which documents to read: best for a project's and global knowledge together; for one project alone "
+        "use rag_search_project_knowledge; for general knowledge rag_search_global_knowledge; for passages by search "
+        "type search_knowledge_base.\n"
         'Example: rag_search_knowledge_base(query="API endpoints", scope="all", project_id="proj_123")'
     ),
     arguments=(
@@ -203,8 +213,8 @@ SEARCH_PROJECT = Tool(
     title="Search a project's knowledge",
     description=(
         "Search one project's own sources.\n"
-        "Use it first when you work on a known project; when it finds nothing relevant use "
-        "rag_search_global_knowledge; to see the folders rag_list_project_folders.\n"
+        "Use it first when you work on a known project: best for what only that project knows; when it finds nothing "
+        "relevant use rag_search_global_knowledge; to see the folders rag_list_project_folders.\n"
         'Example: rag_search_project_knowledge(query="login endpoint", project_id="proj_123", folder_name="API")'
     ),
     arguments=(
@@ -230,7 +240,8 @@ SEARCH_GLOBAL = Tool(
     description=(
         "Search the sources that belong to no project: frameworks, languages, best practices; with tags "
         "those that have any of them (most first).\n"
-        "Use it for general questions, or when rag_search_project_knowledge finds nothing.\n"
+        "Use it for general questions: best with tags; for what a project knows use rag_search_project_knowledge "
+        "first.\n"
         f"Tags by category: {spoken_catalogue()}.\n"
         'Example: rag_search_global_knowledge(query="hooks patterns", tags=["react", "typescript"])'
     ),

@@ -58,13 +58,13 @@ def _choice(label: str, names: dict[str, str], key: str) -> str:
 
 
 def _clients(workbench: Workbench) -> None:
-    from mcp_app.tools import TOOLSETS
+    from mcp_app.tools import ALL, TOOLSETS
 
     key = _choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")
     client = CLIENTS[key]
     left, right = st.columns([4, 8], gap="large")
     with left:
-        transport, chosen, read_only = _wanted(list(TOOLSETS))
+        transport, chosen, read_only = _wanted([*TOOLSETS, ALL])
     connection = connection_of(
         workbench.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else ""
     )
@@ -104,7 +104,7 @@ def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
     transport = st.radio(
         "How it connects", list(TRANSPORTS), format_func=labelled(TRANSPORTS), key="transport", on_change=change
     )
-    chosen = st.multiselect("Toolsets", toolsets, key="toolsets", placeholder="All of them", on_change=change)
+    chosen = st.multiselect("Toolsets", toolsets, key="toolsets", placeholder="The default ones", on_change=change)
     read_only = st.toggle("Read-only", key="read_only", help="Offer only tools that change nothing.", on_change=change)
     return str(transport), tuple(chosen), bool(read_only)
 

@@ -77,6 +77,7 @@ def _views(workbench: Workbench) -> None:
         return
     sources = workbench.sources.list()
     upload_area(workbench, sources)
+    sources += workbench.sources.of_families()  # below the others; their type tells them apart
     if any(work.job.kind == "ingest" and not work.running for work in in_tray(WORKS.all()).values()):
         language_offer(workbench)
     _sources(workbench, sources)
@@ -107,7 +108,7 @@ def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
 def _filling_table(workbench: Workbench) -> tuple[str, ...]:
     """Show the sources as they are by now; the page is drawn anew for a choice, whose buttons are not in the table."""
     before = st.session_state.get(_SELECTED)
-    chosen = _table(workbench, workbench.sources.list())
+    chosen = _table(workbench, [*workbench.sources.list(), *workbench.sources.of_families()])
     st.session_state[_SELECTED] = chosen
     if before is not None and chosen != before:
         st.rerun()

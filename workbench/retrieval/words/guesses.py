@@ -96,8 +96,7 @@ def _choose(
         varied = terms_of_variants(connection, index, one_slip_away(word))  # a slip in an ending hides the stem
         near[term.term] = [Guess(term.term, name, 1) for name in sorted(varied)] + guesses
     names = {guess.meant for guesses in near.values() for guess in guesses}
-    divided = request.index.is_divided
-    in_index = terms_by_name(connection, index, sorted(names), scope, size, divided=divided) if names else {}
+    in_index = terms_by_name(connection, index, sorted(names), scope, size) if names else {}
     chosen = []
     for term in unknown:
         present = [(guess, in_index[guess.meant]) for guess in near.get(term.term, ()) if guess.meant in in_index]

@@ -33,7 +33,7 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
             # A word that the index has outside the scope alone is a word that nothing has: else a note, a correction
             # that is missing or a share of the question's words would tell that it is there.
             size = request.scope_size(connection)
-            held = terms_in_scope(connection, index.name, known, scope, size, divided=index.is_divided)
+            held = terms_in_scope(connection, index.name, known, scope, size)
             terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
     if not totals.passages:
         request.trace.note("keyword: the index holds no passages")

@@ -30,7 +30,8 @@ DELETE FROM folders WHERE id = %(id)s
 INSERT INTO sources (id, title, source_type, url, scope, project_id, folder_id, tags, language, metadata)
 VALUES (%(id)s, %(title)s, %(source_type)s, %(url)s, %(scope)s, %(project_id)s, %(folder_id)s, %(tags)s, %(language)s, %(metadata)s)
 
--- source_list: sources with the number of their documents and passages; NULL parameters do not narrow
+-- source_list: sources with the number of their documents and passages; NULL parameters do not narrow, and those of the
+-- types in "apart" are listed only if their type or id is asked for
 SELECT s.*, f.name AS folder_name, documents.documents_count, passages.passages_count
 FROM sources s LEFT JOIN folders f ON f.id = s.folder_id
 CROSS JOIN LATERAL (SELECT count(*) AS documents_count FROM documents d WHERE d.source_id = s.id) documents
@@ -38,6 +39,7 @@ CROSS JOIN LATERAL (SELECT coalesce(sum(i.passages), 0)::bigint AS passages_coun
     FROM documents d JOIN index_documents i ON i.document_id = d.id JOIN indexes x ON x.name = i.index_name
     WHERE d.source_id = s.id AND (x.is_default OR x.dataset = s.id)) passages
 WHERE (s.source_type = 'dataset') = %(datasets)s
+  AND (%(id)s::text IS NOT NULL OR %(source_type)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
   AND (%(id)s::text IS NULL OR s.id = %(id)s)
   AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
   AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
@@ -47,6 +49,7 @@ ORDER BY s.created_at, s.id LIMIT %(limit)s OFFSET %(offset)s
 -- source_count: the number of sources under the same conditions
 SELECT count(*) AS n FROM sources s
 WHERE (s.source_type = 'dataset') = %(datasets)s
+  AND (%(source_type)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
   AND (%(scope)s::text IS NULL OR s.scope = %(scope)s)
   AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
   AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
@@ -54,12 +57,14 @@ WHERE (s.source_type = 'dataset') = %(datasets)s
 -- source_titles: ids and titles of all sources but evaluation corpora, in the order they were made
 SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at, id
 
--- source_ids: the ids of all sources but evaluation corpora
-SELECT id FROM sources WHERE source_type <> 'dataset'
+-- source_ids: the ids of all sources but those of the types in "apart"
+SELECT id FROM sources WHERE source_type <> ALL(%(apart)s)
 
--- source_find: ids of the sources that a person may mean by an id, a URL or an exact title; ids win, then titles
-SELECT id FROM sources WHERE (id = %(key)s OR title = %(key)s OR url = %(key)s)
-  AND (source_type <> 'dataset' OR id = %(key)s) ORDER BY (id = %(key)s) DESC, (title = %(key)s) DESC, created_at
+-- source_find: the sources that a person may mean by an id, a URL or an exact title; the one with the id first
+SELECT s.id, s.title, s.source_type, s.project_id, p.title AS project_title
+FROM sources s LEFT JOIN projects p ON p.id = s.project_id
+WHERE (s.id = %(key)s OR s.title = %(key)s OR s.url = %(key)s) AND (s.source_type <> 'dataset' OR s.id = %(key)s)
+ORDER BY (s.id = %(key)s) DESC, s.created_at, s.id
 
 -- source_standing_for: the source of a type that stands for an address (a mirrored folder's)
 SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORDER BY created_at LIMIT 1
@@ -148,7 +153,7 @@ SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_has
         WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
 FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
-  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> 'dataset')
+  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
   AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
   AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
   AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
@@ -158,7 +163,7 @@ ORDER BY d.created_at, d.key LIMIT %(limit)s OFFSET %(offset)s
 -- document_count: the number of documents under the same conditions
 SELECT count(*) AS n FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
-  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> 'dataset')
+  AND (%(source_id)s::text IS NOT NULL OR s.source_type <> ALL(%(apart)s))
   AND (%(document_type)s::text IS NULL OR d.document_type = %(document_type)s)
   AND (%(contains)s::text IS NULL OR strpos(lower(d.title), lower(%(contains)s)) > 0 OR starts_with(d.id, %(contains)s))
   AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
@@ -174,8 +179,9 @@ FROM documents d WHERE d.id = %(id)s
 -- document_by_hash: a document of a source with the same content
 SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(content_hash)s ORDER BY created_at LIMIT 1
 
--- document_by_url: the newest document that came from an address
-SELECT id FROM documents WHERE url = %(url)s ORDER BY updated_at DESC LIMIT 1
+-- document_by_url: the documents that came from an address, newest first
+SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id
+WHERE d.url = %(url)s ORDER BY d.updated_at DESC
 
 -- document_update: fields that do not touch the passages; NULL leaves a field as it is
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),
@@ -281,8 +287,11 @@ FROM unnest(ARRAY['data_', 'lexicon_', 'postings_', 'full_text_']) AS kind
 
 -- corpus_counts: the counts of everything a person has
 SELECT (SELECT count(*) FROM projects) AS projects,
-    (SELECT count(*) FROM sources WHERE source_type <> 'dataset') AS sources,
-    (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type <> 'dataset') AS documents,
+    (SELECT count(*) FROM sources WHERE source_type <> ALL(%(apart)s)) AS sources,
+    (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type <> ALL(%(apart)s)) AS documents,
+    (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type = 'workspace') AS conversations,
+    (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type = 'articles') AS articles,
+    (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type = 'archive') AS archives,
     pg_database_size(current_database()) AS bytes, version() AS postgres,
     (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector
 

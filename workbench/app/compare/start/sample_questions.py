@@ -11,7 +11,7 @@ import streamlit as st
 from workbench.app.compare.start.ways_in import WHAT_IT_IS, further_ways
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.errors import NotFound
+from workbench.errors import Ambiguous, NotFound
 from workbench.sample import questions_dir
 from workbench.services.sample_corpus import SAMPLE_TITLE
 
@@ -56,5 +56,5 @@ def sample_questions(workbench: Workbench) -> None:
 def _has_sample(workbench: Workbench) -> bool:
     try:
         return workbench.sources.get(SAMPLE_TITLE).documents_count > 0
-    except NotFound:
+    except (NotFound, Ambiguous):
         return False

@@ -26,13 +26,14 @@ NOT EXISTS (
 )
 
 -- job_part_take: the first part that waits, or whose holder is gone
-UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, taken_at = clock_timestamp()
-FROM (
+-- MATERIALIZED: as a plain subquery, a nested loop runs it again for each row and takes several parts for one taker
+WITH next AS MATERIALIZED (
     SELECT position FROM job_parts
     WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
     ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
-) AS next
-WHERE p.job_id = %(job_id)s AND p.position = next.position
+)
+UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, taken_at = clock_timestamp()
+FROM next WHERE p.job_id = %(job_id)s AND p.position = next.position
 RETURNING p.position, p.content, p.items
 
 -- job_part_done: a part is done, in the transaction that keeps its work; no row where somebody else has it now

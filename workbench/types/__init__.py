@@ -14,7 +14,7 @@ from workbench.types.json import (
 )
 from workbench.types.name import Name, preference
 from workbench.types.parameter import Parameter, ParameterValue, read_parameters
-from workbench.types.progress import OnProgress, Progress, ShouldStop, span_text, time_left
+from workbench.types.progress import Countdown, OnProgress, Progress, ShouldStop, far_text, span_text, time_left
 from workbench.types.ranker import Ranker
 from workbench.types.records import (
     ARTICLE_CATEGORIES,
@@ -36,6 +36,7 @@ __all__ = [
     "ARTICLE_CATEGORIES",
     "CLOSE",
     "Comparison",
+    "Countdown",
     "DATASET",
     "FAMILY_TYPES",
     "Document",
@@ -74,6 +75,7 @@ __all__ = [
     "as_texts",
     "as_whole",
     "far_sentence",
+    "far_text",
     "plain",
     "preference",
     "read_parameters",

@@ -33,8 +33,9 @@ def page() -> None:
     show_notice()
     servers = workbench.health.servers()
     _health(workbench, servers)
-    st.fragment(work_section, run_every=TICK)(workbench)
-    status = workbench.health.status(servers)
+    work = workbench.health.work()
+    st.fragment(work_section, run_every=TICK)(workbench, len(work.stalled))
+    status = workbench.health.status(servers, work)
     indexes_section(workbench, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:

@@ -103,7 +103,7 @@ def test_an_ingest_in_the_foreground_that_is_killed_can_be_repeated(
         process = run_ingest(database_url, test_home, pages)
         assert (process.communicate(timeout=LONG)[1], process.returncode)[1] == 0
         agree(wb, database_url, len(PAGES), "main")
-        wb.sources.delete(wb.sources.find("Killed").id)
+        wb.sources.delete(wb.corpus.sources.find("Killed").id)
 
 
 def test_a_first_start_that_is_killed_leaves_a_home_that_opens(

@@ -76,9 +76,9 @@ def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb
         check = next(check for check in wb.health.doctor() if check.name == "jobs")
         assert (check.ok, job.id in check.detail, "holds it" in check.detail) == (False, True, True)
         agent = Agent(create_server(wb))
-        shown = agent.call("get_job", job_id=job.id)["job"]
+        shown = agent("get_job", job_id=job.id)["job"]
         assert "holds it" in shown["stalled"] and shown["percent"] == 81
-        assert "holds it" in agent.call("manage_crawl_job", action="get", job_id=job.id)["message"]
+        assert "holds it" in agent("manage_crawl_job", action="get", job_id=job.id)["message"]
 
 
 def test_a_slow_step_has_a_heartbeat(wb: Workbench, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ import pytest
 @pytest.fixture
 def drill_seconds(request: pytest.FixtureRequest) -> float:
     """How long the drill goes on: ``--drill-seconds``."""
-    return float(request.config.getoption("--drill-seconds"))
+    return float(str(request.config.getoption("--drill-seconds")))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import psycopg
@@ -32,7 +32,7 @@ def grow_old(database_url: str, seconds: int) -> None:
 
 
 @contextmanager
-def running(wb: Workbench, run: Callable[[Assignment, threading.Event], None]) -> Iterator[Job]:
+def running(wb: Workbench, run: Callable[[Assignment, threading.Event], None]) -> Generator[Job]:
     """Run a job that calls ``run`` with an event that is set at the end; yields it once it has begun."""
     began, end = threading.Event(), threading.Event()
 

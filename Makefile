@@ -21,7 +21,7 @@ TEST_READY := $(VENV)/.ready-test
 export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help app mcp worker evals bench wheel mcpb test quick check conformance format lock chromium docs site rehearse release clean pgbouncer
+.PHONY: help app mcp worker evals bench wheel mcpb test drills quick check conformance format lock chromium docs site rehearse release clean pgbouncer
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ endif
 
 quick: $(TEST_READY) ## Run the tests that need neither Postgres nor a browser, in under 30 s
 	$(BIN)/python -m pytest -q -m quick -n 2 --dist loadfile -p no:nbval $(PYTEST_ARGS)
+
+drills: $(TEST_READY) ## Run the random drills at length (kills and more; DRILL_SECONDS=600 each)
+	$(BIN)/python -m pytest tests/drills -p no:nbval --drill-seconds $(or $(DRILL_SECONDS),600) --timeout 7200 $(PYTEST_ARGS)
 
 check: $(TEST_READY) ## Check format, lint, sizes, signatures, scripts, imports, dependencies and types, in under 90 s
 	$(BIN)/ruff format --check .

@@ -21,7 +21,10 @@ def job_json(job: Job) -> JsonObject:
     answer = job.to_dict()
     names = ("kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
     names += ("completed_at",)
-    return {"job_id": job.id, "title": cut(job.title, LONGEST_TITLE)} | {name: answer[name] for name in names}
+    shown = {"job_id": job.id, "title": cut(job.title, LONGEST_TITLE)} | {name: answer[name] for name in names}
+    if not job.is_finished:
+        shown["percent"] = int(job.share * 100)
+    return shown | {"stalled": job.stalled} if job.stalled else shown
 
 
 def followed_by(call: Call, job: Job) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from workbench.types import OnProgress, Progress, time_left
+from workbench.types import Countdown, OnProgress, Progress, time_left
 
 
 class ProgressClient(Protocol):
@@ -20,7 +20,7 @@ class Reports:
 
     def __init__(self, client: ProgressClient | None) -> None:
         self._client, self._loop = client, asyncio.get_running_loop()
-        self._steps = 0
+        self._steps, self._countdown = 0, Countdown()
         self._last: asyncio.Task[None] | None = None
 
     @property
@@ -38,12 +38,13 @@ class Reports:
 
     def _queue(self, progress: Progress) -> None:
         self._steps += 1
-        self._last = self._loop.create_task(self._send(self._steps, progress, self._last))
+        left = self._countdown.take(progress)
+        self._last = self._loop.create_task(self._send(self._steps, progress, left, self._last))
 
-    async def _send(self, step: int, progress: Progress, before: asyncio.Task[None] | None) -> None:
+    async def _send(self, step: int, progress: Progress, left: float | None, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             await before
         assert self._client is not None
         message = f"{progress.done} of {progress.total}: {progress.message}" if progress.total > 1 else progress.message
-        message = ", ".join(filter(None, (message, time_left(progress.seconds_left))))
+        message = ", ".join(filter(None, (message, time_left(left))))
         await self._client.report_progress(step, None, message)

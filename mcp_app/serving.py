@@ -59,12 +59,17 @@ def serve(
 
             serve_http(server, load_settings(), host, port)
     except KeyboardInterrupt:
-        return
+        pass
+    except BaseExceptionGroup as several:  # a signal that came before the event loop took signals over
+        if several.subgroup(KeyboardInterrupt) is None:
+            raise
     finally:
         begin_to_end()
         server.boundary.log.flush()
-        if not opening.close():
+        if not opening.close(waits=transport != "stdio"):  # a client over stdio kills what has not ended in two seconds
             end_now()
+    if transport == "stdio":
+        end_now()  # to take the interpreter down costs half a second, for nothing
 
 
 def _begin_telemetry() -> None:

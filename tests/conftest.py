@@ -32,6 +32,11 @@ SLOW_FIXTURES = {
 }  # a real Postgres, a real browser, a server process
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the length of a drill (tests/drills)."""
+    parser.addoption("--drill-seconds", type=float, default=20.0, help="how long each random drill goes on (20)")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Make one home for the run's server, before workers start, and forget the machine's own settings."""
     own = [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME]

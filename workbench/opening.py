@@ -142,9 +142,10 @@ class Opening:
             if workbench.settings.run_worker:
                 workbench.work_beside()
 
-    def close(self) -> bool:
+    def close(self, *, waits: bool = True) -> bool:
         """Close the workbench, where one was opened; an opening on its way is waited for.
 
+        Without ``waits`` neither the worker's process nor a model that is being loaded is waited for.
         False says that it goes on still: its native threads would not survive the interpreter's end.
         """
         with self._lock:
@@ -155,9 +156,9 @@ class Opening:
         if future is not None:
             settled_futures([future], LONGEST_CLOSE)
         if thread is not None:
-            thread.join(LONGEST_WARMING)
+            thread.join(LONGEST_WARMING if waits else 0)
         if future is not None and future.done() and not _failed(future):
-            future.result().close()
+            future.result().close(waits=waits)
         return thread is None or not thread.is_alive()
 
     def _begin(self) -> Future[Workbench]:

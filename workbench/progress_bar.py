@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from workbench.types import OnProgress, Progress, time_left
+from workbench.types import Countdown, OnProgress, Progress, time_left
 
 
 @contextmanager
@@ -22,12 +22,13 @@ def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "
         warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which the bar can do without
         from tqdm.auto import tqdm
 
+    countdown = Countdown()
     with tqdm(total=0, desc=title, unit=unit, leave=False) as bar:
 
         def show(progress: Progress) -> None:
             bar.total = progress.total
-            bar.n = progress.done
-            parts = (progress.message, time_left(progress.seconds_left))
+            bar.n = int(progress.done_share * progress.total) if progress.total else progress.done
+            parts = (progress.message, time_left(countdown.take(progress)))
             bar.set_postfix_str(", ".join(filter(None, parts)), refresh=True)
 
         yield show

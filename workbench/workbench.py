@@ -150,10 +150,13 @@ class Workbench:
             self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls, folders
         )
 
-    def close(self) -> None:
-        """Give running jobs back to the queue, and every connection."""
+    def close(self, *, waits: bool = True) -> None:
+        """Give running jobs back to the queue, and every connection.
+
+        Without ``waits`` the worker's process gives its jobs back and ends by itself, a moment after this one.
+        """
         if self.beside is not None:
-            self.beside.stop()
+            self.beside.stop(waits=waits)
             self.beside = None
         if self._worker is not None:
             self._worker.stop()

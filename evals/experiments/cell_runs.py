@@ -68,7 +68,7 @@ class CellRuns:
         self._on_progress, self._should_stop = on_progress, should_stop
         self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
         self._open: dict[int, _OpenRun] = {}
-        self._done = 0
+        self._done, self._part = 0, 0.0  # questions, and how far the share that is asked is
 
     def shares(self) -> Iterator[Share]:
         """Yield the shares of the experiment, cell by cell."""
@@ -153,10 +153,11 @@ class CellRuns:
     def _begin(self, share: Share, number: int, label: str) -> None:
         """Tell how far it is. Raises Cancelled where somebody wants it to stop."""
         self._done = share.cell * len(self._test_set.answerable) + number
+        self._part = (number - share.first) / max(1, share.last - share.first)
         self.look()
         self._tell(label)
 
     def _tell(self, message: str) -> None:
         if self._on_progress is not None:
             total = len(self._experiment.cells) * len(self._test_set.answerable)
-            self._on_progress(Progress(self._done, total, message))
+            self._on_progress(Progress(self._done, total, message, self._part, share=self._done / max(1, total)))

@@ -13,6 +13,7 @@ from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.models.llm import HOW_TO_SET
 from workbench.settings import Settings
 from workbench.types import JsonObject
+from workbench.types.progress import slow_step
 from workbench.workbench import Workbench
 
 
@@ -151,8 +152,9 @@ class Endpoint:
             self.spent.calls += 1
             seconds = self.limits.seconds - self._elapsed()
             try:
-                async with asyncio.timeout(seconds):
-                    answer = await self._ask(prompt, temperature, schema)
+                with slow_step():
+                    async with asyncio.timeout(seconds):
+                        answer = await self._ask(prompt, temperature, schema)
             except TimeoutError:
                 raise LimitReached(self._reached(f"time limit of {self.limits.seconds:g} s")) from None
             finally:

@@ -117,22 +117,15 @@ def test_unread_files_are_named_in_one_sentence(names, said):
     assert unread_sentence(names) == said
 
 
-def running(done_by_size, **fields):
-    """Return a job a worker took ten seconds ago."""
-    job = Job("job_1", "ingest", "Adding", "running", taken_at=NOON - timedelta(seconds=10), updated_at=NOON, **fields)
-    return Work(job, done_by_size, NOON)
+def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
+    job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.4, seconds_left=40.0, message="Embedding.")
+    work = Work(job, FileTally({"added": 1, "busy": 1, "waiting": 5}), NOON)
+    assert sentence(work) == "40 %, 1 of 7 · about 40 s left · Embedding."
 
 
-def test_share_and_time_left_go_by_the_size_of_the_files():
-    work = running(FileTally({"added": 1, "busy": 1, "waiting": 5}, settled=0.2, busy=0.4, recent=0.2), part=0.5)
-    assert work.share == pytest.approx(0.2 + 0.4 * 0.5)
-    assert work.seconds_left == pytest.approx(10 * 0.6 / 0.4)
-
-
-def test_the_time_left_is_judged_by_what_the_present_worker_did():
-    work = running(FileTally({"added": 8, "waiting": 2}, settled=0.8, recent=0.1))
-    assert work.seconds_left == pytest.approx(10 * 0.2 / 0.1)
-    assert running(FileTally({"added": 8, "waiting": 2}, settled=0.8)).seconds_left is None
+def test_a_stalled_job_says_what_to_do_in_place_of_how_far_it_is():
+    job = Job("job_1", "index_build", "Build", "running", total=7, share=0.4, stalled="Stalled: restart it.")
+    assert sentence(Work(job, FileTally(), NOON)) == "Stalled: restart it."
 
 
 def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():

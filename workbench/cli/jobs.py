@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, run_verb
+from workbench.types import far_text, time_left
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,10 +48,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _list(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
         jobs = workbench.jobs.list(kind=arguments.kind, status=arguments.status, limit=arguments.limit)
-    rows = [(job.id, job.kind, job.status, job.done, job.total, job.title, _moment(job.created_at)) for job in jobs]
-    columns = ("Id", "Kind", "Status", "Done", "Of", "What", "Since")
+    rows = [
+        (
+            job.id,
+            job.kind,
+            "stalled" if job.stalled else job.status,
+            far_text(job.share, job.done, job.total),
+            job.title,
+            _moment(job.created_at),
+        )
+        for job in jobs
+    ]
     value = {"jobs": [job.to_dict() for job in jobs], "total": len(jobs)}
-    out.show(value, lambda console: print_table(console, columns, rows, "There are no jobs."))
+
+    def human(console: Console) -> None:
+        print_table(console, ("Id", "Kind", "Status", "Done", "What", "Since"), rows, "There are no jobs.")
+        for job in jobs:
+            if job.stalled:
+                console.print(f"{job.id}: {job.stalled}")
+
+    out.show(value, human)
     return 0
 
 
@@ -107,6 +124,10 @@ def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> 
     def human(console: Console) -> None:
         names = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
         fields = {name: getattr(job, name) for name in names} | {"since": _moment(job.created_at)}
+        if job.stalled:
+            fields["stalled"] = job.stalled
+        if not job.is_finished and job.total:
+            fields["progress"] = ", ".join(filter(None, (f"{job.share:.0%}", time_left(job.seconds_left))))
         if parts:
             fields |= {"parts": f"{parts['parts_done']} of {parts['parts']}", "workers at it": parts["hands"]}
         print_fields(console, fields)

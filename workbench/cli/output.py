@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from workbench.types import OnProgress, Progress, plain, time_left
+from workbench.types import Countdown, OnProgress, Progress, plain, time_left
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,8 +68,17 @@ class Out:
             yield lambda progress: None
             return
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, ProgressColumn, Task, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
+        from rich.text import Text
+
+        countdown = Countdown()
+
+        class TimeLeftColumn(ProgressColumn):
+            """The time left, which counts down also while there is no news."""
+
+            def render(self, task: Task) -> Text:
+                return Text(time_left(countdown.seconds_left))
 
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -77,19 +86,19 @@ class Out:
             TextColumn("{task.fields[count]}", markup=False),
             TextColumn("{task.fields[message]}", markup=False),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}", markup=False),
+            TimeLeftColumn(),
         )
         with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(title, total=None, count="", message="", left="")
+            task = bar.add_task(title, total=None, count="", message="")
 
             def show(progress: Progress) -> None:
+                countdown.take(progress)
                 bar.update(
                     task,
-                    completed=progress.done + progress.part * progress.under_way,
-                    total=progress.total or None,
+                    completed=progress.done_share,
+                    total=1.0 if progress.total else None,
                     count=f"{progress.done:,}/{progress.total:,}" if progress.total else f"{progress.done:,}",
                     message=printable(progress.message),
-                    left=time_left(progress.seconds_left),
                 )
 
             yield show

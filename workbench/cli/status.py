@@ -13,7 +13,7 @@ from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.errors import InvalidInput, StorageError
 from workbench.sizes import size_text
-from workbench.types import span_text
+from workbench.types import far_text, span_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -163,8 +163,8 @@ def _print_work(console: Console, work: Workload) -> None:
         rows = [
             (
                 f"{job.title}\n{job.id}",
-                job.status,
-                f"{job.done:,} of {job.total:,}" if job.total else f"{job.done:,}",
+                "stalled" if job.stalled else job.status,
+                far_text(job.share, job.done, job.total),
                 f"{job.parts_done:,} of {job.parts:,}" if job.parts else "",
                 job.workers,
                 span_text(job.seconds_left),
@@ -172,3 +172,5 @@ def _print_work(console: Console, work: Workload) -> None:
             for job in work.jobs
         ]
         print_table(console, columns, rows, "", yielding=0)
+        for job in work.stalled:
+            console.print(f"{job.title} ({job.id}): {job.stalled}")

@@ -19,6 +19,7 @@ from workbench.crawling.visiting import TryAgain, line_of, visit
 from workbench.errors import Cancelled
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop
+from workbench.types.progress import slow_step
 
 LOOK = 0.25  # seconds between looks at what can be stored
 TICK = 0.1  # seconds between looks at what else could be done
@@ -112,11 +113,13 @@ class Crawl:
 
     async def _wait(self) -> None:
         if self._visits:
-            done, self._visits = await asyncio.wait(self._visits, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
+            with slow_step():  # each visit has its timeout, and each pause that a site asks for its limit
+                done, self._visits = await asyncio.wait(self._visits, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         else:
-            await asyncio.sleep(TICK / 4)
+            with slow_step():
+                await asyncio.sleep(TICK / 4)
 
     async def _visit(self, entry: Entry) -> None:
         try:
@@ -291,4 +294,5 @@ class Crawl:
         failed = sum(entry.outcome == "failed" for entry in entries)
         total = done + queued + waiting
         message = standing(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
-        self._on_progress(Progress(done, total, message))
+        share = (done + waiting / 2) / total if total else 0.0  # a page that is fetched and not stored is half done
+        self._on_progress(Progress(done, total, message, share=share))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterable
+from contextvars import copy_context
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | No
         except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
             offer(_Raised(error))
 
-    thread = threading.Thread(target=produce, name="read-ahead", daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(produce,), name="read-ahead", daemon=True)
     thread.start()
     try:
         while True:

@@ -37,9 +37,11 @@ class Forecast:
         self._cut_bytes = self._cut = self._embedded = self._stored = self._most = 0
         self._model_passages, self._model_seconds = 0, 0.0
         self._stored_passages, self._storing_seconds = 0, 0.0
+        self._pages_read, self._read_seconds, self._reading_left = 0, 0.0, 0.0  # of pages that are read by OCR
 
     def settled(self, place: int) -> None:
         """Note that an item makes no passages: it is unchanged or cannot be read."""
+        self._reading_left = 0.0
         if place in self._waiting:
             self._waiting.remove(place)
             self._waiting_bytes -= self._sizes[place]
@@ -69,6 +71,12 @@ class Forecast:
         self._stored_passages += passages
         self._storing_seconds += seconds
 
+    def read(self, page: int, pages: int, seconds: float) -> None:
+        """Note that reading a document took so many seconds until it came to this page of its pages."""
+        self._read_seconds += seconds
+        self._pages_read += seconds > 0
+        self._reading_left = (pages - page + 1) * self._read_seconds / max(1, self._pages_read)
+
     @property
     def has_rate(self) -> bool:
         """True once it is known how long the model takes."""
@@ -88,14 +96,25 @@ class Forecast:
     def seconds_left(self) -> float | None:
         """The seconds that it will still take; None before the model has embedded anything, now or the time before.
 
-        Cutting and storing go on beside the model. The largest item's is waited for: it is the last one.
+        Storing goes on at the same time as embedding, so that the slower of the two counts; the last item, which is the
+        largest, is cut before and stored after. Pages that are read by OCR come on top.
         """
         to_embed = max(0, self.total - self._embedded)
         if not self._model_passages and to_embed:
             return None if self._pace is None else to_embed * self._pace
         waiting = self._sizes[self._last] if self._last in self._waiting else 0
-        to_store = min(max(self._most, round(waiting * self._density)), max(0, self.total - self._stored))
-        return waiting * CUTTING + to_embed * self._embedding + to_store * self._storing
+        to_store = max(0, self.total - self._stored)
+        last = min(max(self._most, round(waiting * self._density)), to_store)
+        slowest = max(to_embed * self._embedding + last * self._storing, to_store * self._storing)
+        return self._reading_left + waiting * CUTTING + slowest
+
+    @property
+    def share(self) -> float | None:
+        """The share of the work that is done, 0..1, by the time that each stage takes; None if there is none to do."""
+        embedding = self._embedding if self._model_passages or self._pace is not None else 4 * STORING
+        whole = self.total * (embedding + self._storing) + self._read_seconds + self._reading_left
+        done = self._embedded * embedding + self._stored * self._storing + self._read_seconds
+        return min(1.0, done / whole) if whole else None
 
     @property
     def model_share(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 from workbench.errors import Cancelled, NotFound
@@ -14,6 +14,8 @@ from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents
 from workbench.storage.job_parts import Part, PartsInHand
 from workbench.types import Index, OnProgress, Progress, ShouldStop, as_texts
+
+EMBEDDING_SHARE = 0.9  # of a passage's time; storing it takes the rest (FIRST_PACE and STORING of forecast.py)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,49 @@ class CutBatch:
     def is_pause(self) -> bool:
         """True where there is nothing to do but to wait for others."""
         return not self.documents and self.part is None
+
+
+class BuildProgress:
+    """How far a build is: the batch that is embedded and the one that is written count, each as far as it is."""
+
+    def __init__(self, on_progress: OnProgress | None, documents: int, size: int) -> None:
+        """Take ``size``, the bytes of text in all documents; 0 if unknown."""
+        self._on_progress, self._total, self._size = on_progress, documents, size
+        self.done = 0
+        self._embedded = self._before = self._passages = self._under_way = 0
+        self._batch_bytes = self._begun_bytes = self._written_bytes = 0
+
+    def begin(self, batch: CutBatch) -> None:
+        """Note that a batch is embedded now; the one before it is on its way into the database."""
+        self._begun_bytes += self._batch_bytes
+        self._before, self._passages = self._embedded, sum(len(document.passages) for document in batch.documents)
+        self._batch_bytes, self._under_way = _bytes_of(batch), len(batch.documents)
+        self.embedded(0)
+
+    def embedded(self, count: int) -> None:
+        """Count passages that have their vectors."""
+        self._embedded += count
+        self._tell(f"{self._embedded:,} of {self._before + self._passages:,} passages embedded")
+
+    def wrote(self, batch: CutBatch, count: int) -> None:
+        """Count the documents of a batch, which are in the index now."""
+        self.done += count
+        self._written_bytes += _bytes_of(batch)
+        self._tell(f"{self.done:,} of {self._total:,} documents")
+
+    def _tell(self, message: str) -> None:
+        if self._on_progress is None:
+            return
+        far = (self._embedded - self._before) / self._passages if self._passages else 0.0
+        embedded = self._begun_bytes + far * self._batch_bytes
+        share = (EMBEDDING_SHARE * embedded + (1 - EMBEDDING_SHARE) * self._written_bytes) / (self._size or 1)
+        part = EMBEDDING_SHARE * far
+        news = Progress(self.done, self._total, message, part, under_way=self._under_way)
+        self._on_progress(replace(news, share=share) if self._size else news)
+
+
+def _bytes_of(batch: CutBatch) -> int:
+    return sum(len(document.document.text.encode()) for document in batch.documents)
 
 
 class IndexBuilder:
@@ -60,32 +105,22 @@ class IndexBuilder:
             Cancelled: ``should_stop`` said so; the finished documents stay, and a next build goes on from there.
             PartLost: a part went into other hands.
         """
-        done = embedded = before = batch_size = under_way = total = 0
-
-        def on_batch(count: int = 0) -> None:
-            nonlocal embedded
-            embedded += count
-            if on_progress is not None:
-                part = (embedded - before) / batch_size if batch_size else 0.0
-                message = f"{embedded:,} of {before + batch_size:,} passages embedded"
-                on_progress(Progress(done, total, message, part, under_way=under_way))
-            stop_if_asked()
 
         def stop_if_asked(_: int = 0) -> None:  # also as the model's on_batch
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; the documents done so far are in the index.")
 
-        def wrote(count: int) -> None:
-            nonlocal done
-            done += count
-            if on_progress is not None:
-                on_progress(Progress(done, total, f"{done:,} of {total:,} documents"))
+        def on_batch(count: int = 0) -> None:
+            progress.embedded(count)
+            stop_if_asked()
 
         if parts is None:
             missing = self._documents.missing_from(self.index.name, self.index.dataset)
-            total, batches = len(missing), self._batches(missing, stop_if_asked)
+            progress = BuildProgress(on_progress, len(missing), sum(self._documents.sizes(missing).values()))
+            batches = self._batches(missing, stop_if_asked)
         else:
-            total, batches = parts.tally().items, self._batches_of(parts, stop_if_asked)
+            progress = BuildProgress(on_progress, parts.tally().items, 0)  # its parts tell how far the whole is
+            batches = self._batches_of(parts, stop_if_asked)
         with WriteBehind(self._database) as writing:
             for batch in batches:
                 if batch.is_pause:
@@ -93,14 +128,13 @@ class IndexBuilder:
                     self._writer.help(stop_if_asked)
                     on_batch()
                     continue
-                before, batch_size = embedded, sum(len(document.passages) for document in batch.documents)
-                under_way = len(batch.documents)
-                on_batch()
+                progress.begin(batch)
+                stop_if_asked()
                 embedding = self._writer.embed(batch.documents, on_batch, on_batch)
                 writing.wait(stop_if_asked)
-                writing.submit(partial(self._write, batch, embedding, parts), wrote)
+                writing.submit(partial(self._write, batch, embedding, parts), partial(progress.wrote, batch))
             writing.wait(stop_if_asked)
-        return done
+        return progress.done
 
     def _batches(self, document_ids: Iterable[str], stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
         batch: list[CutDocument] = []

@@ -180,9 +180,13 @@ class Pipeline:
             stop_if_asked()
             tally.reading(shown)
 
+        page_began: float | None = None
+
         def on_page(page: int, pages: int) -> None:
+            nonlocal page_began
             stop_if_asked()
-            tally.reading(f"{shown} (page {page:,} of {pages:,})")
+            before, page_began = page_began, time.perf_counter()
+            tally.page(shown, page, pages, 0.0 if before is None else page_began - before)
 
         before = preparing.known_documents.get(item.key)
         try:

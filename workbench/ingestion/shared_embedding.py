@@ -19,6 +19,7 @@ from workbench.storage.job_parts import PAUSE, PartLost
 from workbench.storage.rows import NewPassage
 from workbench.storage.vector_store import PassageStore
 from workbench.types import ShouldStop
+from workbench.types.progress import slow_step
 
 PART = 128  # passages of a part
 LEAST = 3 * PART  # passages from which on they are offered to others
@@ -128,7 +129,8 @@ class SharedEmbedding:
 
 def embed_part(hands: EmbeddingHands, part: EmbeddingPart, encoder: Encoder, ask: OnBatch) -> None:
     """Embed the texts of a part and keep their vectors; ``ask`` is called with 0 again and again, and may raise."""
-    encoded = encoder.encode(part.texts, on_batch=lambda _: ask(0))
+    with slow_step():
+        encoded = encoder.encode(part.texts, on_batch=lambda _: ask(0))
     hands.done(part, encoded.vectors, encoded.token_bits)
 
 

@@ -93,6 +93,12 @@ class Tally:
         if not self._batch and time.monotonic() - self._told > OFTEN:
             self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
 
+    def page(self, name: str, page: int, pages: int, seconds: float) -> None:
+        """Report the page of an item that is read by OCR now, and the seconds that the one before it took."""
+        with self._lock:
+            self._forecast.read(page, pages, seconds)
+        self._tell(f"reading {name} (page {page:,} of {pages:,}), {self._of_passages(self._vectors)} embedded")
+
     def note(self, notes: Sequence[str]) -> None:
         """Keep sentences on a document for the report."""
         with self._lock:
@@ -179,6 +185,6 @@ class Tally:
             done = min(self._total, self._added + self._updated + self._unchanged + len(self._failures))
             under_way = sum(batch.items for batch in self._batches.values()) or 1
             part = sum(batch.items * batch.part for batch in self._batches.values()) / under_way
-            left = self._forecast.seconds_left
+            left, share = self._forecast.seconds_left, self._forecast.share
             self._told = time.monotonic()
-        self._on_progress(Progress(done, self._total, message, part, left, under_way))
+        self._on_progress(Progress(done, self._total, message, part, left, under_way, share))

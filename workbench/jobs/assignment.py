@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 
+from workbench.errors import StorageError
 from workbench.storage.job_table import Job, Jobs
 from workbench.types import JsonObject, Progress
+from workbench.types.progress import SLOW_STEPS, SlowSteps
 
 LOOK = 0.4  # seconds between looks whether a job was asked to stop: cancelling takes effect within two
 TELL = 0.25  # seconds between two notes of progress
+BEAT = 10.0  # seconds between two notes that a slow step goes on
+BEGUN = 0.02  # share that has to be done here before the pace tells the time left
 
 
 class WorkerStopped(Exception):
@@ -48,6 +53,7 @@ class Assignment:
         self._last_look = self._last_note = 0.0
         self._cancelled = False
         self._lock = threading.Lock()
+        self._first: tuple[float, float] | None = None  # the moment and the share of the first news
 
     @property
     def worker_stops(self) -> bool:
@@ -68,7 +74,36 @@ class Assignment:
             if time.monotonic() - self._last_note < TELL and progress.done != progress.total:
                 return
             self._last_note = time.monotonic()
-        self._jobs.progress(self.job.id, progress)
+        share = progress.done_share
+        left = progress.seconds_left if progress.seconds_left is not None else self._left_at_pace(share)
+        self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=left))
+
+    def _left_at_pace(self, share: float) -> float | None:
+        """Return the seconds left at the pace of this worker so far; None while that is too little to say."""
+        now = time.monotonic()
+        if self._first is None or share < self._first[1]:
+            self._first = (now, share)
+        began, before = self._first
+        return (now - began) * (1 - share) / (share - before) if share - before > BEGUN and now - began > 1 else None
+
+    @contextmanager
+    def watched(self) -> Generator[None]:
+        """Keep a heartbeat of slow steps while inside (``slow_step``), so that they do not count as stalled."""
+        steps, ended = SlowSteps(), threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(BEAT):
+                if steps.any_under_way:
+                    with suppress(StorageError):
+                        self._jobs.beat(self.job.id)
+
+        token = SLOW_STEPS.set(steps)
+        threading.Thread(target=beat, name="job-heartbeat", daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
+            SLOW_STEPS.reset(token)
 
     def fills(self, source_id: str) -> None:
         """Note the source that the job fills."""

@@ -47,7 +47,7 @@ def help_with_job(
         return runner is not None
     assignment = Assignment(job, jobs, stopping, leads=False, is_wanted_elsewhere=is_wanted_elsewhere)
     try:
-        with measured(JOB, job.kind, job=job.id, leads=False):
+        with measured(JOB, job.kind, job=job.id, leads=False), assignment.watched():
             runner(assignment)
     except (Cancelled, PartLost):
         return True
@@ -72,7 +72,7 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
     try:
         if assignment.should_stop():
             raise Cancelled("Stopped.")
-        with measured(JOB, job.kind, job=job.id, leads=True) as told:
+        with measured(JOB, job.kind, job=job.id, leads=True) as told, assignment.watched():
             outcome = runner(assignment)
             told.tell(with_errors=outcome.with_errors)
     except PartLost:  # its connection broke for a moment: the parts that are done stay

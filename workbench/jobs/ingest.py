@@ -82,7 +82,8 @@ def _take_in(
 
     def plan() -> None:
         contents = [[files.positions[place] for place in part] for part in parts or ()]
-        jobs.parts.plan(job_id, [(positions, len(positions)) for positions in contents])
+        sizes = [sum(files.items[place].size or 1 for place in part) for part in parts or ()]
+        jobs.parts.plan(job_id, [(positions, len(positions)) for positions in contents], sizes)
 
     with shared(jobs, assignment, plan) as in_hand:
         if assignment.leads and parts is None:

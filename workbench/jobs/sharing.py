@@ -79,7 +79,7 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
     if not assignment.leads:
         return None
     told = float("-inf")
-    farthest = (0, 0.0)
+    farthest = 0.0  # a part that was just taken lowers the share of those in hand, but nothing was undone
     pace = Pace()
 
     def tell(progress: Progress) -> None:
@@ -88,17 +88,16 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
             return
         told = time.monotonic()
         tally = parts.tally()
-        if tally.holders < 2 and tally.done <= parts.done_here:
-            assignment.progress(replace(progress, done=tally.items_done, total=tally.items))
-            return
         embedding = parts.embedding.tally()
+        part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
+        farthest = max(farthest, tally.share(part))
+        if tally.holders < 2 and tally.done <= parts.done_here:
+            assignment.progress(replace(progress, done=tally.items_done, total=tally.items, share=farthest))
+            return
         large = f", {embedding.passages_done:,} of {embedding.passages:,} passages" if embedding.passages else ""
         message = f"{tally.items_done:,} of {tally.items:,} {unit}{large}{_by(tally.holders)}"
-        part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
         left = None if tally.waiting else pace.seconds_left(embedding)
-        farthest = max(farthest, (tally.items_done, part))  # a further large document makes the share smaller
-        part = farthest[1] if farthest[0] == tally.items_done else part
-        assignment.progress(Progress(tally.items_done, tally.items, message, part, left))
+        assignment.progress(Progress(tally.items_done, tally.items, message, part, left, share=farthest))
 
     return tell
 

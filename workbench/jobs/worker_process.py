@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 
 LOOK = 0.5  # seconds between two looks whether there is work
 AGAIN = 5.0  # seconds after a worker that could not start, or a database that did not answer
+HASTE = 0.1  # seconds for the watching thread, if the process is to end at once
 GRACE = 5.0  # seconds a worker gets to give its jobs back; killed then, its jobs are found by other workers
 
 
@@ -40,16 +41,18 @@ class WorkerProcess:
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
-    def stop(self) -> None:
-        """Let the worker give its jobs back to the queue and end."""
+    def stop(self, *, waits: bool = True) -> None:
+        """Let the worker give its jobs back to the queue and end; without ``waits`` it does so after this process."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(GRACE)
+            self._thread.join(GRACE if waits else HASTE)
         process, self._process = self._process, None
         if process is None:
             return
         if process.stdin is not None:
             process.stdin.close()
+        if not waits:
+            return
         try:
             process.wait(GRACE)
         except subprocess.TimeoutExpired:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.errors import ConfigurationError, ModelError, WorkbenchError
 from workbench.extras import check_extra
 from workbench.types import JsonObject
+from workbench.types.progress import slow_step
 
 if TYPE_CHECKING:
     from llama_index.llms.openai import OpenAI
@@ -139,7 +140,8 @@ class Llm:
             if self._client is not None:
                 self._client.base_url = address  # its old port may have been taken
             try:
-                return ask()
+                with slow_step():  # it ends with its timeout
+                    return ask()
             except Exception as error:
                 if attempt == ATTEMPTS or not _is_passing(error):
                     raise self._failure(error) from error

@@ -78,6 +78,7 @@ class CrawlJob(CrawlCounts):
     started_at: datetime | None
     completed_at: datetime | None
     updated_at: datetime | None
+    stalled: str | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -157,4 +158,5 @@ def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount]) -> CrawlJob:
         started_at=job.started_at,
         completed_at=job.completed_at,
         updated_at=job.updated_at,
+        stalled=job.stalled,
     )

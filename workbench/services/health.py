@@ -154,6 +154,7 @@ class HealthService:
             ("embedding model", self._model),
             ("default index", self._index),
             ("disk", self._disk),
+            ("jobs", self._jobs),
             *([("replica", functools.partial(_following, replica))] if replica else []),
         )
         return [_tried(name, attempt) for name, attempt in tries]
@@ -184,6 +185,14 @@ class HealthService:
         return (
             f"{index.name}: {counted(counts.documents_count, 'document')}, {counted(counts.passages_count, 'passage')}"
         )
+
+    def _jobs(self) -> str:
+        work = self.work()
+        if work.stalled:
+            first, *others = work.stalled
+            more = f" {counted(len(others), 'more job')} stalled; see 'workbench jobs list'." if others else ""
+            raise WorkbenchError(f"{first.title} ({first.id}): {first.stalled}{more}")
+        return work.sentence
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free

@@ -217,7 +217,8 @@ class JobService:
         while True:
             job = self.table.get(job_id)
             if on_progress is not None:
-                on_progress(Progress(job.done, job.total, job.message, job.part, job.seconds_left))
+                message = job.stalled or job.message
+                on_progress(Progress(job.done, job.total, message, job.part, job.seconds_left, share=job.share))
             if job.is_finished or (until is not None and time.monotonic() >= until):
                 return job
             time.sleep(LOOK)

@@ -159,6 +159,11 @@ class Documents:
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
 
+    def sizes(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the bytes of text of documents by their ids."""
+        rows = self._database.rows(statement("documents_sizes"), {"ids": list(ids)})
+        return {row["id"]: row["size"] for row in rows}
+
     def changed_since(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
         """Return the documents added or changed after a moment (none where it is None) with their sources, and now."""
         rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})

@@ -36,6 +36,7 @@ class PartsTally:
     """How far the parts of a job are; ``items`` are in the unit of the job's progress.
 
     ``holders`` have a part in hand; ``given_up`` are parts that were taken too often and that nobody has in hand.
+    ``weight`` is the work in all parts, in bytes of text if known.
     """
 
     parts: int
@@ -45,6 +46,13 @@ class PartsTally:
     items_done: int
     holders: int
     given_up: int
+    weight: int
+    weight_done: int
+    weight_busy: int
+
+    def share(self, part: float) -> float:
+        """Return the share of the work that is done, 0..1, if the parts in hand are done to the share ``part``."""
+        return (self.weight_done + part * self.weight_busy) / self.weight if self.weight else 0.0
 
     def to_json(self) -> JsonObject:
         """Return what people and agents are shown, in the words of ``JobLoad``; nothing where the job is not cut."""
@@ -59,10 +67,13 @@ class JobParts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]]) -> None:
-        """Write a job's parts (content, items) in the order in which they are to be taken."""
+    def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]], weights: Sequence[int] | None = None) -> None:
+        """Write a job's parts (content, items) in the order in which they are to be taken.
+
+        ``weights`` are the bytes of each; by default its items.
+        """
         contents, items = [json.dumps(clean(content)) for content, _ in parts], [count for _, count in parts]
-        values = {"job_id": job_id, "contents": contents, "items": items}
+        values = {"job_id": job_id, "contents": contents, "items": items, "weights": list(weights or items)}
         self._database.rows(statement("job_parts_plan"), values)
 
     def plan_index(self, job_id: str, index: str, dataset: str | None, part_bytes: int) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Database, clean, connect
+from workbench.storage.database import Connection, Database, Row, clean, connect
 from workbench.storage.driver_errors import translated
 from workbench.storage.embedding_parts import EmbeddingParts
 from workbench.storage.ids import new_id
@@ -20,13 +20,15 @@ from workbench.storage.job_parts import JobParts
 from workbench.storage.pooler import lock_held
 from workbench.storage.queue import TASK, AlreadyInvited, Queue, invitation
 from workbench.storage.statements import statement
-from workbench.types import JsonValue, Progress, Value
+from workbench.types import JsonValue, Progress, Value, span_text
 
 FINISHED = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
 NAME_AS_NUMBER = sql.SQL(
     "hashtextextended(%s, 7215004)"
 )  # of a lock; job_parts.sql and embedding_parts.sql look for it
+STALLED = 60.0  # seconds without a change of its numbers after which a job is called stalled
+SILENT = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
 TELLING = 50  # passages that an ingest must have embedded for its pace to tell
 
 
@@ -35,7 +37,9 @@ class Job(Value):
     """One piece of long work; ``done`` of ``total`` counts in the unit of its kind (pages, documents), 0: unknown.
 
     ``part`` is how far what is under way now is (0..1), ``taken_at`` when the present worker took the job,
-    ``seconds_left`` what its runner expects, None where it cannot say.
+    ``seconds_left`` what its runner expected, less the time since; None if unknown or if that time has passed.
+    ``share`` (0..1) is how much of the work is done, by its slowest stage. ``stalled`` says what to do about a job
+    whose numbers have not changed for a minute; None otherwise.
     """
 
     id: str
@@ -60,6 +64,9 @@ class Job(Value):
     taken_at: datetime | None = None
     put_away: bool = False
     seconds_left: float | None = None
+    moved_at: datetime | None = None
+    share: float = 0.0
+    stalled: str | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -75,6 +82,54 @@ class LogLine(Value):
     at: datetime
     level: str
     message: str
+
+
+_COLUMNS = frozenset(each.name for each in fields(Job)) - {"stalled"}
+
+
+def job_of(row: Row) -> Job:
+    """Return the job that a row with ``job_standing`` describes, as it is at this moment."""
+    left, quiet = row["seconds_left"], row.get("quiet")
+    if left is not None and quiet is not None:
+        left = left - quiet if left > quiet else None
+    share = row["share"]
+    if share is None or row["status"] == "completed":
+        share = min(1.0, (row["done"] + row["part"]) / row["total"]) if row["total"] else 0.0
+    values: Row = {name: value for name, value in row.items() if name in _COLUMNS}
+    values |= {"seconds_left": left, "share": round(share, 4), "stalled": stall_of(row)}
+    return Job(**values)
+
+
+def stall_of(row: Row) -> str | None:
+    """Return the sentence on a job whose numbers have not changed for a minute, with what to do; None otherwise.
+
+    A job that waits while workers are busy with others is not stalled.
+    """
+    quiet, workers = row.get("quiet"), row.get("workers")
+    if quiet is None or quiet < STALLED:
+        return None
+    span, worker = span_text(quiet), row["worker"] or "unknown"
+    if row["status"] == "queued":
+        if not workers:
+            return f"It has waited {span} for a worker, and none is running; start one with 'workbench worker'."
+        if row["are_busy"]:
+            return None
+        return f"It has waited {span}, and no running worker takes it; restart them, or run 'workbench worker'."
+    silent = row["silent"]
+    if silent is not None and silent < SILENT:
+        return (
+            f"Stalled: nothing has changed for {span}. Worker {worker} holds it; restart that worker, or cancel the "
+            "job and resume it. Its finished work stays."
+        )
+    if not workers:
+        return (
+            f"Stalled: its worker {worker} has not been heard from for {span}, and no other is running; start one "
+            "with 'workbench worker', which goes on with it."
+        )
+    return (
+        f"Stalled: nothing has changed for {span}, and its worker {worker} does not answer; end that process, and "
+        "another worker goes on with it, or cancel the job."
+    )
 
 
 def pace_of_ingests(database: Database) -> float | None:
@@ -115,10 +170,10 @@ class Jobs:
 
     def get(self, job_id: str) -> Job:
         """Return a job. Raises NotFound."""
-        row = self._database.row(statement("job_get"), {"id": job_id})
+        row = self._database.row(statement("job_get", standing="job_standing"), {"id": job_id})
         if row is None:
             raise NotFound("job", job_id, _HINT)
-        return Job(**row)
+        return job_of(row)
 
     def list(
         self,
@@ -131,7 +186,7 @@ class Jobs:
     ) -> list[Job]:
         """Return jobs, newest first."""
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
-        return [Job(**row) for row in self._database.rows(statement("job_list"), parameters)]
+        return [job_of(row) for row in self._database.rows(statement("job_list", standing="job_standing"), parameters)]
 
     def count(self, *, kind: str | None = None, status: str | None = None) -> int:
         """Return how many jobs ``list`` would give without a limit."""
@@ -140,13 +195,16 @@ class Jobs:
 
     def unfinished(self, kind: str) -> list[Job]:
         """Return the jobs of a kind that wait or run, oldest first."""
-        return [Job(**row) for row in self._database.rows(statement("job_unfinished"), {"kind": kind})]
+        return [
+            job_of(row)
+            for row in self._database.rows(statement("job_unfinished", standing="job_standing"), {"kind": kind})
+        ]
 
     def with_parameters(self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool) -> Job | None:
         """Return the newest job of a kind whose parameters hold the given ones, on request of those not over yet."""
         given = {"kind": kind, "parameters": Jsonb(dict(parameters)), "unfinished": unfinished}
-        row = self._database.row(statement("job_with_parameters"), given)
-        return None if row is None else Job(**row)
+        row = self._database.row(statement("job_with_parameters", standing="job_standing"), given)
+        return None if row is None else job_of(row)
 
     def any_queued(self, kinds: Sequence[str]) -> bool:
         """Tell whether a job of these kinds waits for a worker."""
@@ -170,7 +228,7 @@ class Jobs:
 
     def in_view(self) -> list[Job]:
         """Return work that goes on, and ingests and index builds of the last day until they are put away."""
-        return [Job(**row) for row in self._database.rows(statement("job_in_view"))]
+        return [job_of(row) for row in self._database.rows(statement("job_in_view", standing="job_standing"))]
 
     def heard(self) -> dict[str, datetime]:
         """Return when the worker of each job in hand was last heard of, by the job's id."""
@@ -191,7 +249,7 @@ class Jobs:
     def begin(self, job_id: str, worker: str) -> Job | None:
         """Take a job for a worker; None when it is over or gone."""
         row = self._database.row(statement("job_begin"), {"id": job_id, "worker": worker})
-        return None if row is None else Job(**row)
+        return None if row is None else job_of(row)
 
     def fills(self, job_id: str, source_id: str) -> None:
         """Note the source that a job fills."""
@@ -200,8 +258,12 @@ class Jobs:
     def progress(self, job_id: str, progress: Progress) -> None:
         """Note how far a job is."""
         values = {"id": job_id, "done": progress.done, "total": progress.total, "message": progress.message}
-        values |= {"part": progress.part, "seconds_left": progress.seconds_left}
+        values |= {"part": progress.part, "seconds_left": progress.seconds_left, "share": progress.share}
         self._database.rows(statement("job_progress"), values)
+
+    def beat(self, job_id: str) -> None:
+        """Note that a slow step of a job goes on, though its numbers do not change."""
+        self._database.rows(statement("job_beat"), {"id": job_id})
 
     def finish(
         self,

@@ -548,6 +548,8 @@ CREATE TABLE jobs (
     part real NOT NULL DEFAULT 0,  -- how far what is under way now is, 0..1
     seconds_left real,  -- as its runner says it from what it has measured; NULL if it cannot say
     taken_at timestamptz,  -- when the present worker took it: the pace is judged from there
+    moved_at timestamptz NOT NULL DEFAULT now(),  -- its numbers or message changed, or a slow step had a heartbeat
+    share real,  -- of its work, 0..1; NULL before its worker has measured any
     put_away boolean NOT NULL DEFAULT false,  -- seen by a person, and out of the way
     created_at timestamptz NOT NULL DEFAULT now(),
     started_at timestamptz,
@@ -587,6 +589,7 @@ CREATE TABLE job_parts (
     position integer NOT NULL,  -- parts are taken in this order
     content jsonb NOT NULL,  -- documents by id, files by position, cells by number
     items integer NOT NULL,  -- how many of the job's unit it holds
+    weight bigint NOT NULL DEFAULT 1,  -- bytes of text, or items
     state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'busy', 'done')),
     holder text,  -- an advisory lock is named after it, and ends with the process that has the part in hand
     times integer NOT NULL DEFAULT 0,  -- taken so often

@@ -14,7 +14,7 @@ from workbench.types.json import (
 )
 from workbench.types.name import Name, preference
 from workbench.types.parameter import Parameter, ParameterValue, read_parameters
-from workbench.types.progress import OnProgress, Progress, ShouldStop, span_text, time_left
+from workbench.types.progress import Countdown, OnProgress, Progress, ShouldStop, far_text, span_text, time_left
 from workbench.types.ranker import Ranker
 from workbench.types.records import (
     APART_TYPES,
@@ -37,6 +37,7 @@ __all__ = [
     "ARTICLE_CATEGORIES",
     "CLOSE",
     "Comparison",
+    "Countdown",
     "DATASET",
     "APART_TYPES",
     "FAMILY_TYPES",
@@ -76,6 +77,7 @@ __all__ = [
     "as_texts",
     "as_whole",
     "far_sentence",
+    "far_text",
     "plain",
     "preference",
     "read_parameters",

@@ -98,7 +98,7 @@ def _other_job(call: Call, action: str, job_id: str) -> JsonObject:
         raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS) from None
     if action in _GOES_ON:
         call.work_jobs()
-    return {"success": True, "job": any_job_json(job), "message": f"Job {job.status}: {job.message}"}
+    return {"success": True, "job": any_job_json(job), "message": f"Job {job.status}: {job.stalled or job.message}"}
 
 
 def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:
@@ -112,12 +112,15 @@ def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObjec
 def job_json(job: CrawlJob) -> JsonObject:
     """Return a crawl as the specification shows it: running until it has ended; ``state`` says it exactly."""
     answer = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
+    if not job.stalled:
+        del answer["stalled"]
     return answer | {"status": _STATUS.get(job.status, job.status), "state": job.status}
 
 
 def _state(job: JsonObject) -> str:
     crawled, documents = job.get("pages_crawled", 0), job.get("documents_created", 0)
-    return f"Crawl {job['status']}: {crawled} pages crawled, {documents} documents created"
+    stalled = f". {job['stalled']}" if job.get("stalled") else ""
+    return f"Crawl {job['status']}: {crawled} pages crawled, {documents} documents created{stalled}"
 
 
 CRAWL_WEBSITE = Tool(

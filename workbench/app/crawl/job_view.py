@@ -89,6 +89,8 @@ def _status(workbench: Workbench, job: CrawlJob) -> None:
         with st.container(horizontal=True, gap="large", key="crawl_numbers"):
             for name, value in numbers.items():
                 st.metric(name, value, width=120)
+        if job.stalled:
+            st.warning(escaped(job.stalled))
         if job.error_message:
             st.error(escaped(job.error_message))
 

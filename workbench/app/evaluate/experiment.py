@@ -70,7 +70,7 @@ def _live(workbench: Workbench, experiment_id: str, shown: int) -> None:
         st.rerun()
     with st.container(key="experiment_status", border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{_progress(job)}** · {escaped(job.message)}", width="stretch")
+            st.markdown(f"**{_progress(job)}** · {escaped(job.stalled or job.message)}", width="stretch")
             st.button(
                 "Cancel",
                 icon=":material/stop:",
@@ -78,7 +78,7 @@ def _live(workbench: Workbench, experiment_id: str, shown: int) -> None:
                 on_click=stop,
                 args=(workbench, job.id),
             )
-        st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
+        st.progress(job.share)
 
 
 def stop(workbench: Workbench, job_id: str) -> None:

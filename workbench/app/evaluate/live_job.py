@@ -26,8 +26,9 @@ def _look(workbench: Workbench, job_id: str) -> None:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
         waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
+        waiting = escaped(job.stalled) if job.stalled else waiting
         st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
         st.button(
             "Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id)
         )
-    st.progress(min(1.0, job.done / job.total) if job.total else 0.0)
+    st.progress(job.share)

@@ -10,8 +10,6 @@ from workbench.jobs.worker import STALLED
 from workbench.storage.job_files import FileTally
 from workbench.storage.job_table import Job
 
-BEGUN = 0.02  # share below which nothing can be said about the time left
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -29,21 +27,13 @@ class Work:
 
     @property
     def share(self) -> float:
-        """The share that is done, 0..1: by the size of the files where there are files."""
-        if self.tally.total:
-            return min(1.0, self.tally.settled + self.tally.busy * self.job.part)
-        return min(1.0, (self.job.done + self.job.part) / self.job.total) if self.job.total else 0.0
+        """The share of the work that is done, 0..1."""
+        return self.job.share
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds that are likely left, as its runner says or at its pace; None while that is too little to say."""
-        if self.job.seconds_left is not None:
-            return self.job.seconds_left
-        if self.job.taken_at is None:
-            return None
-        elapsed = (self.moment - self.job.taken_at).total_seconds()
-        now_done = self.tally.recent + self.tally.busy * self.job.part if self.tally.total else self.share
-        return elapsed * (1 - self.share) / now_done if now_done > BEGUN and elapsed > 1 else None
+        """The seconds that are likely left; None if unknown, or if the estimate has passed."""
+        return self.job.seconds_left
 
     @property
     def quiet_for(self) -> float:

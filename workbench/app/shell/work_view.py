@@ -22,7 +22,7 @@ from workbench.app.widgets.table import Column, table
 from workbench.errors import StorageError, WorkbenchError
 from workbench.sizes import counted
 from workbench.storage.job_files import SETTLED, JobFile
-from workbench.types import JsonValue, as_texts, time_left
+from workbench.types import JsonValue, as_texts, far_text, time_left
 
 FOLD = 60.0  # seconds after its end for which work that ended well stays in the tray
 TICK, IDLE = 0.7, 2.0  # seconds between two looks, while something goes on and while nothing does
@@ -197,6 +197,8 @@ def sentence(work: Work) -> str:
         return ENDED[job.status] + (f": {detail}" if detail else "")
     if job.cancel_requested:
         return "cancelling; finished parts stay"
+    if job.stalled:
+        return job.stalled
     if job.status == "queued":
         return "waiting for a worker" + ("" if OPENING.workbench.settings.run_worker else ": start 'workbench worker'")
     if work.quiet_for:
@@ -216,5 +218,5 @@ def _counts(work: Work) -> str:
 
 def _far(work: Work) -> str:
     if work.tally.total:
-        return f"{work.tally.settled_files:,} of {work.tally.total:,}"
+        return far_text(work.share, work.tally.settled_files, work.tally.total)
     return f"{work.share:.0%}" if work.job.total else ""

@@ -34,8 +34,9 @@ def page() -> None:
     show_notice()
     replica = workbench.health.replica()
     _health(workbench, replica)
-    st.fragment(work_section, run_every=TICK)(workbench)
-    status = workbench.health.status(replica)
+    work = workbench.health.work()
+    st.fragment(work_section, run_every=TICK)(workbench, len(work.stalled))
+    status = workbench.health.status(replica, work)
     indexes_section(workbench, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:

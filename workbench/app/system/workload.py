@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.table import Column, table
-from workbench.types import span_text
+from workbench.types import far_text, span_text
 
 if TYPE_CHECKING:
     from workbench.storage.workload import JobLoad
@@ -25,21 +26,30 @@ COLUMNS = (
 STATES = {"running": "running", "queued": "waiting"}
 
 
-def work_section(workbench: Workbench) -> None:
-    """Show who works and at what; run as a fragment, so that it looks again by itself."""
+def work_section(workbench: Workbench, stalled: int) -> None:
+    """Show who works and at what; run as a fragment, so that it looks again by itself.
+
+    When another number of jobs than ``stalled`` is stalled, the page is drawn again, for its checks say so.
+    """
     work = workbench.health.work()
+    if len(work.stalled) != stalled:
+        st.rerun()
     st.header("Work", anchor=False)
     st.markdown(work.sentence)
     if work.jobs:
         rows = [_row(job) for job in work.jobs]
+        for job in work.stalled:
+            st.warning(f"**{escaped(job.title, 120)}** · {escaped(job.stalled or '')}")
         table("work", COLUMNS, rows, label="Jobs that wait or run", noun="jobs", filters=False, stacks=True)
 
 
 def _row(job: JobLoad) -> dict[str, object]:
-    progress = f"{job.done:,} of {job.total:,}" if job.total else f"{job.done:,}"
+    progress = far_text(job.share, job.done, job.total)
     cells = {
         "title": job.title,
-        "status": {"state": STATES.get(job.status, job.status), "text": job.status},
+        "status": {"state": "failed", "text": "stalled"}
+        if job.stalled
+        else {"state": STATES.get(job.status, job.status), "text": job.status},
         "progress": {"text": progress, "order": job.done},
         "parts": {"text": f"{job.parts_done} of {job.parts}" if job.parts else "–", "order": job.parts},
         "hands": job.workers,

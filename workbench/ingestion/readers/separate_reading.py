@@ -22,6 +22,7 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.lost_pages import is_hopeless, lost_pages
 from workbench.ingestion.readers.parser_frames import OUT_OF_MEMORY, Frame, ParserRequest
 from workbench.sizes import GB, MB
+from workbench.types.progress import slow_step
 
 if TYPE_CHECKING:
     from workbench.ingestion.scans.scanned_pages import OnPage
@@ -139,7 +140,8 @@ class ParserProcess:
         first = PATIENCE if self._process is None else patience  # a new process says when it is ready
         process = self._process or self._start()
         try:
-            return self._exchange(process, request, on_page, patience, first)
+            with slow_step():  # it is ended when it takes longer than its patience
+                return self._exchange(process, request, on_page, patience, first)
         except UnreadableDocument:
             raise
         except BaseException:  # also when stopped: nobody waits for its answer any more

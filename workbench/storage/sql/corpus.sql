@@ -219,6 +219,9 @@ WHERE i.content_hash IS DISTINCT FROM d.content_hash
   AND CASE WHEN %(dataset)s::text IS NULL THEN s.source_type <> 'dataset' ELSE s.id = %(dataset)s END
 ORDER BY d.created_at, d.key
 
+-- documents_sizes: the bytes of text of these documents
+SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
+
 -- documents_changed_since: documents added or changed after a moment, by the database's own clock
 SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one
     LEFT JOIN documents d ON d.updated_at > %(since)s::timestamptz

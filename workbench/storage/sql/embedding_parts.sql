@@ -16,14 +16,15 @@ WHERE job_id = %(job_id)s AND model = %(model)s AND hashes[1] = ANY(%(hashes)s::
 RETURNING id, hashes, state
 
 -- embedding_part_take: the first part that waits, or whose holder is gone
-UPDATE embedding_parts p SET state = 'busy', holder = %(holder)s, times = times + 1
-FROM (
+-- MATERIALIZED: as a plain subquery, a nested loop runs it again for each row and takes several parts for one taker
+WITH next AS MATERIALIZED (
     SELECT id FROM embedding_parts
     WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
       AND (%(model)s::text IS NULL OR model = %(model)s)
     ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED
-) AS next
-WHERE p.id = next.id RETURNING p.id, p.model, p.texts
+)
+UPDATE embedding_parts p SET state = 'busy', holder = %(holder)s, times = times + 1
+FROM next WHERE p.id = next.id RETURNING p.id, p.model, p.texts
 
 -- embedding_part_done: a part's vectors; nothing where somebody else has it now
 UPDATE embedding_parts SET state = 'done', holder = NULL, texts = NULL, vectors = %(vectors)s, token_bits = %(token_bits)s::bytea[]

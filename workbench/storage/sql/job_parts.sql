@@ -1,13 +1,13 @@
 -- job_parts_plan: the parts of a job, in the order in which they are taken
-INSERT INTO job_parts (job_id, position, content, items)
-SELECT %(job_id)s, place - 1, content::jsonb, items
-FROM unnest(%(contents)s::text[], %(items)s::int[]) WITH ORDINALITY AS given (content, items, place)
+INSERT INTO job_parts (job_id, position, content, items, weight)
+SELECT %(job_id)s, place - 1, content::jsonb, items, weight
+FROM unnest(%(contents)s::text[], %(items)s::int[], %(weights)s::bigint[]) WITH ORDINALITY AS given (content, items, weight, place)
 
 -- job_parts_plan_index: parts of neighbouring documents that an index lacks, of so many bytes of text and one document more
-INSERT INTO job_parts (job_id, position, content, items)
-SELECT %(job_id)s, row_number() OVER (ORDER BY part) - 1, jsonb_agg(id ORDER BY place), count(*)
+INSERT INTO job_parts (job_id, position, content, items, weight)
+SELECT %(job_id)s, row_number() OVER (ORDER BY part) - 1, jsonb_agg(id ORDER BY place), count(*), sum(size)
 FROM (
-    SELECT id, place, (sum(size) OVER (ORDER BY place) - size)::bigint / %(part_bytes)s::bigint AS part
+    SELECT id, place, size, (sum(size) OVER (ORDER BY place) - size)::bigint / %(part_bytes)s::bigint AS part
     FROM (
         SELECT d.id, octet_length(d.text) AS size, row_number() OVER (ORDER BY d.created_at, d.key, d.id) AS place
         FROM documents d WHERE d.id IN (SELECT id FROM ({missing}) AS missing)
@@ -26,13 +26,14 @@ NOT EXISTS (
 )
 
 -- job_part_take: the first part that waits, or whose holder is gone
-UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, taken_at = clock_timestamp()
-FROM (
+-- MATERIALIZED: as a plain subquery, a nested loop runs it again for each row and takes several parts for one taker
+WITH next AS MATERIALIZED (
     SELECT position FROM job_parts
     WHERE job_id = %(job_id)s AND state <> 'done' AND times < %(most)s AND (state = 'waiting' OR {gone})
     ORDER BY position LIMIT 1 FOR UPDATE SKIP LOCKED
-) AS next
-WHERE p.job_id = %(job_id)s AND p.position = next.position
+)
+UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, taken_at = clock_timestamp()
+FROM next WHERE p.job_id = %(job_id)s AND p.position = next.position
 RETURNING p.position, p.content, p.items
 
 -- job_part_done: a part is done, in the transaction that keeps its work; no row where somebody else has it now
@@ -46,6 +47,8 @@ WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
 -- job_parts_tally: how far the parts of a job are, and how many have one in hand
 SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'waiting') AS waiting,
     coalesce(sum(items), 0)::bigint AS items, coalesce(sum(items) FILTER (WHERE state = 'done'), 0)::bigint AS items_done,
+    coalesce(sum(weight), 0)::bigint AS weight, coalesce(sum(weight) FILTER (WHERE state = 'done'), 0)::bigint AS weight_done,
+    coalesce(sum(weight) FILTER (WHERE state = 'busy'), 0)::bigint AS weight_busy,
     (SELECT count(DISTINCT h.holder) FROM (SELECT holder FROM job_parts WHERE job_id = %(job_id)s
         UNION ALL SELECT holder FROM embedding_parts WHERE job_id = %(job_id)s) AS h) AS holders,
     count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone})) AS given_up

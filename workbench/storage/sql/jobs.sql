@@ -2,11 +2,21 @@
 INSERT INTO jobs (id, kind, title, parameters, source_id, message)
 VALUES (%(id)s, %(kind)s, %(title)s, %(parameters)s, %(source_id)s, 'Waiting for a worker.')
 
+-- job_standing: how long a job's numbers have not changed, and what is known of its worker and of others
+CASE WHEN j.status IN ('queued', 'running') THEN extract(epoch FROM clock_timestamp() - j.moved_at)::float END AS quiet,
+CASE WHEN j.status = 'running' THEN (
+    SELECT extract(epoch FROM clock_timestamp() - w.last_heartbeat)::float FROM procrastinate_jobs q
+        JOIN procrastinate_workers w ON w.id = q.worker_id WHERE q.lock = j.id AND q.status = 'doing' LIMIT 1) END AS silent,
+CASE WHEN j.status IN ('queued', 'running') THEN (
+    SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '15 seconds') END AS workers,
+CASE WHEN j.status = 'queued' THEN EXISTS (
+    SELECT FROM jobs other WHERE other.status = 'running' AND other.id <> j.id) END AS are_busy
+
 -- job_get: one job
-SELECT * FROM jobs WHERE id = %(id)s
+SELECT j.*, {standing} FROM jobs j WHERE id = %(id)s
 
 -- job_list: jobs, newest first; NULL parameters do not narrow
-SELECT * FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(status)s::text IS NULL OR status = %(status)s)
+SELECT j.*, {standing} FROM jobs j WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(status)s::text IS NULL OR status = %(status)s)
   AND (%(source_id)s::text IS NULL OR source_id = %(source_id)s)
 ORDER BY created_at DESC, id LIMIT %(limit)s OFFSET %(offset)s
 
@@ -15,15 +25,15 @@ SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
   AND (%(status)s::text IS NULL OR status = %(status)s)
 
 -- job_unfinished: jobs of a kind that wait or run, oldest first
-SELECT * FROM jobs WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
+SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
 -- job_with_parameters: the newest job of a kind whose parameters hold the given ones; on request one that waits or runs
-SELECT * FROM jobs WHERE kind = %(kind)s AND parameters @> %(parameters)s
+SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(parameters)s
   AND (NOT %(unfinished)s OR status IN ('queued', 'running'))
 ORDER BY created_at DESC, id LIMIT 1
 
 -- job_in_view: the work that people want to see: unfinished jobs, and those that brought something in until they are put away
-SELECT * FROM jobs WHERE status IN ('queued', 'running')
+SELECT j.*, {standing} FROM jobs j WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
@@ -40,20 +50,31 @@ WITH former AS (DELETE FROM job_parts p USING jobs j WHERE p.job_id = %(id)s AND
 waiting AS (DELETE FROM embedding_parts e USING jobs j
     WHERE e.job_id = %(id)s AND j.id = e.job_id AND j.status NOT IN ('queued', 'running') AND e.state <> 'done')
 UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, completed_at = NULL, attempts = 0, put_away = false,
-    message = 'Waiting for a worker.', updated_at = now()
+    message = 'Waiting for a worker.', moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id, kind
 
 -- job_begin: a worker takes the job, unless it is over; it may take it from a worker that died
 UPDATE jobs SET status = 'running', worker = %(worker)s, attempts = attempts + 1, started_at = coalesce(started_at, now()),
-    taken_at = now(), part = 0, seconds_left = NULL, message = 'Started.', updated_at = now()
+    taken_at = now(), moved_at = now(), part = 0, seconds_left = NULL, message = 'Started.', updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 
 -- job_source: the source that a job fills, once it is made
 UPDATE jobs SET source_id = %(source_id)s WHERE id = %(id)s
 
--- job_progress: the progress of a job; going forward clears the count of attempts
-UPDATE jobs SET attempts = CASE WHEN done IS DISTINCT FROM %(done)s THEN 1 ELSE attempts END, done = %(done)s, total = %(total)s,
-    part = %(part)s, seconds_left = %(seconds_left)s, message = %(message)s, updated_at = now() WHERE id = %(id)s
+-- job_progress: the progress of a job; going forward clears the count of attempts, and an estimate stays until numbers change
+UPDATE jobs j SET attempts = CASE WHEN j.done IS DISTINCT FROM new.done THEN 1 ELSE attempts END,
+    moved_at = CASE WHEN moved THEN now() ELSE moved_at END,
+    seconds_left = CASE WHEN moved THEN new.seconds_left ELSE j.seconds_left END,
+    done = new.done, total = new.total, part = new.part, share = new.share, message = new.message, updated_at = now()
+FROM (
+    SELECT n.*, (o.done, o.total, o.part, o.message) IS DISTINCT FROM (n.done, n.total, n.part, n.message) AS moved
+    FROM jobs o, (SELECT %(done)s::bigint AS done, %(total)s::bigint AS total, %(part)s::real AS part, %(share)s::real AS share,
+        %(message)s::text AS message, %(seconds_left)s::real AS seconds_left) AS n WHERE o.id = %(id)s
+) AS new
+WHERE j.id = %(id)s
+
+-- job_beat: a slow step of a job goes on, though no number changes
+UPDATE jobs SET moved_at = now() WHERE id = %(id)s AND status = 'running'
 
 -- job_got_on: a step is done that will not have to be done again: whatever killed workers before, it was not this
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
@@ -68,13 +89,13 @@ UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(res
 UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
     attempts = greatest(0, attempts - 1), seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END,
     message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
-        ELSE 'Waiting for a worker to go on.' END, updated_at = now()
+        ELSE 'Waiting for a worker to go on.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status = 'running'
 
 -- job_cancel: stop a job; one that no worker has taken is over at once
 UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
     completed_at = CASE status WHEN 'queued' THEN now() END,
-    message = CASE status WHEN 'queued' THEN 'Cancelled before it began.' ELSE 'Stopping.' END, updated_at = now()
+    message = CASE status WHEN 'queued' THEN 'Cancelled before it began.' ELSE 'Stopping.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING status
 
 -- job_cancel_requested: whether somebody asked the job to stop (one that is over or deleted is to stop, too)

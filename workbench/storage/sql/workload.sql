@@ -1,8 +1,5 @@
--- work_going_on: the jobs that run or wait, oldest first, how far their parts are, and the time left, if need be by their pace
-SELECT j.id, j.kind, j.title, j.status, j.done, j.total, j.message, j.worker,
-    coalesce(j.seconds_left, CASE WHEN j.status = 'running' AND j.done > 0 AND j.total > j.done
-        THEN extract(epoch FROM now() - j.taken_at) * (j.total - j.done) / j.done END)::float AS seconds_left,
-    p.parts, p.parts_done, p.hands
+-- work_going_on: the jobs that run or wait, oldest first, and how far their parts are
+SELECT j.*, {standing}, p.parts, p.parts_done, p.hands
 FROM jobs j CROSS JOIN LATERAL (
     SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS parts_done, count(DISTINCT holder) AS hands
     FROM job_parts WHERE job_id = j.id

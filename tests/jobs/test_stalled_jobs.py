@@ -1,0 +1,146 @@
+"""A job whose numbers do not change for a minute is called stalled, with what to do; a slow step is not."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from mcp_app.server import create_server
+from tests.mcp_app.agent import Agent
+from workbench import Workbench
+from workbench.jobs import assignment as assignments
+from workbench.jobs.assignment import Assignment, Outcome
+from workbench.jobs.worker import start_worker
+from workbench.storage.job_table import Job
+from workbench.types import Countdown, Progress
+from workbench.types.progress import slow_step
+
+LONG = 30  # seconds: no test waits for it, it only bounds a failure
+
+
+def grow_old(database_url: str, seconds: int) -> None:
+    """Let so much time pass since the numbers of every job changed."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE jobs SET moved_at = moved_at - make_interval(secs => %s)", (seconds,))
+
+
+@contextmanager
+def running(wb: Workbench, run: Callable[[Assignment, threading.Event], None]) -> Generator[Job]:
+    """Run a job that calls ``run`` with an event that is set at the end; yields it once it has begun."""
+    began, end = threading.Event(), threading.Event()
+
+    def runner(assignment: Assignment) -> Outcome:
+        assignment.progress(Progress(808, 989, "808 of 989 passages", seconds_left=2.0))
+        began.set()
+        run(assignment, end)
+        return Outcome({}, "Done.")
+
+    job = wb.jobs.enqueue("experiment", "Slow", {})
+    worker = start_worker(wb.jobs.table, wb.jobs.queue, {"experiment": runner})
+    try:
+        assert began.wait(LONG)
+        yield job
+    finally:
+        end.set()
+        wb.jobs.wait(job.id, timeout=LONG)
+        worker.stop()
+
+
+def wait_saying_the_same(assignment: Assignment, end: threading.Event) -> None:
+    """Note the same numbers again and again, as a worker does that waits for others."""
+    while not end.wait(0.3):
+        assignment.progress(Progress(808, 989, "808 of 989 passages", seconds_left=2.0))
+
+
+def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb: Workbench, database_url: str) -> None:
+    with running(wb, wait_saying_the_same) as job:
+        assert wb.jobs.get(job.id).stalled is None
+        assert all(check.ok for check in wb.health.doctor() if check.name == "jobs")
+        grow_old(database_url, 75)
+        time.sleep(1)  # it goes on to note the same
+        stalled = wb.jobs.get(job.id)
+        assert stalled.status == "running" and stalled.seconds_left is None
+        assert stalled.worker and f"Worker {stalled.worker} holds it; restart that worker" in (stalled.stalled or "")
+        assert re.match(r"Stalled: nothing has changed for 7\d s\.", stalled.stalled or "")
+        assert [listed.stalled is not None for listed in wb.jobs.list()] == [True]
+        work = wb.health.work()
+        assert (len(work.stalled), "1 stalled" in work.sentence) == (1, True)
+        assert "holds it" in json.dumps(wb.health.status()["work"])
+        check = next(check for check in wb.health.doctor() if check.name == "jobs")
+        assert (check.ok, job.id in check.detail, "holds it" in check.detail) == (False, True, True)
+        agent = Agent(create_server(wb))
+        shown = agent("get_job", job_id=job.id)["job"]
+        assert "holds it" in shown["stalled"] and shown["percent"] == 81
+        assert "holds it" in agent("manage_crawl_job", action="get", job_id=job.id)["message"]
+
+
+def test_a_slow_step_has_a_heartbeat(wb: Workbench, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assignments, "BEAT", 0.2)
+    entered = threading.Event()
+
+    def think(_: Assignment, end: threading.Event) -> None:
+        with slow_step():
+            entered.set()
+            end.wait(LONG)
+
+    with running(wb, think) as job:
+        assert entered.wait(LONG)
+        grow_old(database_url, 300)
+        time.sleep(1)
+        assert wb.jobs.get(job.id).stalled is None
+
+
+def test_a_job_that_no_worker_takes_says_so(wb: Workbench, database_url: str) -> None:
+    job = wb.jobs.enqueue("experiment", "Alone", {})
+    assert wb.jobs.get(job.id).stalled is None
+    grow_old(database_url, 75)
+    waiting = "It has waited 75 s for a worker, and none is running; start one with 'workbench worker'."
+    assert wb.jobs.get(job.id).stalled == waiting
+    assert next(check for check in wb.health.doctor() if check.name == "jobs").ok is False
+    worker = start_worker(wb.jobs.table, wb.jobs.queue, {"crawl": lambda _: Outcome({}, "")})
+    while "none is running" in (wb.jobs.get(job.id).stalled or ""):  # it has not reported to the queue yet
+        assert worker.is_alive
+    assert "no running worker takes it" in (wb.jobs.get(job.id).stalled or "")
+    worker.stop()
+
+
+def test_a_job_that_waits_for_busy_workers_is_not_stalled(wb: Workbench, database_url: str) -> None:
+    with running(wb, wait_saying_the_same):
+        second = wb.jobs.enqueue("ingest", "Second", {})
+        grow_old(database_url, 75)
+        assert wb.jobs.get(second.id).stalled is None
+
+
+def test_a_job_whose_worker_is_gone_with_no_other_asks_for_one(wb: Workbench, database_url: str) -> None:
+    job = wb.jobs.enqueue("experiment", "Left", {})
+    assert wb.jobs.table.begin(job.id, "attic/7") is not None
+    grow_old(database_url, 75)
+    assert wb.jobs.get(job.id).stalled == (
+        "Stalled: its worker attic/7 has not been heard from for 75 s, and no other is running; start one with "
+        "'workbench worker', which goes on with it."
+    )
+
+
+def test_an_estimate_that_has_passed_is_not_shown(wb: Workbench, database_url: str) -> None:
+    with running(wb, wait_saying_the_same) as job:
+        left = wb.jobs.get(job.id).seconds_left
+        assert left is not None and 0 < left <= 2
+        grow_old(database_url, 3)
+        time.sleep(0.7)
+        assert wb.jobs.get(job.id).seconds_left is None
+        assert wb.health.work().jobs[0].seconds_left is None
+
+
+def test_a_countdown_ends_with_its_estimate_unless_the_numbers_change() -> None:
+    countdown = Countdown()
+    assert (countdown.take(Progress(1, 2, seconds_left=0.1)) or 0) > 0
+    time.sleep(0.15)
+    assert countdown.take(Progress(1, 2, seconds_left=0.1)) is None
+    assert (countdown.take(Progress(2, 2, seconds_left=0.1)) or 0) > 0

@@ -194,7 +194,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         f"{outcome.varied} of them not the defaults"
     )
     message = " ".join([f"{tried}; the best on held-out questions is {best.strategy}.", *outcome.notes])
-    return Outcome(outcome.to_dict(), message)
+    return Outcome(outcome.to_dict() | {"scope": test_set.over}, message)
 
 
 def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:

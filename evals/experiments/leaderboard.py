@@ -141,19 +141,31 @@ def check_same_ground(first: Experiment, second: Experiment) -> None:
         raise InvalidInput(f"{first.title!r} and {second.title!r} had other questions or judgments; run one anew.")
 
 
-def to_csv(lines: Sequence[LeaderboardLine]) -> str:
-    """Return the leaderboard as CSV."""
+def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
+    """Return the leaderboard as CSV; ``scope`` is a column."""
     stream = io.StringIO()
     writer = csv.writer(stream)
     metrics = list(dict.fromkeys(name for line in lines for name in line.metrics))
-    heads = ["run", "status", *metrics, "low", "high", "p50_ms", "p95_ms", "index", "index_bytes", "p_against_best"]
+    heads = [
+        "run",
+        "status",
+        *metrics,
+        "low",
+        "high",
+        "p50_ms",
+        "p95_ms",
+        "index",
+        "index_bytes",
+        "p_against_best",
+        "scope",
+    ]
     writer.writerow(heads)
     for line in lines:
         p = line.against_best.p_corrected if line.against_best else ""
         values = [line.metrics.get(name, "") for name in metrics]
         times = [line.latency_ms.get(name, "") for name in ("p50", "p95")]
         writer.writerow(
-            [line.label, line.status, *values, *line.interval, *times, line.index_name, line.index_bytes, p]
+            [line.label, line.status, *values, *line.interval, *times, line.index_name, line.index_bytes, p, scope]
         )
     return stream.getvalue()
 

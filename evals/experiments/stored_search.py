@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from workbench.jobs.assignment import Job
 from workbench.types import ParameterValue
@@ -37,7 +37,7 @@ class StoredFinalist(TypedDict):
 
 
 class StoredSearch(TypedDict):
-    """A search that has ended; ``seconds`` is how long it took."""
+    """A search that has ended; ``seconds`` is how long it took, ``scope`` the documents that were searched."""
 
     metric: str
     finalists: list[StoredFinalist]
@@ -45,6 +45,7 @@ class StoredSearch(TypedDict):
     tuning_questions: int
     held_out_questions: int
     seconds: float
+    scope: NotRequired[str]
 
 
 def search_of(job: Job) -> StoredSearch | None:

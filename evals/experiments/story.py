@@ -8,10 +8,13 @@ from datetime import datetime
 
 from evals.experiments.plan import CellResult, Experiment
 from evals.experiments.strategy_run import StrategyRun
+from evals.gateway import deleted_parts, documents_in, documents_of, resolved_scope
 from evals.measures.families import metric_title
 from evals.measures.significance import bootstrap_interval
 from evals.test_set import TestSet
+from workbench.sizes import counted
 from workbench.types import JsonObject, Value, as_items, as_number, as_text
+from workbench.workbench import Workbench
 
 FEW = 30  # questions below which an interval is so wide that few differences can be told
 SATURATED = 0.95  # where every run is above it, nothing is left to tell them apart
@@ -75,6 +78,22 @@ def trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
     own = [win for win in winners if win.test_set_id == test_set_id]
     dated = sorted(own, key=lambda win: (win.created_at is not None, win.created_at))
     return [win for win in dated if win.metric == dated[-1].metric]
+
+
+def judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]:
+    """Return a sentence on the relevant documents that the test set's scope leaves out; () if it leaves none out."""
+    if test_set.corpus is not None or test_set.scope.is_everything or deleted_parts(wb, test_set.scope):
+        return ()
+    relevant = {key for grades in test_set.qrels.values() for key, grade in grades.items() if grade > 0}
+    present = {document.id for document in documents_of(wb)} & relevant
+    outside = present - {document.id for document in documents_in(wb, resolved_scope(wb, test_set.scope))}
+    if not outside:
+        return ()
+    are = "is" if len(outside) == 1 else "are"
+    return (
+        f"{counted(len(outside), 'document')} judged relevant {are} outside the scope of this test set "
+        f"({test_set.scope.text}), so no search finds {'it' if len(outside) == 1 else 'them'}.",
+    )
 
 
 def weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) -> tuple[str, ...]:

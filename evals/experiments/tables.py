@@ -23,9 +23,13 @@ WIDTH = 140  # columns of the tables on stderr
 
 
 class RunJson(TypedDict):
-    """The JSON of ``workbench eval``; ``hashes`` are of the corpus, the index and the test set."""
+    """The JSON of ``workbench eval``; ``hashes`` are of the corpus, the index and the test set.
+
+    ``scope`` is the part of the user's documents that was searched, with its text; None for a corpus of its own.
+    """
 
     dataset: str
+    scope: JsonObject | None
     queries: int
     corpus: int
     index: JsonObject
@@ -42,6 +46,7 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
     """Return the JSON form that interfaces promise; metrics are means over the answerable questions."""
     return {
         "dataset": run.test_set.name,
+        "scope": run.test_set.scope.to_dict() | {"text": run.test_set.over} if run.test_set.corpus is None else None,
         "queries": len(run.test_set.answerable),
         "corpus": run.corpus.documents,
         "index": {
@@ -71,9 +76,10 @@ def table(run: EvalRun) -> Table:
     """Return a table with one row a strategy; an asterisk marks the best of each metric."""
     metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGES)]
     index = run.corpus.index
+    scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
     table = Table(
-        title=f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents, "
-        f"{index.passages_count:,} passages ({index.chunker}, {index.embedding_model})",
+        title=f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents"
+        f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})",
         title_justify="left",
     )
     table.add_column("strategy")

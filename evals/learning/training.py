@@ -42,6 +42,7 @@ class Learned(Value):
     difference: Difference
     is_worth_it: bool
     verdict: str
+    scope: str = ""  # the documents that were searched, as people read it
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Material:
     index: str
     sheets: Sequence[QuestionSheet]
     qrels: Mapping[str, Mapping[str, int]]
+    scope: str = ""  # the documents that were searched, as people read it
 
 
 def check_enough(title: str, questions: int) -> None:
@@ -99,7 +101,8 @@ def read_material(
             f"No search for a question of {titles!r} finds a document that was judged relevant, so nothing can be "
             "learned; see whether these documents are still there."
         )
-    return Material(titles, test_sets[0][0].version, index, sheets, qrels)
+    scope = ", ".join(dict.fromkeys(test_set.over for test_set, _ in test_sets))
+    return Material(titles, test_sets[0][0].version, index, sheets, qrels, scope)
 
 
 def trained(
@@ -170,7 +173,7 @@ def _learned(name: str, material: Material, fitted: Fitted, values: Mapping[str,
         note=f"drawn towards {('rerank', 'the default ranker')[fitted.prior]}, penalty {fitted.penalty:g}",
     )
     is_worth_it = difference.significant and difference.difference > 0
-    return Learned(ranker, questions, figures, difference, is_worth_it, verdict(difference))
+    return Learned(ranker, questions, figures, difference, is_worth_it, verdict(difference), material.scope)
 
 
 def verdict(difference: Difference) -> str:

@@ -73,4 +73,4 @@ def test_on_compare_the_newest_experiment_that_measured_both_is_asked(
     experiments.run(experiments.create("Both <i>", made.id, matrix(["keyword", "rerank"])).id)
     told = measured_together(wb, candidate, SERVES)
     assert "It is not clearly better than Rerank, which serves now" in told
-    assert "(nDCG@10 in Both &lt;i&gt;.)" in told
+    assert "(nDCG@10 in Both &lt;i&gt;, over all your documents.)" in told

@@ -62,7 +62,8 @@ def _same_questions(first: Experiment, second: Experiment) -> bool:
 
 def _about(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
-    return f"{experiment.title}, {experiment.test_set_title} version {experiment.test_set_version}, {began}"
+    ground = f"{experiment.test_set_title} version {experiment.test_set_version} over {experiment.over}"
+    return f"{experiment.title}, {ground}, {began}"
 
 
 def _metric(metrics: list[str]) -> str:

@@ -102,7 +102,7 @@ def rows_of(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) ->
 
 def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
     winner = winners.get(experiment.id)
-    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · "
+    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · over {experiment.over} · "
     notes = {"title": about + counted(len(experiment.cells), "run")}
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message

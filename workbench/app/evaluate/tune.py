@@ -68,7 +68,7 @@ def tune_view(workbench: Workbench) -> None:
 
 
 def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
-    titles = {info.id: info.title for info in ready}
+    titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
     with st.container(border=True, key="tune_form"):
@@ -124,7 +124,8 @@ def _outcome(workbench: Workbench, job: Job) -> None:
     result = search_of(job)
     if result is not None:
         st.caption(
-            f"{metric_title(result['metric'])}, searched with {counted(result['tuning_questions'], 'question')}; the "
+            f"{metric_title(result['metric'])} over {escaped(result.get('scope', 'all your documents'))}, "
+            f"searched with {counted(result['tuning_questions'], 'question')}; the "
             f"figures are from the {result['held_out_questions']} held out. ★: no other one is both better and faster."
         )
         front_chart([spot_of(finalist) for finalist in result["finalists"]], f"front_{job.id}")

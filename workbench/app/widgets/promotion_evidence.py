@@ -67,7 +67,7 @@ def measured_together(workbench: Workbench, candidate: PromotionCandidate, servi
             run = next((result for result in results if wanted.is_run(result.cell)), None)
             if run is not None:
                 metric = experiment.metrics[0]
-                ground = f"{metric_title(metric)} in {escape(experiment.title)}"
+                ground = f"{metric_title(metric)} in {escape(experiment.title)}, over {escape(experiment.over)}"
                 return f"{beside_serving(results, metric, run.run_id, serving)} ({ground}.)"
     return (
         f"No experiment has measured it beside {escape(title_of(serving.strategy))}, which serves now; Evaluate "

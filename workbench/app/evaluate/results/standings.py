@@ -13,7 +13,7 @@ from workbench.app.evaluate.results.charts import Spot
 from workbench.app.evaluate.results.front import front_chart
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title, settings_of
 from workbench.app.evaluate.results.promote import promote_run
-from workbench.app.shell.scope_bar import current_scope
+from workbench.app.shell.scope_bar import place_scope
 from workbench.app.state import address
 from workbench.app.widgets.assets import component
 from workbench.app.widgets.looks import look
@@ -30,7 +30,7 @@ def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
     """Show the leaderboard; returns the runs (A, B) that are compared question by question."""
     picks = picked(outcome)
     low, high, digits = scale(outcome.lines)
-    serving = _serving(workbench)
+    serving = _serving(workbench, outcome)
     result = component("evaluate/standings")(
         key="standings",
         data={
@@ -60,11 +60,14 @@ def picked(outcome: ExperimentOutcome) -> list[str]:
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
 
-def _serving(workbench: Workbench) -> Serving | None:
-    """Return what serves the scope chosen above; None where there is no such scope."""
+def _serving(workbench: Workbench, outcome: ExperimentOutcome) -> Serving | None:
+    """Return what serves the scope that was measured, or for a corpus of its own the scope chosen above; None if
+    that scope has lost a part.
+    """
+    measured = outcome.experiment.scope
     try:
-        return serving_in(workbench, current_scope())
-    except ScopeError:  # the bar above names the missing part
+        return serving_in(workbench, place_scope() if measured is None else measured.scope)
+    except ScopeError:  # the page names the missing part
         return None
 
 

@@ -138,7 +138,7 @@ class Experiments:
         kept = self._experiments.winners()
         best: dict[str, Winner] = {}
         for experiment in experiments:
-            if experiment.id in kept:
+            if "tied" in kept.get(experiment.id, {}):
                 best[experiment.id] = stored_winner(experiment, kept[experiment.id])
             elif experiment.status == "done" and (win := winner(experiment, self.results(experiment.id))):
                 self._experiments.keep_winner(experiment.id, win.to_dict())

@@ -16,11 +16,20 @@ class StoredCandidate(TypedDict):
 
 
 class StoredDifference(TypedDict):
-    """How a finalist differs from its strategy's defaults; ``p_corrected`` by Holm."""
+    """How a finalist differs from its strategy's defaults, as ``Difference.to_dict`` writes it."""
 
+    metric: str
+    a: str
+    b: str
     difference: float
+    interval: tuple[float, float]
+    p: float
     p_corrected: float
     significant: bool
+    wins: int
+    losses: int
+    ties: int
+    comparisons: NotRequired[int]
 
 
 class StoredFinalist(TypedDict):

@@ -10,10 +10,11 @@ from evals.experiments.plan import CellResult, Experiment
 from evals.experiments.strategy_run import StrategyRun
 from evals.gateway import deleted_parts, documents_in, documents_of, resolved_scope
 from evals.measures.families import metric_title
-from evals.measures.significance import bootstrap_interval
+from evals.measures.significance import EQUAL, bootstrap_interval
 from evals.test_set import TestSet
 from workbench.sizes import counted
 from workbench.types import JsonObject, Value, as_items, as_number, as_text
+from workbench.types.json import as_whole
 from workbench.workbench import Workbench
 
 FEW = 30  # questions below which an interval is so wide that few differences can be told
@@ -33,6 +34,7 @@ class Winner(Value):
     score: float
     interval: tuple[float, float]
     created_at: datetime | None = None
+    tied: int = 1  # runs that reach this score, this one included
 
 
 def winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
@@ -43,6 +45,7 @@ def winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | No
         return None
     cell, run = max(done, key=lambda pair: pair[1].means[metric])
     low, high = bootstrap_interval(list(run.values[metric].values()))
+    tied = sum(abs(other.means[metric] - run.means[metric]) <= EQUAL for _, other in done)
     return Winner(
         experiment_id=experiment.id,
         test_set_id=experiment.test_set_id,
@@ -52,6 +55,7 @@ def winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | No
         score=round(run.means[metric], ROUND),
         interval=(round(low, ROUND), round(high, ROUND)),
         created_at=experiment.created_at,
+        tied=tied,
     )
 
 
@@ -67,6 +71,7 @@ def stored_winner(experiment: Experiment, stored: JsonObject) -> Winner:
         score=as_number(stored["score"]),
         interval=(low, high),
         created_at=experiment.created_at,
+        tied=as_whole(stored["tied"]),
     )
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from evals.experiments.document_cutoffs import DocumentCutoff
 from evals.experiments.reference_answers import ReferenceAnswers
 from evals.experiments.strategy_run import EvalRun, StrategyRun
-from evals.measures.significance import Difference
+from evals.measures.significance import Difference, sentence
 from evals.measures.verdicts import JudgeAgreement, RagasSummary
 from workbench.types import JsonObject
 
@@ -126,17 +126,18 @@ def _ragas_cell(summary: RagasSummary) -> str:
 
 
 def pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
-    """Return a table with one row a comparison; ``significant`` says at the level of .05."""
+    """Return a table with one row a comparison, and its verdict at the level of .05."""
     metric = differences[0].metric if differences else ""
     table = Table(title=f"{title}, {metric}", title_justify="left")
     for name in ("a", "b"):
         table.add_column(name)
-    for name in ("a - b", "95 % interval", "p (Holm)", "significant", "won", "lost", "equal"):
+    for name in ("a - b", "95 % interval"):
         table.add_column(name, justify="right")
+    table.add_column("verdict")
     for item in differences:
         low, high = item.interval
-        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}", f"{item.p_corrected:.4f}"]
-        cells += ["yes" if item.significant else "no", str(item.wins), str(item.losses), str(item.ties)]
+        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"]
+        cells.append(sentence(item))
         table.add_row(*cells)
     return table
 

@@ -178,6 +178,10 @@ def _learned(name: str, material: Material, fitted: Fitted, values: Mapping[str,
 
 def verdict(difference: Difference) -> str:
     """Say in a sentence whether a ranker is worth promoting, by its comparison with rerank."""
+    if difference.is_tie:
+        return (
+            f"It is not worth promoting: it ranks as rerank does on all {difference.ties:,} questions it did not see."
+        )
     how = (
         f"{difference.difference:+.4f} nDCG@10 against rerank on questions that it did not see "
         f"(p = {difference.p:.3f}; {difference.wins} won, {difference.losses} lost, {difference.ties} alike)"

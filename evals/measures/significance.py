@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 class Difference(Value):
     """How ``a`` differs from ``b`` in a metric: ``difference`` = mean of a - b, with a 95 % bootstrap interval.
 
-    ``p_corrected`` takes into account how many comparisons were made at once.
+    ``p_corrected`` takes into account how many ``comparisons`` were made at once.
     """
 
     metric: str
@@ -46,6 +46,41 @@ class Difference(Value):
     wins: int
     losses: int
     ties: int
+    comparisons: int = 1
+
+    @property
+    def is_tie(self) -> bool:
+        """True if the two are equal on every question."""
+        return not self.wins and not self.losses
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as people read it, such as "p = .016"."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
+
+
+def sentence(difference: Difference) -> str:
+    """Describe what a difference of ``a`` against ``b`` is worth: the questions won and lost, p before and after Holm.
+
+    A difference that only the correction makes uncertain is not called "no clear difference".
+    """
+    differing = difference.wins + difference.losses
+    if difference.is_tie:
+        return f"tie: equal on all {difference.ties:,} questions"
+    won, lost = f"won {difference.wins:,}", f"lost {difference.losses:,}"
+    counts = ", ".join([won, lost] if difference.wins and difference.losses else [won if difference.wins else lost])
+    counts += f" of {differing:,} differing question{'' if differing == 1 else 's'}"
+    p, several = p_text(difference.p), difference.comparisons > 1
+    corrected = f"correcting for {difference.comparisons} comparisons ({p_text(difference.p_corrected)})"
+    if difference.significant:
+        still = f", also after {corrected}" if several else ""
+        return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {p}{still}"
+    if difference.p < LEVEL:
+        return f"{counts}, {p}; too few questions to be sure after {corrected}"
+    after = f"; after {corrected}" if several else ""
+    if not (difference.wins and difference.losses):
+        return f"{counts}, {p}: too few questions to be sure{after}"
+    return f"no clear difference: {counts}, {p}{after}"
 
 
 def randomisation_p(
@@ -117,6 +152,7 @@ def compare(
                 wins=sum(value > EQUAL for value in values),
                 losses=sum(value < -EQUAL for value in values),
                 ties=sum(abs(value) <= EQUAL for value in values),
+                comparisons=len(pairs),
             )
         )
     return comparisons

@@ -33,7 +33,7 @@ TOPICS = ("nests", "meals", "winters", "voices")
 
 
 def text(animal: str, topic: str, place: str) -> str:
-    return f"# The {animal} and its {topic}\n\nThe {animal} is a resident of {place} and is known for its {topic}.\n"
+    return f"# How does the {animal} of {place} manage its {topic}?\n\nThe {animal} is a resident of {place}.\n"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from evals.experiments.optimiser import FEWEST
 from evals.experiments.plan import Cell
 from evals.experiments.stored_search import StoredCandidate, StoredFinalist, search_of
 from evals.measures.families import DEFAULT_METRICS, metric_title
+from evals.measures.significance import Difference, sentence
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.live_job import live_job
 from workbench.app.evaluate.preselection import preselected
@@ -159,8 +160,7 @@ def row_of(place: int, finalist: StoredFinalist) -> dict[str, object]:
     name = title_of(candidate["strategy"]) + (", default settings" if finalist["is_default"] else "")
     verdict = "–"
     if against:
-        sure = "significant" if against["significant"] else "no clear difference"
-        verdict = f"{against['difference']:+.3f}, {sure} (p = {against['p_corrected']:.3f})"
+        verdict = f"{against['difference']:+.3f}, {sentence(Difference(**against))}"
     low, high = finalist["interval"]
     p50 = finalist["latency_ms"]["p50"]
     return {

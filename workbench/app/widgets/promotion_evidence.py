@@ -42,13 +42,15 @@ def serving_of(candidate: PromotionCandidate, default_index: str) -> Serving:
 
 
 def _verdict(difference: Difference, serves: str) -> str:
+    from evals.measures.significance import sentence
+
+    if difference.is_tie:
+        return f"<b>It ties with {serves}</b>: both are equal on all {difference.ties:,} questions."
     low, high = difference.interval
-    size = f"{difference.difference:+.3f}, 95 % {low:+.3f} to {high:+.3f}"
-    if not difference.significant:
-        alone = not low <= 0 <= high  # the interval looks at this run alone, the test at all of them
-        among = ", as one of several runs compared at once is easily better by luck" if alone else ""
-        return f"<b>It is not clearly better than {serves}</b>: the difference of {size} may be chance{among}."
+    size = f"{difference.difference:+.3f}, 95 % {low:+.3f} to {high:+.3f}; {escape(sentence(difference))}"
     better = "better" if difference.difference > 0 else "worse"
+    if not difference.significant:
+        return f"<b>It is not surely {better} than {serves}</b>: {size}."
     return f"<b>It is clearly {better} than {serves}</b>: {size}."
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evals.learning.training import LEARNED, has_seen
 from evals.measures.families import metric_title
+from evals.measures.significance import LEVEL, sentence
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
 from workbench.app.shell.scope_bar import place_scope
 from workbench.app.widgets.promoting import PromotionCandidate, Serving, places_of_measured, promote_dialog
@@ -51,6 +52,10 @@ def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | No
     ]
     if line.against_best and line.against_best.significant:
         sentences.append("Another run did significantly better on these questions.")
+    elif line.against_best and line.against_best.is_tie:
+        sentences.append("It ties with the run listed first: both are equal on every question.")
+    elif line.against_best and line.against_best.p < LEVEL:
+        sentences.append(f"Against the run that leads it {sentence(line.against_best)}.")
     elif line.against_best:
         sentences.append("It does not lead, but these questions cannot tell it from the leader.")
     if serving is not None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from evals.experiments.leaderboard import LeaderboardLine
 from evals.measures.families import metric_title
+from evals.measures.significance import LEVEL, sentence
 from workbench.app.evaluate.results.charts import Spot
 from workbench.app.evaluate.results.front import front_chart
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title, settings_of
@@ -20,7 +21,7 @@ from workbench.app.widgets.looks import look
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.promoting import Serving, serving_in
 from workbench.errors import ScopeError
-from workbench.sizes import size_text
+from workbench.sizes import counted, size_text
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -78,7 +79,8 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
     done = line.status == "done"
     return {
         "id": line.run_id,
-        "rank": place + 1 if done else None,
+        "rank": line.rank if done else None,
+        "leads": _leads(outcome) if place == 0 and done else "",
         "label": run_title(cell),
         "title": title_of(cell.cell.strategy),
         "settings": ", ".join(settings_of(cell)),
@@ -98,19 +100,25 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
     }
 
 
+def _leads(outcome: ExperimentOutcome) -> str:
+    """Describe the first row: it leads alone, or ties with others."""
+    tied = sum(line.rank == 1 for line in outcome.lines) - 1
+    if not tied:
+        return "leads" if len(outcome.measured) > 1 else ""
+    return f"ties with {counted(tied, 'other')}"
+
+
 def _against(line: LeaderboardLine) -> dict[str, str] | None:
     difference = line.against_best
     if difference is None:
         return None
     low, high = difference.interval
     why = (
-        f"Difference {difference.difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}; {difference.wins} "
-        f"questions won, {difference.losses} lost, {difference.ties} equal; randomisation test with Holm's correction."
+        f"Difference {difference.difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}; {difference.ties} "
+        "questions equal; randomisation test, corrected by Holm's method for all runs compared with the best."
     )
-    p = "p < .001" if difference.p_corrected < 0.001 else f"p = {difference.p_corrected:.3f}".replace("0.", ".")
-    if difference.significant:
-        return {"sign": f"{difference.difference:+.3f}", "text": f"worse, {p}", "kind": "worse", "why": why}
-    return {"sign": f"{difference.difference:+.3f}", "text": f"no clear difference, {p}", "kind": "equal", "why": why}
+    kind = "worse" if difference.significant else "equal" if difference.p >= LEVEL else "unsure"
+    return {"sign": f"{difference.difference:+.3f}", "text": sentence(difference), "kind": kind, "why": why}
 
 
 def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:

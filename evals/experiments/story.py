@@ -106,8 +106,10 @@ def weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) 
     questions = test_set.answerable
     sentences: list[str] = []
     if len(questions) < FEW:
+        verb = "is" if len(questions) == 1 else "are"
         sentences.append(
-            f"There are only {len(questions)} questions; with fewer than {FEW} few differences can be told apart."
+            f"There {verb} only {counted(len(questions), 'question')}; with fewer than {FEW} few differences can be told "
+            "apart."
         )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:

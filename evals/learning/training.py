@@ -9,7 +9,7 @@ from evals.gateway import IndexedCorpus
 from evals.learning.sheets import QuestionSheet, by_weights, question_sheets, ranking
 from evals.learning.weight_fitting import Fitted, fit_best, folds, plain_prior
 from evals.measures.metrics import means, measure
-from evals.measures.significance import Difference, compare
+from evals.measures.significance import Difference, compare, equal_everywhere
 from evals.test_set import TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.parameters import SHIPPED
@@ -179,9 +179,7 @@ def _learned(name: str, material: Material, fitted: Fitted, values: Mapping[str,
 def verdict(difference: Difference) -> str:
     """Say in a sentence whether a ranker is worth promoting, by its comparison with rerank."""
     if difference.is_tie:
-        return (
-            f"It is not worth promoting: it ranks as rerank does on all {difference.ties:,} questions it did not see."
-        )
+        return f"It is not worth promoting: it ties with rerank, {equal_everywhere(difference)} it did not see."
     how = (
         f"{difference.difference:+.4f} nDCG@10 against rerank on questions that it did not see "
         f"(p = {difference.p:.3f}; {difference.wins} won, {difference.losses} lost, {difference.ties} alike)"

@@ -59,6 +59,11 @@ def p_text(p: float) -> str:
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
 
 
+def equal_everywhere(difference: Difference) -> str:
+    """Return the clause on two strategies that are equal on every question."""
+    return "equal on the one question" if difference.ties == 1 else f"equal on all {difference.ties:,} questions"
+
+
 def sentence(difference: Difference) -> str:
     """Describe what a difference of ``a`` against ``b`` is worth: the questions won and lost, p before and after Holm.
 
@@ -66,21 +71,20 @@ def sentence(difference: Difference) -> str:
     """
     differing = difference.wins + difference.losses
     if difference.is_tie:
-        return f"tie: equal on all {difference.ties:,} questions"
+        return f"tie: {equal_everywhere(difference)}"
     won, lost = f"won {difference.wins:,}", f"lost {difference.losses:,}"
     counts = ", ".join([won, lost] if difference.wins and difference.losses else [won if difference.wins else lost])
     counts += f" of {differing:,} differing question{'' if differing == 1 else 's'}"
-    p, several = p_text(difference.p), difference.comparisons > 1
-    corrected = f"correcting for {difference.comparisons} comparisons ({p_text(difference.p_corrected)})"
+    values = p_text(difference.p)
+    if difference.comparisons > 1:
+        but = "but" if difference.p < LEVEL and not difference.significant else "and"
+        corrected = p_text(difference.p_corrected)
+        values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
     if difference.significant:
-        still = f", also after {corrected}" if several else ""
-        return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {p}{still}"
-    if difference.p < LEVEL:
-        return f"{counts}, {p}; too few questions to be sure after {corrected}"
-    after = f"; after {corrected}" if several else ""
-    if not (difference.wins and difference.losses):
-        return f"{counts}, {p}: too few questions to be sure{after}"
-    return f"no clear difference: {counts}, {p}{after}"
+        return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {values}"
+    if difference.p < LEVEL or not (difference.wins and difference.losses):
+        return f"{counts}, {values}: too few questions to be sure"
+    return f"no clear difference: {counts}, {values}"
 
 
 def randomisation_p(

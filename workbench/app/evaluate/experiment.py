@@ -46,8 +46,8 @@ def experiment_view(workbench: Workbench, experiment_id: str) -> None:
     if experiment.scope is not None and (lost := deleted_parts(workbench, experiment.scope)):
         st.warning(
             escaped(
-                f"This experiment measured {experiment.scope.text}. It has lost {lost}, which has been deleted: the "
-                "figures below are kept, but it cannot be run again, and nothing can be promoted for that scope."
+                f"This experiment measured {experiment.scope.text}. Deleted since then: {lost}. The figures below are "
+                "kept, but it cannot be run again, and nothing can be promoted for that scope."
             )
         )
     if job is not None and not job.is_finished:

@@ -42,15 +42,16 @@ def serving_of(candidate: PromotionCandidate, default_index: str) -> Serving:
 
 
 def _verdict(difference: Difference, serves: str) -> str:
-    from evals.measures.significance import sentence
+    from evals.measures.significance import equal_everywhere, sentence
 
     if difference.is_tie:
-        return f"<b>It ties with {serves}</b>: both are equal on all {difference.ties:,} questions."
+        return f"<b>It ties with {serves}</b>: {equal_everywhere(difference)}."
     low, high = difference.interval
     size = f"{difference.difference:+.3f}, 95 % {low:+.3f} to {high:+.3f}; {escape(sentence(difference))}"
-    better = "better" if difference.difference > 0 else "worse"
     if not difference.significant:
-        return f"<b>It is not surely {better} than {serves}</b>: {size}."
+        clearly = "" if difference.difference < 0 else "clearly "
+        return f"<b>It is not {clearly}better than {serves}</b>: {size}."
+    better = "better" if difference.difference > 0 else "worse"
     return f"<b>It is clearly {better} than {serves}</b>: {size}."
 
 

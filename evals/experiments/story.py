@@ -107,10 +107,8 @@ def weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) 
     sentences: list[str] = []
     if len(questions) < FEW:
         verb = "is" if len(questions) == 1 else "are"
-        sentences.append(
-            f"There {verb} only {counted(len(questions), 'question')}; with fewer than {FEW} few differences can be told "
-            "apart."
-        )
+        asked = counted(len(questions), "question")
+        sentences.append(f"There {verb} only {asked}; with fewer than {FEW} few differences can be told apart.")
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:
         sentences.append("Each question has a single judged document, so other good documents count as misses.")

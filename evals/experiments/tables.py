@@ -46,7 +46,7 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
     """Return the JSON form that interfaces promise; metrics are means over the answerable questions."""
     return {
         "dataset": run.test_set.name,
-        "scope": run.test_set.scope.to_dict() | {"text": run.test_set.over} if run.test_set.corpus is None else None,
+        "scope": None if run.test_set.corpus else run.test_set.scope.to_stored() | {"text": run.test_set.over},
         "queries": len(run.test_set.answerable),
         "corpus": run.corpus.documents,
         "index": {

@@ -14,6 +14,7 @@ from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.training import check_enough
 from evals.learning.verb import LEARNED_HERE, learn_from
 from evals.measures.metrics import check_metrics, depth
+from evals.measures.significance import EQUAL
 from evals.test_sets.folders import SAMPLE
 from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
@@ -188,13 +189,17 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         on_progress=assignment.progress, should_stop=assignment.should_stop,
     )  # fmt: skip
     book.close()
-    best = outcome.finalists[0].candidate
+    best = outcome.finalists[0]
+    tied = sum(abs(finalist.held_out - best.held_out) <= EQUAL for finalist in outcome.finalists)
+    leads = f"the best on held-out questions is {best.candidate.strategy}"
+    if tied > 1:
+        leads = f"{tied} settings tie on held-out questions"
     tried = (
         f"{outcome.tried} settings tried in {outcome.seconds:.0f} s of {seconds:g}, "
         f"{outcome.varied} of them not the defaults"
     )
-    message = " ".join([f"{tried}; the best on held-out questions is {best.strategy}.", *outcome.notes])
-    return Outcome(outcome.to_dict(), message)
+    message = " ".join([f"{tried}; {leads}.", *outcome.notes])
+    return Outcome(outcome.to_dict() | {"scope": test_set.over}, message)
 
 
 def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:

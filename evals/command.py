@@ -1,4 +1,4 @@
-"""The command ``workbench eval``, and ``python -m evals``: the same arguments, the same work."""
+"""The command ``workbench eval``, and ``python -m evals``: the same work, without the options of a scope."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from evals.measures.significance import Difference
     from evals.measures.verdicts import JudgeAgreement
     from evals.test_set import TestSet
-    from workbench.types import OnProgress, ShouldStop
+    from workbench.types import OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
 RAGAS = ("free", "llm", "none")
@@ -72,13 +72,17 @@ def evaluate(
     arguments: argparse.Namespace,
     *,
     say: Callable[[str], None],
+    scope: Scope | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> tuple[RunJson, int]:
     """Evaluate as asked; say the tables and return (the JSON, the exit code).
 
+    ``scope`` is searched in place of the test set's own, if it narrows anything.
+
     Raises:
         InvalidInput: wrong arguments, an unreadable test set, a baseline of another corpus.
+        ScopeError: an unknown name in the scope, or a part of the test set's scope has been deleted.
     """
     from evals.experiments import baseline, strategy_run, tables
     from evals.gateway import index_corpus
@@ -97,11 +101,11 @@ def evaluate(
     given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
         _endpoint(wb, arguments)  # its errors would else come after minutes of asking
-    test_set = named_test_set(wb, arguments.test_set).first(arguments.limit_queries)
+    test_set = named_test_set(wb, arguments.test_set, scope).first(arguments.limit_queries)
     if arguments.baseline:
         baseline.check_before(Path(arguments.baseline), test_set, strategies, metrics)
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
-    _tell_missing(test_set, corpus, say)
+    _tell_missing(wb, test_set, corpus, say)
     run = strategy_run.run(
         wb, test_set, corpus, strategies, metrics, parameters=given, on_progress=on_progress, should_stop=should_stop
     )
@@ -124,8 +128,12 @@ def evaluate(
     return payload, code
 
 
-def _tell_missing(test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
-    """Say what cannot be found because it is not there."""
+def _tell_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
+    """Report what cannot be found because it is not there."""
+    from evals.experiments.story import judged_outside
+
+    for sentence in judged_outside(wb, test_set):
+        say(sentence)
     if test_set.nowhere:
         missing = choices(test_set.nowhere, 5)
         say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.errors import InvalidInput
-from workbench.types import JsonValue, Value
+from workbench.languages import language_title
+from workbench.types import JsonObject, JsonValue, Scope, Value
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
 
 GRADES = {"not": 0, "partly": 1, "relevant": 2}  # the verdicts of a person on a hit
+OWN_CORPUS = "a corpus of its own"
 LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 
 
@@ -90,11 +93,80 @@ class StoredCorpus:
     hash: str
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredScope(Value):
+    """The part of a user's documents that a test set measures; the default is everything.
+
+    Attributes:
+        scope: Names projects, folders, sources and documents by id.
+        titles: The titles of these ids, which can still be shown after a deletion.
+    """
+
+    scope: Scope = field(default_factory=Scope)
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_everything(self) -> bool:
+        """True if nothing is left out."""
+        return self.scope == Scope()
+
+    @property
+    def text(self) -> str:
+        """The scope as people read it, such as "project Shop, source Manuals"."""
+        scope = self.scope
+        parts = ["sources of no project"] if scope.kind == "global" else []
+        if scope.project:
+            only = "only " if scope.kind == "project" else ""
+            folder = f", folder {self.title(scope.folder)}" if scope.folder else ""
+            parts.append(f"{only}project {self.title(scope.project)}{folder}")
+        parts += _listed("source", [self.title(key) for key in scope.sources or ()])
+        parts += _listed("document", [self.title(key) for key in scope.documents or ()])
+        parts += _listed("tag", scope.tags) + _listed("type", scope.document_types)
+        parts += _listed("language", [language_title(name) or name for name in scope.languages])
+        parts += [f"since {scope.since}"] if scope.since else []
+        parts += [f"until {scope.until}"] if scope.until else []
+        parts += [f"names {scope.names}"] if scope.names != "prefer" else []
+        parts += _listed("ignored name", scope.ignored_names)
+        return "; ".join(parts) or "all your documents"
+
+    def title(self, key: str) -> str:
+        """Return what the thing with an id is called, or was before it was deleted."""
+        return self.titles.get(key, key)
+
+    def to_stored(self) -> JsonObject:
+        """Return the JSON that ``from_stored`` reads; {} for everything."""
+        default = Scope().to_dict()
+        changed: JsonObject = {key: value for key, value in self.scope.to_dict().items() if value != default[key]}
+        return changed | {"titles": dict(self.titles)} if changed else {}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> MeasuredScope:
+        """Return a scope from its stored form; a missing field does not narrow."""
+        known = {item.name for item in fields(Scope)}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in stored.items() if name in known
+        }
+        values |= {name: date.fromisoformat(values[name]) for name in ("since", "until") if values.get(name)}
+        return cls(Scope(**values), dict(stored.get("titles") or {}))
+
+
+EVERYTHING = MeasuredScope()
+MOST_LISTED = 3  # names in a scope's text
+
+
+def _listed(noun: str, names: Sequence[str]) -> list[str]:
+    if len(names) <= 1:
+        return [f"{noun} {name}" for name in names]
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return [f"{noun}s {', '.join(names[:MOST_LISTED])}{more}"]
+
+
 @dataclass(frozen=True)
 class TestSet:
     """Questions with judgments over a corpus; ``corpus`` None means the person's own sources.
 
     With a corpus of its own a judgment names a document by its key there; without one, by the document's id.
+    ``scope`` is the part of the person's own sources that is searched; with a corpus of its own it is everything.
     """
 
     __test__: ClassVar = False  # the name begins like a test's
@@ -104,6 +176,12 @@ class TestSet:
     judgments: tuple[Judgment, ...]
     corpus: FolderCorpus | StoredCorpus | None = None
     version: int = 1
+    scope: MeasuredScope = EVERYTHING
+
+    @property
+    def over(self) -> str:
+        """The documents that are measured, as people read it."""
+        return self.scope.text if self.corpus is None else OWN_CORPUS
 
     @cached_property
     def questions_hash(self) -> str:

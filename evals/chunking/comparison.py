@@ -59,7 +59,7 @@ def own_settings(
     most = max(limit for limit, _ in cutoffs)
     for strategy in strategies:
         results = {
-            question.id: search(wb, question.text, Ask(strategy, most, index=corpus.index.name))
+            question.id: search(wb, question.text, Ask(strategy, most, corpus.scope, corpus.index.name))
             for question in test_set.questions
         }
         for limit, cutoff in cutoffs:

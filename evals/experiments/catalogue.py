@@ -53,6 +53,7 @@ class Experiments:
 
         Raises:
             NotFound: no such test set or index. InvalidInput: a wrong metric, or no answerable question.
+            ScopeError: a part of the test set's scope has been deleted.
         """
         info = self.test_sets.info(test_set)
         chosen = self.test_sets.load(info.id).first(limit_queries)
@@ -71,7 +72,7 @@ class Experiments:
             "dataset_id": info.id,
             "dataset_version": info.version,
         }
-        corpus_hash = chosen.corpus.hash if chosen.corpus else own_hash(self._wb)
+        corpus_hash = chosen.corpus.hash if chosen.corpus else own_hash(self._wb, chosen.scope)
         hashes: JsonObject = {"dataset_hash": chosen.questions_hash, "corpus_hash": corpus_hash}
         return experiment_from(self._experiments.create(values | hashes | {"plan": plan}))
 
@@ -137,7 +138,7 @@ class Experiments:
         kept = self._experiments.winners()
         best: dict[str, Winner] = {}
         for experiment in experiments:
-            if experiment.id in kept:
+            if "tied" in kept.get(experiment.id, {}):
                 best[experiment.id] = stored_winner(experiment, kept[experiment.id])
             elif experiment.status == "done" and (win := winner(experiment, self.results(experiment.id))):
                 self._experiments.keep_winner(experiment.id, win.to_dict())

@@ -62,7 +62,7 @@ def _first_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy:
     """Return the first ten documents with the scores of their best passages, best first."""
     scores: dict[str, float] = {}
     for limit in PASSAGES:
-        result = search(wb, query, Ask(strategy, limit, index=corpus.index.name))
+        result = search(wb, query, Ask(strategy, limit, corpus.scope, corpus.index.name))
         for hit in result:
             scores.setdefault(corpus.key(hit.document_id), hit.score)
         if len(scores) >= DOCUMENTS or len(result) < limit:

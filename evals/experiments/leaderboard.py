@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals.experiments.plan import CellResult, Experiment
-from evals.measures.significance import Difference, bootstrap_interval, compare
+from evals.measures.significance import EQUAL, Difference, bootstrap_interval, compare
 from workbench.errors import InvalidInput, choices
 from workbench.types import Value
 
@@ -33,6 +33,7 @@ class LeaderboardLine(Value):
     index_bytes: int
     against_best: Difference | None = None
     on_front: bool = False
+    rank: int | None = None  # runs of equal means share one; None if the run is not done
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,14 @@ def leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardL
     else:
         against = [None] * len(ordered)
     front = set(pareto_front([(line.metrics[metric], line.latency_ms["p50"]) for line in lines]))
+    means = [line.metrics[metric] for line in lines]
     placed = [
-        replace(line, against_best=difference, on_front=place in front)
+        replace(
+            line,
+            against_best=difference,
+            on_front=place in front,
+            rank=1 + sum(mean > means[place] + EQUAL for mean in means),
+        )
         for place, (line, difference) in enumerate(zip(lines, against, strict=True))
     ]
     return placed + [_line(result, metric) for result in results if result.run is None]
@@ -141,19 +148,31 @@ def check_same_ground(first: Experiment, second: Experiment) -> None:
         raise InvalidInput(f"{first.title!r} and {second.title!r} had other questions or judgments; run one anew.")
 
 
-def to_csv(lines: Sequence[LeaderboardLine]) -> str:
-    """Return the leaderboard as CSV."""
+def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
+    """Return the leaderboard as CSV; ``scope`` is a column."""
     stream = io.StringIO()
     writer = csv.writer(stream)
     metrics = list(dict.fromkeys(name for line in lines for name in line.metrics))
-    heads = ["run", "status", *metrics, "low", "high", "p50_ms", "p95_ms", "index", "index_bytes", "p_against_best"]
+    tail = ["low", "high", "p50_ms", "p95_ms", "index", "index_bytes", "p", "p_against_best", "won", "lost", "scope"]
+    heads = ["run", "status", *metrics, *tail]
     writer.writerow(heads)
     for line in lines:
-        p = line.against_best.p_corrected if line.against_best else ""
+        best = line.against_best
+        against = [best.p, best.p_corrected, best.wins, best.losses] if best else [""] * 4
         values = [line.metrics.get(name, "") for name in metrics]
         times = [line.latency_ms.get(name, "") for name in ("p50", "p95")]
         writer.writerow(
-            [line.label, line.status, *values, *line.interval, *times, line.index_name, line.index_bytes, p]
+            (
+                line.label,
+                line.status,
+                *values,
+                *line.interval,
+                *times,
+                line.index_name,
+                line.index_bytes,
+                *against,
+                scope,
+            )
         )
     return stream.getvalue()
 

@@ -35,7 +35,7 @@ def to_notebook(experiment: Experiment) -> str:
     )
     intro = (
         f"# {experiment.title}\n\n{len(experiment.cells)} runs on version {experiment.test_set_version} of "
-        f"*{experiment.test_set_title}*. The cells below run them again."
+        f"*{experiment.test_set_title}*, over {experiment.over}. The cells below run them again."
     )
     sources = [_OPEN, f"cells = [\n{cells},\n]", run, _SHOW.format(metric=experiment.metrics[0]), "wb.close()"]
     return notebook_json(intro, sources)

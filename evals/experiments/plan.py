@@ -10,6 +10,7 @@ from typing import Any, cast
 from evals.experiments.strategy_run import StrategyRun
 from evals.gateway import Row
 from evals.measures.verdicts import Verdicts
+from evals.test_set import OWN_CORPUS, MeasuredScope
 from workbench.errors import InvalidInput
 from workbench.retrieval.strategies import check_parameters
 from workbench.types import JsonValue, ParameterValue, Value
@@ -49,6 +50,12 @@ class Experiment(Value):
     metrics: tuple[str, ...]
     limit_queries: int | None
     created_at: datetime | None = None
+    scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has a corpus of its own
+
+    @property
+    def over(self) -> str:
+        """The documents that were measured, as people read it."""
+        return OWN_CORPUS if self.scope is None else self.scope.text
 
 
 @dataclass(frozen=True)
@@ -103,4 +110,5 @@ def experiment_from(row: Row) -> Experiment:
         cells=tuple(cells_from(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],
+        scope=None if row["test_set_source_id"] else MeasuredScope.from_stored(row["test_set_scope"]),
     )

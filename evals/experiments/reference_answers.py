@@ -58,7 +58,7 @@ def reference_answers(
             raise Cancelled("Stopped; the answers so far are not kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), "answers"))
-        found = answer(wb, question.text, Ask(strategy, READ, index=corpus.index.name))
+        found = answer(wb, question.text, Ask(strategy, READ, corpus.scope, corpus.index.name))
         refused += found.refused
         texts.append("" if found.refused else MARK.sub("", found.text))
     return _compared(questions, texts, refused)

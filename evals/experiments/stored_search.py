@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from workbench.jobs.assignment import Job
 from workbench.types import ParameterValue
@@ -16,11 +16,20 @@ class StoredCandidate(TypedDict):
 
 
 class StoredDifference(TypedDict):
-    """How a finalist differs from its strategy's defaults; ``p_corrected`` by Holm."""
+    """How a finalist differs from its strategy's defaults, as ``Difference.to_dict`` writes it."""
 
+    metric: str
+    a: str
+    b: str
     difference: float
+    interval: tuple[float, float]
+    p: float
     p_corrected: float
     significant: bool
+    wins: int
+    losses: int
+    ties: int
+    comparisons: NotRequired[int]
 
 
 class StoredFinalist(TypedDict):
@@ -37,7 +46,7 @@ class StoredFinalist(TypedDict):
 
 
 class StoredSearch(TypedDict):
-    """A search that has ended; ``seconds`` is how long it took."""
+    """A search that has ended; ``seconds`` is how long it took, ``scope`` the documents that were searched."""
 
     metric: str
     finalists: list[StoredFinalist]
@@ -45,6 +54,7 @@ class StoredSearch(TypedDict):
     tuning_questions: int
     held_out_questions: int
     seconds: float
+    scope: NotRequired[str]
 
 
 def search_of(job: Job) -> StoredSearch | None:

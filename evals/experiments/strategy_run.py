@@ -17,7 +17,7 @@ from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.ask import Ask
 from workbench.retrieval.strategies import STRATEGIES, check_parameters
-from workbench.types import OnProgress, ParameterValue, Passage, Progress, ResolvedScope, ShouldStop, Value
+from workbench.types import OnProgress, ParameterValue, Passage, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
 ASKED = 10  # passages of the search that is timed, as many as a person asks for
@@ -173,7 +173,7 @@ def warm(
 ) -> None:
     """Search once without timing it, so that the first load of a process is in no question's latency."""
     if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and its latency is the LLM's
-        search(wb, question.text, Ask(strategy, ASKED, index=corpus.index.name, parameters=parameters))
+        search(wb, question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
 
 
 def ask(
@@ -192,7 +192,7 @@ def ask(
     The first search is the one a person makes, and the one that is timed. Where its passages come from too few
     documents, deeper searches add theirs below, so that a person's first passages stay first.
     """
-    first_ask = Ask(strategy, ASKED, index=corpus.index.name, parameters=parameters)
+    first_ask = Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters)
     first = search(wb, question.text, first_ask)
     ranked = _documents(corpus, first)
     result = first
@@ -206,7 +206,7 @@ def ask(
     within: tuple[RankedPassage, ...] = ()
     if pages and question.id in pages:
         right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
-        alone = replace(first_ask, scope=ResolvedScope(document_ids=right))
+        alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
         within = _hits(corpus, search(wb, question.text, alone), paged=True)
     passages = _hits(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]

@@ -13,7 +13,7 @@ from rich.table import Table
 from evals.experiments.document_cutoffs import DocumentCutoff
 from evals.experiments.reference_answers import ReferenceAnswers
 from evals.experiments.strategy_run import EvalRun, StrategyRun
-from evals.measures.significance import Difference
+from evals.measures.significance import Difference, sentence
 from evals.measures.verdicts import JudgeAgreement, RagasSummary
 from workbench.types import JsonObject
 
@@ -23,9 +23,13 @@ WIDTH = 140  # columns of the tables on stderr
 
 
 class RunJson(TypedDict):
-    """The JSON of ``workbench eval``; ``hashes`` are of the corpus, the index and the test set."""
+    """The JSON of ``workbench eval``; ``hashes`` are of the corpus, the index and the test set.
+
+    ``scope`` is the part of the user's documents that was searched, with its text; None for a corpus of its own.
+    """
 
     dataset: str
+    scope: JsonObject | None
     queries: int
     corpus: int
     index: JsonObject
@@ -42,6 +46,7 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
     """Return the JSON form that interfaces promise; metrics are means over the answerable questions."""
     return {
         "dataset": run.test_set.name,
+        "scope": None if run.test_set.corpus else run.test_set.scope.to_stored() | {"text": run.test_set.over},
         "queries": len(run.test_set.answerable),
         "corpus": run.corpus.documents,
         "index": {
@@ -71,9 +76,10 @@ def table(run: EvalRun) -> Table:
     """Return a table with one row a strategy; an asterisk marks the best of each metric."""
     metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGES)]
     index = run.corpus.index
+    scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
     table = Table(
-        title=f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents, "
-        f"{index.passages_count:,} passages ({index.chunker}, {index.embedding_model})",
+        title=f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents"
+        f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})",
         title_justify="left",
     )
     table.add_column("strategy")
@@ -120,17 +126,18 @@ def _ragas_cell(summary: RagasSummary) -> str:
 
 
 def pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
-    """Return a table with one row a comparison; ``significant`` says at the level of .05."""
+    """Return a table with one row a comparison, and its verdict at the level of .05."""
     metric = differences[0].metric if differences else ""
     table = Table(title=f"{title}, {metric}", title_justify="left")
     for name in ("a", "b"):
         table.add_column(name)
-    for name in ("a - b", "95 % interval", "p (Holm)", "significant", "won", "lost", "equal"):
+    for name in ("a - b", "95 % interval"):
         table.add_column(name, justify="right")
+    table.add_column("verdict")
     for item in differences:
         low, high = item.interval
-        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}", f"{item.p_corrected:.4f}"]
-        cells += ["yes" if item.significant else "no", str(item.wins), str(item.losses), str(item.ties)]
+        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"]
+        cells.append(sentence(item))
         table.add_row(*cells)
     return table
 

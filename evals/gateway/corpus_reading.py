@@ -3,17 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from evals.test_set import EVERYTHING, MeasuredScope
+from workbench.errors import ScopeError
 from workbench.retrieval.ask import Ask
 from workbench.services.answers import Answer
-from workbench.storage.passages import StoredPassage
-from workbench.types import Document, SearchResult, Source
+from workbench.storage.passages import StoredPassage, documents_in_scope
+from workbench.storage.ranking import listed
+from workbench.types import Document, ResolvedScope, Scope, SearchResult, Source
 from workbench.workbench import Workbench
 
 
 def documents_of(wb: Workbench, source_id: str | None = None) -> list[Document]:
     """Return the documents of a source without their texts; of None those of the person's own sources."""
     return wb.documents.list(source_id=source_id)
+
+
+def documents_in(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
+    """Return the documents that a search of a scope can find, without their texts."""
+    documents = wb.documents.list()
+    if scope.is_everything:
+        return documents
+    chosen = wb.corpus.index(index)
+    scope = listed(wb.corpus.database, chosen.name, scope) if chosen.is_divided else scope
+    with wb.corpus.store(chosen).reading() as connection:
+        found = set(documents_in_scope(connection, chosen.name, scope))
+    return [document for document in documents if document.id in found]
+
+
+def measured_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
+    """Return a scope by ids, with the titles of these. Raises ScopeError if it names something that does not exist."""
+    wb.requests.resolve(scope)
+    if scope == Scope():
+        return EVERYTHING
+    titles: dict[str, str] = {}
+    if scope.project:
+        project = wb.projects.get(scope.project)
+        titles[project.id] = project.title
+        scope = replace(scope, project=project.id)
+        if scope.folder:
+            folder = next(one for one in wb.projects.folders(project.id) if scope.folder in (one.id, one.name))
+            titles[folder.id] = folder.name
+            scope = replace(scope, folder=folder.id)
+    if scope.sources is not None:
+        sources = [wb.sources.get(key) for key in scope.sources]
+        titles |= {source.id: source.title for source in sources}
+        scope = replace(scope, sources=tuple(source.id for source in sources))
+    titles |= {key: wb.documents.get(key).title for key in scope.documents or ()}
+    return MeasuredScope(scope, titles)
+
+
+def resolved_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
+    """Return what a test set's scope means now. Raises ScopeError if a part of it has been deleted."""
+    if lost := deleted_parts(wb, measured):
+        raise ScopeError(
+            f"The scope of this test set has lost {lost}, which has been deleted, so it can no longer be searched; "
+            "make a new test set over documents that exist."
+        )
+    return wb.requests.resolve(measured.scope)
+
+
+def deleted_parts(wb: Workbench, measured: MeasuredScope) -> str:
+    """Return the parts of a scope that were deleted, such as "the project Shop"; "" if it is whole."""
+    scope = measured.scope
+    if measured.is_everything:
+        return ""
+    lost: list[str] = []
+    projects = {project.id for project in wb.projects.list()} if scope.project else set[str]()
+    if scope.project and scope.project not in projects:
+        lost.append(f"the project {measured.title(scope.project)}")
+    elif scope.project and scope.folder and scope.folder not in {one.id for one in wb.projects.folders(scope.project)}:
+        lost.append(f"the folder {measured.title(scope.folder)}")
+    sources = set(wb.sources.ids()) if scope.sources else set[str]()
+    lost += [f"the source {measured.title(key)}" for key in scope.sources or () if key not in sources]
+    documents = {document.id for document in wb.documents.list()} if scope.documents else set[str]()
+    lost += [f"the document {measured.title(key)}" for key in scope.documents or () if key not in documents]
+    return " and ".join(lost)
 
 
 def document_of(wb: Workbench, document_id: str) -> Document:

@@ -6,14 +6,15 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
-from evals.test_set import FolderCorpus, StoredCorpus, TestSet
+from evals.gateway.corpus_reading import documents_in, resolved_scope
+from evals.test_set import FolderCorpus, MeasuredScope, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, StorageError, UnreadableDocument
 from workbench.models.encoder import Encoder
 from workbench.models.llm import Llm
-from workbench.types import DATASET, Index, OnProgress, ShouldStop, Source
+from workbench.types import DATASET, Index, OnProgress, ResolvedScope, ShouldStop, Source
 from workbench.types.spans import PageSpan
 from workbench.workbench import Workbench
 
@@ -23,7 +24,7 @@ class IndexedCorpus:
     """The place where a test set is searched; ``keys`` turns a document's id into the key that judgments name.
 
     ``documents`` counts those that can be found, ``failures`` tell of the others; ``pages`` gives a document's pages by
-    its id.
+    its id. ``scope`` narrows every search of it; the default is the whole index.
     """
 
     index: Index
@@ -32,6 +33,7 @@ class IndexedCorpus:
     keys: Mapping[str, str]
     failures: tuple[str, ...] = ()
     pages: Callable[[str], tuple[PageSpan, ...]] = field(default=lambda document_id: (), compare=False)
+    scope: ResolvedScope = field(default_factory=ResolvedScope)
 
     @property
     def index_hash(self) -> str:
@@ -69,13 +71,15 @@ def index_corpus(
 
     Raises:
         NotFound: no such index. Cancelled: ``should_stop`` said so. UnreadableDocument: no document can be read.
+        ScopeError: a part of the test set's scope has been deleted.
     """
     model = wb.corpus.index(like)
     corpus = test_set.corpus
     if corpus is None:
+        scope = resolved_scope(wb, test_set.scope)
         if wb.indexes.missing(model.name):
             wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
-        return _own(wb, model)
+        return _own(wb, model, test_set.scope, scope)
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, test_set.name, corpus).id
     index = _index(wb, source_id, corpus.hash, model)
     failures: tuple[str, ...] = ()
@@ -199,17 +203,27 @@ def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
     return empty
 
 
-def own_hash(wb: Workbench) -> str:
-    """Hash the person's own documents: any one added, changed or deleted changes it."""
+def own_hash(wb: Workbench, measured: MeasuredScope) -> str:
+    """Hash the user's own documents and the scope: any document added, changed or deleted changes it.
+
+    Documents outside the scope count, because the weights of words are those of the whole index.
+
+    Raises:
+        ScopeError: a part of the scope has been deleted.
+    """
+    scope = resolved_scope(wb, measured)
     digest = hashlib.sha256()
     for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
         digest.update(f"{document.id} {document.content_hash}\n".encode())
+    if not measured.is_everything:
+        digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())
     return digest.hexdigest()
 
 
-def _own(wb: Workbench, index: Index) -> IndexedCorpus:
+def _own(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
     counts = wb.corpus.indexes.counted(index.name)
-    return IndexedCorpus(counts, own_hash(wb), counts.documents_count, {}, pages=page_lookup(wb))
+    documents = counts.documents_count if measured.is_everything else len(documents_in(wb, scope, index.name))
+    return IndexedCorpus(counts, own_hash(wb, measured), documents, {}, pages=page_lookup(wb), scope=scope)
 
 
 def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:

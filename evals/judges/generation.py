@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from evals.gateway import document_of, documents_of, passages_of
+from evals.gateway import document_of, documents_in, documents_of, passages_of, resolved_scope
 from evals.judges.endpoint import Endpoint
 from evals.test_set import StoredCorpus, TestSet
 from evals.test_sets.exchange import ImportReport
@@ -72,11 +72,16 @@ def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoi
 
 
 def _documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[str]]:
-    """Return documents with their texts, and what judgments call them. Raises InvalidInput where there are none."""
+    """Return documents of the test set's scope with their texts, and what judgments call them.
+
+    Raises:
+        InvalidInput: there are none. ScopeError: a part of the scope has been deleted.
+    """
     own = test_set.corpus if isinstance(test_set.corpus, StoredCorpus) else None
-    listed = documents_of(wb, own.source_id if own else None)
+    listed = documents_of(wb, own.source_id) if own else documents_in(wb, resolved_scope(wb, test_set.scope))
     if not listed:
-        raise InvalidInput("There are no documents to make questions from; bring some in first.")
+        where = "" if own or test_set.scope.is_everything else f" in the scope of this test set ({test_set.scope.text})"
+        raise InvalidInput(f"There are no documents{where} to make questions from; bring some in first.")
     if len(listed) > MOST_DOCUMENTS:
         listed = random.Random(SEED).sample(listed, MOST_DOCUMENTS)
     documents = [document_of(wb, entry.id) for entry in listed]

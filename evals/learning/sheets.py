@@ -50,7 +50,7 @@ def question_sheets(
     for done, question in enumerate(test_set.answerable, start=1):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; nothing was learned.")
-        weighed = weighed_question(wb, question.text, Ask(index=corpus.index.name))
+        weighed = weighed_question(wb, question.text, Ask(scope=corpus.scope, index=corpus.index.name))
         if weighed is not None:
             sheets.append(sheet_of(question.id, weighed, test_set, corpus))
         if on_progress is not None:

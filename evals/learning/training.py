@@ -9,7 +9,7 @@ from evals.gateway import IndexedCorpus
 from evals.learning.sheets import QuestionSheet, by_weights, question_sheets, ranking
 from evals.learning.weight_fitting import Fitted, fit_best, folds, plain_prior
 from evals.measures.metrics import means, measure
-from evals.measures.significance import Difference, compare
+from evals.measures.significance import Difference, compare, equal_everywhere
 from evals.test_set import TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.parameters import SHIPPED
@@ -42,6 +42,7 @@ class Learned(Value):
     difference: Difference
     is_worth_it: bool
     verdict: str
+    scope: str = ""  # the documents that were searched, as people read it
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Material:
     index: str
     sheets: Sequence[QuestionSheet]
     qrels: Mapping[str, Mapping[str, int]]
+    scope: str = ""  # the documents that were searched, as people read it
 
 
 def check_enough(title: str, questions: int) -> None:
@@ -99,7 +101,8 @@ def read_material(
             f"No search for a question of {titles!r} finds a document that was judged relevant, so nothing can be "
             "learned; see whether these documents are still there."
         )
-    return Material(titles, test_sets[0][0].version, index, sheets, qrels)
+    scope = ", ".join(dict.fromkeys(test_set.over for test_set, _ in test_sets))
+    return Material(titles, test_sets[0][0].version, index, sheets, qrels, scope)
 
 
 def trained(
@@ -170,11 +173,13 @@ def _learned(name: str, material: Material, fitted: Fitted, values: Mapping[str,
         note=f"drawn towards {('rerank', 'the default ranker')[fitted.prior]}, penalty {fitted.penalty:g}",
     )
     is_worth_it = difference.significant and difference.difference > 0
-    return Learned(ranker, questions, figures, difference, is_worth_it, verdict(difference))
+    return Learned(ranker, questions, figures, difference, is_worth_it, verdict(difference), material.scope)
 
 
 def verdict(difference: Difference) -> str:
     """Say in a sentence whether a ranker is worth promoting, by its comparison with rerank."""
+    if difference.is_tie:
+        return f"It is not worth promoting: it ties with rerank, {equal_everywhere(difference)} it did not see."
     how = (
         f"{difference.difference:+.4f} nDCG@10 against rerank on questions that it did not see "
         f"(p = {difference.p:.3f}; {difference.wins} won, {difference.losses} lost, {difference.ties} alike)"

@@ -9,7 +9,7 @@ from evals.learning.curve import CurvePoint, learning_curve
 from evals.learning.training import Learned, check_enough, has_seen, priors_of, read_material, trained
 from evals.test_sets.named import named_test_set
 from workbench.retrieval.ranker.ranker_file import shipped
-from workbench.types import OnProgress, ShouldStop
+from workbench.types import OnProgress, Scope, ShouldStop
 from workbench.workbench import Workbench
 
 LEARNED_HERE = "learned here"  # the name of a ranker until a person gives it one
@@ -21,6 +21,7 @@ def learn_from(
     name: str,
     *,
     index: str | None = None,
+    scope: Scope | None = None,
     afresh: bool = False,
     with_curve: bool = False,
     on_progress: OnProgress | None = None,
@@ -28,12 +29,14 @@ def learn_from(
 ) -> tuple[Learned, list[CurvePoint]]:
     """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` keeps it.
 
-    The second value is the learning curve, empty unless it is asked for.
+    ``scope`` is searched in place of the stored test sets' own. The second value is the learning curve, empty unless
+    it is asked for.
 
     Raises:
         InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
+        ScopeError: an unknown name in the scope, or a part of a test set's scope has been deleted.
     """
-    given = [named_test_set(wb, key) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    given = [named_test_set(wb, key, scope) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
     named = list({(test_set.name, test_set.questions_hash): test_set for test_set in given}.values())  # each once
     check_enough(", ".join(test_set.name for test_set in named), sum(len(test_set.answerable) for test_set in named))
     indexed = [

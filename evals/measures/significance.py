@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 class Difference(Value):
     """How ``a`` differs from ``b`` in a metric: ``difference`` = mean of a - b, with a 95 % bootstrap interval.
 
-    ``p_corrected`` takes into account how many comparisons were made at once.
+    ``p_corrected`` takes into account how many ``comparisons`` were made at once.
     """
 
     metric: str
@@ -46,6 +46,45 @@ class Difference(Value):
     wins: int
     losses: int
     ties: int
+    comparisons: int = 1
+
+    @property
+    def is_tie(self) -> bool:
+        """True if the two are equal on every question."""
+        return not self.wins and not self.losses
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as people read it, such as "p = .016"."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
+
+
+def equal_everywhere(difference: Difference) -> str:
+    """Return the clause on two strategies that are equal on every question."""
+    return "equal on the one question" if difference.ties == 1 else f"equal on all {difference.ties:,} questions"
+
+
+def sentence(difference: Difference) -> str:
+    """Describe what a difference of ``a`` against ``b`` is worth: the questions won and lost, p before and after Holm.
+
+    A difference that only the correction makes uncertain is not called "no clear difference".
+    """
+    differing = difference.wins + difference.losses
+    if difference.is_tie:
+        return f"tie: {equal_everywhere(difference)}"
+    won, lost = f"won {difference.wins:,}", f"lost {difference.losses:,}"
+    counts = ", ".join([won, lost] if difference.wins and difference.losses else [won if difference.wins else lost])
+    counts += f" of {differing:,} differing question{'' if differing == 1 else 's'}"
+    values = p_text(difference.p)
+    if difference.comparisons > 1:
+        but = "but" if difference.p < LEVEL and not difference.significant else "and"
+        corrected = p_text(difference.p_corrected)
+        values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
+    if difference.significant:
+        return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {values}"
+    if difference.p < LEVEL or not (difference.wins and difference.losses):
+        return f"{counts}, {values}: too few questions to be sure"
+    return f"no clear difference: {counts}, {values}"
 
 
 def randomisation_p(
@@ -117,6 +156,7 @@ def compare(
                 wins=sum(value > EQUAL for value in values),
                 losses=sum(value < -EQUAL for value in values),
                 ties=sum(abs(value) <= EQUAL for value in values),
+                comparisons=len(pairs),
             )
         )
     return comparisons

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.gateway import agent_queries, document_of, documents_of, new_id, source_named
+from evals.gateway import agent_queries, document_of, documents_in, documents_of, new_id, resolved_scope, source_named
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_of_spans
 from evals.test_sets.quotes import locate
 from evals.test_sets.store import TestSetStore, checked_text, read_grade
@@ -117,8 +117,10 @@ class _Documents:
 
     def __init__(self, wb: Workbench, test_set: TestSet) -> None:
         self._wb, self._own = wb, isinstance(test_set.corpus, StoredCorpus)
-        source_id = test_set.corpus.source_id if isinstance(test_set.corpus, StoredCorpus) else None
-        self._listed = documents_of(wb, source_id)
+        if isinstance(test_set.corpus, StoredCorpus):
+            self._listed = documents_of(wb, test_set.corpus.source_id)
+        else:
+            self._listed = documents_in(wb, resolved_scope(wb, test_set.scope))
         self._names: dict[str, list[Document]] = {}
         for document in self._listed:
             for name in {document.id, document.path, document.title, document.url} - {None, "", " "}:

@@ -8,19 +8,31 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import ClassVar
 
-from evals.gateway import Row, check_title, delete_corpus, index_corpus, new_id, store_source, tables_of_test_sets
+from evals.gateway import (
+    Row,
+    check_title,
+    delete_corpus,
+    index_corpus,
+    measured_scope,
+    new_id,
+    store_source,
+    tables_of_test_sets,
+)
 from evals.test_set import (
+    EVERYTHING,
     GRADES,
     HIGHEST_GRADE,
     LOWEST_GRADE,
+    OWN_CORPUS,
     FolderCorpus,
     Judgment,
+    MeasuredScope,
     Question,
     StoredCorpus,
     TestSet,
 )
 from workbench.errors import InvalidInput, NotFound, choices
-from workbench.types import JsonObject, OnProgress, ShouldStop, Value
+from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.types.json import JsonValue
 from workbench.workbench import Workbench
 
@@ -30,7 +42,7 @@ LONGEST_QUESTION = 10_000  # characters, as for a search
 
 @dataclass(frozen=True, slots=True)
 class TestSetInfo(Value):
-    """A stored test set at a glance; ``source_id`` None means it judges the person's own sources.
+    """A stored test set at a glance; ``source_id`` None means it judges the person's own sources, within ``scope``.
 
     ``answerable`` are the questions that something was judged relevant to: the others can measure and teach nothing.
     """
@@ -47,6 +59,17 @@ class TestSetInfo(Value):
     answerable: int = 0
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    scope: MeasuredScope = EVERYTHING
+
+    @property
+    def over(self) -> str:
+        """The documents that are measured, as people read it."""
+        return OWN_CORPUS if self.source_id else self.scope.text
+
+    @property
+    def label(self) -> str:
+        """The title, with the scope if it narrows what is measured."""
+        return self.title if self.scope.is_everything else f"{self.title} (over {self.scope.text})"
 
 
 class TestSetStore:
@@ -66,9 +89,14 @@ class TestSetStore:
         """Return one test set at a glance, by id or title. Raises NotFound."""
         return _info(self._tables.get(key))
 
-    def create(self, title: str, description: str = "") -> TestSetInfo:
-        """Create an empty test set over the person's own sources. Raises InvalidInput or Conflict."""
-        return _info(self._tables.create(check_title(title), description, None, ""))
+    def create(self, title: str, description: str = "", *, scope: Scope | None = None) -> TestSetInfo:
+        """Create an empty test set over the user's own sources, or over the part of them that a scope holds.
+
+        Raises:
+            InvalidInput: the title is not valid. Conflict: it is taken. ScopeError: an unknown name in the scope.
+        """
+        measured = measured_scope(self._wb, scope or Scope())
+        return _info(self._tables.create(check_title(title), description, None, "", measured.to_stored()))
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> TestSetInfo:
         """Rename or describe a test set; that makes no new version."""
@@ -109,7 +137,8 @@ class TestSetStore:
         try:
             row = self._tables.get(name)
         except NotFound:
-            row = self._tables.create(name, description, source_id, corpus.hash if corpus else "")
+            stored = test_set.scope.to_stored()
+            row = self._tables.create(name, description, source_id, corpus.hash if corpus else "", stored)
         if row["source_id"] != source_id:
             raise InvalidInput(f"The test set {name!r} is over another corpus; give this one another title.")
         before = self.load(row["id"])
@@ -140,6 +169,7 @@ class TestSetStore:
             judgments=tuple(_judgment(entry) for entry in self._judged(row["id"], at) if entry["judge"] != LLM),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
+            scope=MeasuredScope.from_stored(row["scope"]),
         )
 
     def judged_by_llm(self, key: str) -> tuple[Judgment, ...]:
@@ -245,7 +275,9 @@ def checked_text(text: str) -> str:
 
 
 def _info(row: Row) -> TestSetInfo:
-    return TestSetInfo(**{field.name: row[field.name] for field in fields(TestSetInfo)})
+    values: Row = {field.name: row[field.name] for field in fields(TestSetInfo)}
+    values["scope"] = MeasuredScope.from_stored(row["scope"])
+    return TestSetInfo(**values)
 
 
 def _question(row: Row) -> Question:

@@ -27,9 +27,14 @@ def result(strategy: str, values: tuple[float, ...]) -> CellResult:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ((0.9,) * 12, "It is clearly better than Rerank, which serves now</b>: +0.400, 95 % +0.400 to +0.400."),
+        (
+            (0.9,) * 12,
+            "It is clearly better than Rerank, which serves now</b>: +0.400, 95 % +0.400 to +0.400; better: won 12",
+        ),
         ((0.1,) * 12, "It is clearly worse than Rerank, which serves now</b>: -0.400"),
-        ((0.6, 0.4) * 6, "It is not clearly better than Rerank, which serves now</b>: the difference of +0.000"),
+        ((0.6, 0.4) * 6, "It is not clearly better than Rerank, which serves now</b>: +0.000"),
+        ((0.5, 0.4, 0.5) * 4, "It is not better than Rerank, which serves now</b>: -0.033"),
+        (FLAT, "It ties with Rerank, which serves now</b>: equal on all 12 questions."),
     ],
 )
 def test_a_run_is_told_from_what_serves_by_the_paired_test(values: tuple[float, ...], told: str) -> None:
@@ -50,7 +55,10 @@ def test_an_interval_without_zero_that_several_runs_make_chance_is_explained() -
     alone = beside_serving([runs[0], runs[-1]], METRIC, "run_keyword", SERVES)
     among = beside_serving(runs, METRIC, "run_keyword", SERVES)
     assert "It is clearly better" in alone
-    assert "may be chance, as one of several runs compared at once is easily better by luck." in among
+    assert (
+        "won 7, lost 1 of 8 differing questions, p = .016, but p = .094 after correcting for 6 comparisons: too few"
+        in among
+    )
 
 
 def test_what_serves_has_no_difference_to_itself_and_may_not_have_been_measured() -> None:
@@ -72,5 +80,5 @@ def test_on_compare_the_newest_experiment_that_measured_both_is_asked(
     experiments = Experiments(wb)
     experiments.run(experiments.create("Both <i>", made.id, matrix(["keyword", "rerank"])).id)
     told = measured_together(wb, candidate, SERVES)
-    assert "It is not clearly better than Rerank, which serves now" in told
-    assert "(nDCG@10 in Both &lt;i&gt;.)" in told
+    assert "It ties with Rerank, which serves now</b>: equal on the one question." in told
+    assert "(nDCG@10 in Both &lt;i&gt;, over all your documents.)" in told

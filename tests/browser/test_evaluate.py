@@ -60,17 +60,40 @@ def test_a_promoted_winner_serves_searches_that_name_no_strategy(
     goto: Callable[[str], Page], measured: str, filled: Workbench
 ) -> None:
     source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
-    page = goto(f"/evaluate?experiment={measured}&source={source}")
+    store, experiments = TestSetStore(filled), Experiments(filled)
+    narrow = store.create("Asked of one source", scope=Scope(sources=(source,)))
+    everything = store.load(experiments.get(measured).test_set_id)
+    store.add_questions(narrow.id, everything.questions)
+    store.judge_all(narrow.id, everything.judgments)
+    made = experiments.run(experiments.create("One source", narrow.id, matrix(["keyword", "vector"])).id)
+    page = goto(f"/evaluate?experiment={made.id}")
+    expect(page.get_by_text("over source Harbour").first).to_be_visible()
     badge = page.get_by_role("table", name="Leaderboard").locator("tr", has=page.locator(".badge"))
     expect(badge).to_have_count(0)
     page.get_by_role("button", name="Promote Keyword").click()
     expect(page.get_by_role("dialog")).to_contain_text("nDCG@10")
     expect(page.get_by_role("dialog")).to_contain_text("This experiment did not measure Rerank, which serves now")
+    expect(page.get_by_role("radio", name="In the scope that was measured: source Harbour")).to_be_checked()
+    page.get_by_role("dialog").get_by_text("Everywhere", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("measured over source Harbour, not over what you chose here")
+    page.get_by_role("dialog").get_by_text("In the scope that was measured").click()
     page.get_by_role("dialog").get_by_role("button", name="Promote").click()
     expect(page.get_by_text("Keyword serves now")).to_be_visible()
     expect(badge).to_contain_text("Keyword")
     assert filled.search("gauge", scope=Scope(sources=(source,))).strategy == "keyword"
     filled.promotions.undo(Scope(sources=(source,)))
+    store.delete(narrow.id)
+
+
+def test_a_new_test_set_keeps_the_scope_of_the_bar(goto: Callable[[str], Page], filled: Workbench) -> None:
+    source = next(entry.id for entry in filled.sources.list() if entry.title == "Harbour")
+    page = goto(f"/evaluate?view=datasets&source={source}")
+    page.get_by_text("New test set").click()
+    expect(page.get_by_text("It measures source Harbour: the scope chosen above")).to_be_visible()
+    page.get_by_role("textbox", name="Title").fill("Made in a scope")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_text("Version 1, over source Harbour: 0 questions")).to_be_visible()
+    assert TestSetStore(filled).delete("Made in a scope").scope.scope == Scope(sources=(source,))
 
 
 def test_questions_are_typed_in_and_taken_along(
@@ -112,9 +135,8 @@ def test_the_list_tells_who_won_and_two_experiments_stand_side_by_side(
     page = goto("/evaluate")
     listed = page.get_by_role("table", name="Experiments", exact=True)
     row = listed.locator(f'tr[data-id="{narrow.id}"]')
-    expect(row.locator("span.strategy")).to_contain_text(
-        experiments.winners([experiments.get(narrow.id)])[narrow.id].label.title()
-    )
+    winner = experiments.winners([experiments.get(narrow.id)])[narrow.id]
+    expect(row.locator("span.strategy")).to_contain_text("Tie of 2 runs" if winner.tied == 2 else winner.label.title())
     interval = row.get_by_role("img", name="95 % interval")
     expect(interval).to_be_visible()
     expect(interval).to_have_css("border-bottom-width", "0px")  # the scale runs through the mean, not below it
@@ -125,14 +147,16 @@ def test_the_list_tells_who_won_and_two_experiments_stand_side_by_side(
     page.get_by_role("button", name="Compare the two").click()
     beside = page.get_by_role("table", name="Runs of both experiments")
     expect(beside.locator("tbody tr")).to_have_count(4)
-    expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("no clear difference")
+    expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("tie: equal on all 4 questions")
     expect(beside.locator('tr[data-id="fuzzy"]')).to_contain_text("only in B")
     assert f"experiment={measured}" in page.url and f"beside={narrow.id}" in page.url
     keep("evaluate_side_by_side")
     expect(page.get_by_role("button", name="Open A: Words or vectors")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     assert_fits(page, "two experiments side by side", beside.locator("xpath=.."))
-    expect(beside.locator('tr[data-id="keyword"]').get_by_text("no clear difference")).to_be_in_viewport(ratio=1)
+    expect(beside.locator('tr[data-id="keyword"]').get_by_text("tie: equal on all 4 questions")).to_be_in_viewport(
+        ratio=1
+    )
     keep("evaluate_side_by_side_390")
 
 

@@ -118,7 +118,7 @@ def test_the_leaderboard_compares_every_run_with_the_best(experiments: Experimen
     assert lines[0].against_best is None and lines[1].against_best is not None
     assert lines[0].interval[0] <= lines[0].metrics["ndcg@10"] <= lines[0].interval[1]
     assert any(line.on_front for line in lines) and all(line.index_bytes > 0 for line in lines)
-    assert to_csv(lines).splitlines()[1].startswith(lines[0].label)
+    assert to_csv(lines, "project Shop").splitlines()[1].startswith(lines[0].label)
     assert by_question(results, "hit@1")["q00"].keys() == {"keyword on small", "vector on small"}
     assert changes(results[0], results[0], "ndcg@10") == []
 

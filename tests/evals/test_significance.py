@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evals.measures.significance import against_best, all_pairs, bootstrap_interval, compare, holm, randomisation_p
+from evals.measures.significance import (
+    against_best,
+    all_pairs,
+    bootstrap_interval,
+    compare,
+    holm,
+    randomisation_p,
+    sentence,
+)
 from workbench.errors import InvalidInput
 
 STEPS = st.sampled_from([-0.5, -0.25, 0.0, 0.25, 0.5])
@@ -75,3 +83,32 @@ def test_the_others_are_compared_with_the_best() -> None:
     found = against_best("ndcg@10", values)
     assert [(item.a, item.b) for item in found] == [("low", "high"), ("mid", "high")]
     assert all(item.significant and item.losses == 20 for item in found)
+
+
+def described(values: list[float], *others: list[float]) -> str:
+    """Return the sentence on the first list of differences, which is compared along with the others."""
+    zero = {f"q{n}": 0.0 for n in range(len(values))}
+    pairs = [
+        (f"r{n}", {f"q{m}": v for m, v in enumerate(own)}, "best", zero) for n, own in enumerate([values, *others])
+    ]
+    return sentence(compare("ndcg@10", pairs)[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "others", "told"),
+    [
+        ([-0.5] * 7 + [0.0] * 3, 9, "lost 7 of 7 differing questions, p = .016, but p = .156 after correcting for 10 "
+         "comparisons: too few questions to be sure"),
+        ([0.0] * 10, 8, "tie: equal on all 10 questions"),
+        ([-0.5] * 3 + [0.0] * 7, 0, "lost 3 of 3 differing questions, p = .250: too few questions to be sure"),
+        ([0.5, -0.5] * 4 + [0.0], 0, "no clear difference: won 4, lost 4 of 8 differing questions, p = 1.000"),
+        ([0.5] * 12, 0, "better: won 12 of 12 differing questions, p < .001"),
+        ([-0.5] * 12, 1, "worse: lost 12 of 12 differing questions, p < .001, and p < .001 after correcting for 2 "
+         "comparisons"),
+        ([0.25], 0, "won 1 of 1 differing question, p = 1.000: too few questions to be sure"),
+    ],
+)  # fmt: skip
+def test_a_difference_is_described_by_questions_and_by_both_p_values(
+    values: list[float], others: int, told: str
+) -> None:
+    assert described(values, *([[0.0] * len(values)] * others)) == told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from evals.experiments.leaderboard import leaderboard
 from evals.experiments.plan import Cell, CellResult, Experiment
 from evals.experiments.story import Winner, stored_winner, trend, weaknesses, winner
 from evals.experiments.strategy_run import StrategyRun
@@ -64,3 +65,11 @@ def test_thin_generated_and_saturated_test_sets_are_named() -> None:
     said = weaknesses(questions(12, "synthetic", relevant=1), runs, METRIC)
     assert [sentence.split()[0] for sentence in said] == ["There", "Each", "12", "Every"]
     assert weaknesses(questions(40), {"vector": run_of("vector", [0.6])}, METRIC) == ()
+
+
+def test_runs_with_the_same_score_are_a_tie_and_share_a_rank() -> None:
+    names = ("vector", "keyword", "hybrid", "rerank", "mmr", "window", "feedback", "learned", "exact")
+    results = [result_of(name, [0.5, 1.0]) for name in names]
+    assert won(experiment("one", 1), results).tied == 9
+    assert [line.rank for line in leaderboard([*results, result_of("last", [0.0, 0.5])], METRIC)] == [1] * 9 + [10]
+    assert won(experiment("one", 1), [*results[:1], result_of("best", [1.0, 1.0])]).tied == 1

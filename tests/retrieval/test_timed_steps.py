@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 from workbench import Workbench
@@ -36,3 +37,14 @@ def _steps_of(path: Path) -> set[str]:
         for call in calls
         if isinstance(call.func, ast.Attribute) and call.func.attr == "stage" and "trace" in ast.unparse(call.func)
     }
+
+
+def test_every_compared_strategy_is_charged_with_the_embedding_of_the_question(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    wb.ingest(folder({"a.md": "The tide gauge.", "b.md": "The stilling well."}))
+    strategies = wb.compare("tide gauge", strategies=["keyword", "vector", "hybrid", "rerank"]).strategies
+    embedding = {result.timings_ms["embed"] for name, result in strategies.items() if name != "keyword"}
+    assert len(embedding) == 1 and embedding.pop() > 0  # computed once, charged to each
+    for result in strategies.values():
+        assert result.timings_ms["total"] >= result.timings_ms.get("embed", 0.0)

@@ -130,3 +130,17 @@ def test_documents_stored_before_their_links_were_read_are_caught_up(
     assert wb.citations.catch_up() == 2
     assert wb.citations.overview().resolved == 2
     assert isinstance(wb.citations, CitationService)
+
+
+def test_the_counts_of_links_add_up_and_agree_with_the_graph(wb: Workbench, folder: Callable[..., Path]) -> None:
+    files = {
+        "a.md": "# A\n\n[b](b.md), [b again](b.md#x), [me](a.md), [gone](gone.md), [out](https://example.com/), []( ), "
+        "and the file src/none/there.py in words.",
+        "b.md": "# B\n\n[a](a.md)",
+    }
+    wb.ingest(folder(files), source="Notes")
+    seen = wb.citations.overview()
+    parts = (seen.resolved, seen.within, seen.external, seen.broken, seen.unjudged)
+    assert sum(parts) == seen.links
+    assert parts[:4] == (3, 1, 1, 1)
+    assert sum(edge.links for edge in wb.citations.graph().edges) == seen.resolved

@@ -177,3 +177,11 @@ def test_an_explanation_is_plain_json(herd: Workbench) -> None:
 
     why = herd.explain("goat climbs", document_id=document(herd, "goat"))
     assert json.loads(json.dumps(why.to_dict()))["legs"]["vector"]["rank"] == 1
+
+
+def test_the_rank_elsewhere_is_exact_far_down(herd: Workbench) -> None:
+    ranking = [hit.passage_id for hit in herd.search("sheep", strategy="vector", limit=200)]
+    assert len(ranking) > 60
+    for place in (21, 59):
+        why = herd.explain("sheep", ranking[place], strategy="keyword", limit=1)
+        assert why.elsewhere["vector"] == place + 1

@@ -7,6 +7,7 @@ import sys
 
 from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out
+from workbench.cli.scope_options import add_scope, scope_of
 from workbench.extras import check_extra
 
 
@@ -15,6 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from evals.command import add_arguments as declare
 
     declare(parser)
+    add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
@@ -23,7 +25,10 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     from evals.command import evaluate
 
     with opened() as workbench, out.progress("Evaluate") as show, stoppable(out) as should_stop:
-        payload, code = evaluate(workbench, arguments, say=out.message, on_progress=show, should_stop=should_stop)
+        scope = scope_of(arguments)
+        payload, code = evaluate(
+            workbench, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop
+        )
     if out.as_json or not sys.stdout.isatty():  # a person who reads the table in a terminal is spared the JSON
         Out(as_json=True).show(payload, lambda console: None)
     return code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, print_table
+from workbench.cli.scope_options import add_scope, scope_of
 from workbench.errors import Conflict
 from workbench.extras import check_extra
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--curve", action="store_true", help="also train on parts of one half and measure on the other half"
     )
     parser.add_argument("--force", action="store_true", help="replace the file where it exists")
+    add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
@@ -57,6 +59,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
             arguments.test_sets,
             name,
             index=arguments.index,
+            scope=scope_of(arguments),
             afresh=arguments.afresh,
             with_curve=arguments.curve,
             on_progress=show,
@@ -93,4 +96,4 @@ def _print(console: Console, learned: Learned, curve: list[CurvePoint]) -> None:
             for p in curve
         ]
         print_table(console, columns, points, "")
-    console.print(learned.verdict, soft_wrap=True)
+    console.print(f"Measured over {learned.scope}. {learned.verdict}", soft_wrap=True, markup=False)

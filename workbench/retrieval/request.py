@@ -68,6 +68,7 @@ class Request:
     trace: Trace = field(default_factory=Trace)
     words: dict[str, Words] = field(default_factory=dict)
     encoded_queries: dict[str, EncodedQuery] = field(default_factory=dict)
+    encoding_ms: dict[str, float] = field(default_factory=dict)  # by query; shared with requests that reuse the vectors
     spreads: dict[str, float | None] = field(default_factory=dict)
     kept_names: KeptNames | None = None
     names: dict[str, QuestionNames] = field(default_factory=dict)
@@ -126,10 +127,23 @@ class Request:
         return self.share_read(query) > READS_NOTHING
 
     def encoded(self, query: str) -> EncodedQuery:
-        """Return the query as the model sees it, computed once a request. Raises ModelError."""
+        """Return the query as the model sees it, computed once a request.
+
+        A vector that another request computed is charged with the time it took there, so that the times of
+        strategies that are compared contain the same step.
+
+        Raises:
+            ModelError: the index's model cannot be used.
+        """
         if query not in self.encoded_queries:
+            before = self.trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with self.trace.stage(TimedStep.EMBED):
                 self.encoded_queries[query] = self.encoder.encode_query(query)
+            self.encoding_ms[query] = self.trace.timings_ms[TimedStep.EMBED] - before
+            self.trace.charged.add(query)
+        elif query in self.encoding_ms and query not in self.trace.charged:
+            self.trace.charge_shared(TimedStep.EMBED, self.encoding_ms[query])
+            self.trace.charged.add(query)
         return self.encoded_queries[query]
 
     def share_read(self, query: str) -> float:

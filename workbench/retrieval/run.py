@@ -42,7 +42,7 @@ def _served(query: str, request: Request) -> SearchResult:
     with request.trace.stage(TimedStep.EVIDENCE):
         evidence = evidence_of(request, query, nodes)
     timings = {name: round(ms, 3) for name, ms in request.trace.timings_ms.items()}
-    timings[TOTAL] = round((time.perf_counter() - began) * 1000, 3)
+    timings[TOTAL] = round((time.perf_counter() - began) * 1000 + request.trace.shared_ms, 3)
     return SearchResult(
         query=query,
         strategy=request.strategy.name,

@@ -19,6 +19,8 @@ class Trace:
     degraded: list[str] = field(default_factory=list)
     has_more: bool = False  # whether there may be candidates beyond those that were looked at
     cut: int = 0  # passages that were found and left out below the cutoff that was asked for
+    shared_ms: float = 0.0  # part of ``timings_ms`` that passed in another request, whose result this one reuses
+    charged: set[str] = field(default_factory=set)  # queries whose embedding is in ``timings_ms``
     passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
 
     @contextmanager
@@ -30,6 +32,11 @@ class Trace:
                 yield
         finally:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
+
+    def charge_shared(self, step: TimedStep, milliseconds: float) -> None:
+        """Add the time of a step that another request did for this one as well."""
+        self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + milliseconds
+        self.shared_ms += milliseconds
 
     def note(self, reason: str) -> None:
         """Say once that part of the search could not serve."""

@@ -78,12 +78,22 @@ class Graph(Value):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Value):
-    """The links of a source in counts; ``broken`` ones name no document of the source, ``external`` ones lead out."""
+    """The links of a source in counts, of which ``links`` is the sum.
+
+    Attributes:
+        resolved: Links to another document.
+        within: Links to a place in the same document.
+        external: Links to the web.
+        broken: Links that should lead to a document of the source and do not.
+        unjudged: Bare paths and empty targets, which may never have been meant as links to a document.
+    """
 
     links: int
     resolved: int
+    within: int
     external: int
     broken: int
+    unjudged: int
     most_cited: tuple[GraphNode, ...]
     orphans: tuple[GraphNode, ...]
 

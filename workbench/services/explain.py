@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, NotFound
@@ -12,10 +12,11 @@ from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
 from workbench.services.corpus import Corpus
 from workbench.services.outages import read_once_more
-from workbench.services.question import check_limit, check_query
+from workbench.services.question import MOST_RESULTS, check_limit, check_query
 from workbench.services.requests import Requests
-from workbench.services.search import AS_ASKED, SearchService
+from workbench.services.search import AS_ASKED, EncodedQueries, SearchService
 from workbench.types import Passage, SearchResult
+from workbench.types.leg_names import KEYWORD, VECTOR
 
 if TYPE_CHECKING:
     from workbench.retrieval.request import Request
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from workbench.storage.database import Connection
     from workbench.storage.rows import StoredPassage
 
-ELSEWHERE = 50  # how far down the other strategies' rankings are looked at
+ELSEWHERE = (50, MOST_RESULTS)  # how far down the other strategies' rankings are read; the second if the first lacks it
+ONE_LEG = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are those of a leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class ExplainService:
     def explain_hits(self, query: str, ask: Ask = AS_ASKED) -> tuple[SearchResult, list[Explanation]]:
         """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
         watched = self._watched(query, ask)
-        others = self._others(query, watched.request) if len(watched.result) else {}
+        others = self._others(query, watched.request)
         explained: list[Explanation] = []
         for hit in watched.result:
             candidates = self._candidates(watched.request, hit.passage_id, None)
@@ -298,25 +300,56 @@ class ExplainService:
         size = request.scope_size(connection)
         return None if size > EXACT_UP_TO else size
 
-    def _others(self, query: str, request: Request) -> dict[str, SearchResult]:
-        """Ask every other strategy that needs no further model, in the same scope and index."""
-        results: dict[str, SearchResult] = {}
-        encoded = {request.index.embedding_model: request.encoded_queries}
-        for name, other in STRATEGIES.items():
-            if other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything):
-                continue
-            try:
-                ask = Ask(name, ELSEWHERE, request.scope, request.index.name)
-                results[name] = self._search.search(query, ask, encoded)
-            except (ModelError, InvalidInput):  # reported by the strategy that is explained
-                continue
-        return results
+    def _others(self, query: str, request: Request) -> _OtherRankings:
+        """Return the rankings of every other strategy that needs no further model, in the same scope and index."""
+        names = tuple(
+            name
+            for name, other in STRATEGIES.items()
+            if not (other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything))
+        )
+        encoded = EncodedQueries({request.index.embedding_model: request.encoded_queries})
+        return _OtherRankings(self._search, query, request, names, encoded)
 
-    def _beside(self, explained: Explanation, others: Mapping[str, SearchResult]) -> Explanation:
-        ranks = {
-            name: next((hit.rank for hit in result if _shows(hit, explained)), None) for name, result in others.items()
+    def _beside(self, explained: Explanation, others: _OtherRankings) -> Explanation:
+        return replace(explained, elsewhere=others.ranks_of(explained))
+
+
+@dataclass
+class _OtherRankings:
+    """The rankings of other strategies for one question, each read once and only as deep as a passage needs."""
+
+    search: SearchService
+    query: str
+    request: Request
+    names: tuple[str, ...]
+    encoded: EncodedQueries
+    _read: dict[tuple[str, int], SearchResult | None] = field(default_factory=dict)
+
+    def ranks_of(self, explained: Explanation) -> dict[str, int | None]:
+        """Return strategy -> rank of the explained passage; None if it is not among the first 200."""
+        return {
+            name: self._rank(name, explained) for name in self.names if self._result(name, ELSEWHERE[0]) is not None
         }
-        return replace(explained, elsewhere=ranks)
+
+    def _rank(self, name: str, explained: Explanation) -> int | None:
+        for limit in ELSEWHERE:
+            result = self._result(name, limit)
+            rank = next((hit.rank for hit in result or () if _shows(hit, explained)), None)
+            if rank is not None:
+                return rank
+            if result is None or result.under_filled:
+                break
+        leg = explained.legs.get(ONE_LEG.get(name, ""))  # exact, where an approximate search has lost the passage
+        return leg.rank if leg is not None and leg.rank is not None and leg.rank <= MOST_RESULTS else None
+
+    def _result(self, name: str, limit: int) -> SearchResult | None:
+        if (name, limit) not in self._read:
+            ask = Ask(name, limit, self.request.scope, self.request.index.name)
+            try:
+                self._read[name, limit] = self.search.search(self.query, ask, self.encoded)
+            except (ModelError, InvalidInput):  # reported by the explained strategy
+                self._read[name, limit] = None
+        return self._read[name, limit]
 
 
 def _shows(hit: Passage, explained: Explanation) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,13 @@ if TYPE_CHECKING:
 FEWEST_COMPARED, MOST_COMPARED = 1, 12
 AS_ASKED = Ask()  # the strategy promoted for everything, ten passages
 
-EncodedQueries = dict[str, dict[str, "EncodedQuery"]]  # by the model's name, then by query
+
+@dataclass(frozen=True)
+class EncodedQueries:
+    """Vectors of queries that several searches share, and the milliseconds each took; by model, then by query."""
+
+    vectors: dict[str, dict[str, EncodedQuery]] = field(default_factory=dict)
+    encoding_ms: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 class SearchService:
@@ -75,7 +81,7 @@ class SearchService:
         if not FEWEST_COMPARED <= len(names) <= MOST_COMPARED:
             raise InvalidInput(f"Compare from {FEWEST_COMPARED} to {MOST_COMPARED} strategies, not {len(names)}.")
         own_parameters, scope = parameters or {}, self._requests.resolve(ask.scope)
-        encoded: EncodedQueries = {}
+        encoded = EncodedQueries()
         results: dict[str, SearchResult] = {}
         for name in names:
             strategy, own_index = named(name, None)
@@ -114,7 +120,9 @@ class SearchService:
 
         request = self._requests.of(ask, remembered=True)
         if encoded is not None:
-            request.encoded_queries = encoded.setdefault(request.index.embedding_model, {})
+            model = request.index.embedding_model
+            request.encoded_queries = encoded.vectors.setdefault(model, {})
+            request.encoding_ms = encoded.encoding_ms.setdefault(model, {})
         self._note_what_is_lacking(request)
         if request.remembered:
             try:

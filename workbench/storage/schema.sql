@@ -677,6 +677,7 @@ CREATE TABLE datasets (
     title text NOT NULL UNIQUE,
     description text NOT NULL DEFAULT '',
     source_id text REFERENCES sources ON DELETE CASCADE,  -- its own corpus; NULL: over the person's own sources
+    scope jsonb NOT NULL DEFAULT '{}',  -- the part of the corpus it measures, by ids, with the titles of that time; {}: everything
     corpus_hash text NOT NULL DEFAULT '',
     version integer NOT NULL DEFAULT 1,  -- counts edits; every row below says in which versions it holds
     created_at timestamptz NOT NULL DEFAULT now(),

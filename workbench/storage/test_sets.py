@@ -28,11 +28,17 @@ class TestSetTables:
             raise NotFound("test set", key, "List the test sets to see the valid ids and titles.")
         return row
 
-    def create(self, title: str, description: str, source_id: str | None, corpus_hash: str) -> Row:
-        """Create an empty test set. Raises Conflict where the title is taken."""
+    def create(
+        self, title: str, description: str, source_id: str | None, corpus_hash: str, scope: JsonObject | None = None
+    ) -> Row:
+        """Create an empty test set. Raises Conflict if the title is taken.
+
+        Args:
+            scope: The part of the user's documents it measures, as ``MeasuredScope.to_stored`` writes it.
+        """
         test_set_id = new_id("dataset")
-        values = {"id": test_set_id, "title": title, "description": description}
-        values |= {"source_id": source_id, "corpus_hash": corpus_hash}
+        values: Row = {"id": test_set_id, "title": title, "description": description}
+        values |= {"source_id": source_id, "corpus_hash": corpus_hash, "scope": as_json(scope or {})}
         self._database.rows(statement("dataset_insert"), values)
         return self.get(test_set_id)
 

@@ -9,6 +9,7 @@ import streamlit as st
 from evals.experiments.leaderboard import check_same_ground
 from evals.experiments.side_by_side import Pair, Score, shared_metrics, side_by_side
 from evals.measures.families import metric_title
+from evals.measures.significance import sentence
 from workbench.app.evaluate.results.outcome import outcome_of
 from workbench.app.evaluate.results.settings_text import settings_text
 from workbench.app.state import address
@@ -62,7 +63,8 @@ def _same_questions(first: Experiment, second: Experiment) -> bool:
 
 def _about(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
-    return f"{experiment.title}, {experiment.test_set_title} version {experiment.test_set_version}, {began}"
+    ground = f"{experiment.test_set_title} version {experiment.test_set_version} over {experiment.over}"
+    return f"{experiment.title}, {ground}, {began}"
 
 
 def _metric(metrics: list[str]) -> str:
@@ -127,12 +129,9 @@ def _verdict(pair: Pair) -> dict[str, str]:
     difference = pair.difference
     if difference is None:
         return {"state": "waiting", "text": "not comparable"}
-    counts = f"{difference.wins} won, {difference.losses} lost"
     if not difference.significant:
-        return {"state": "same", "text": f"no clear difference, p = {difference.p_corrected:.3f} · {counts}"}
-    better = difference.difference > 0
-    text = f"{'better' if better else 'worse'}, p = {difference.p_corrected:.3f} · {counts}"
-    return {"state": "done" if better else "failed", "text": text}
+        return {"state": "same", "text": sentence(difference)}
+    return {"state": "done" if difference.difference > 0 else "failed", "text": sentence(difference)}
 
 
 def _open(experiment_id: str) -> None:

@@ -11,7 +11,8 @@ from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import to_csv
 from evals.experiments.notebook_export import to_notebook
 from evals.experiments.plan import Experiment
-from evals.experiments.story import weaknesses
+from evals.experiments.story import judged_outside, weaknesses
+from evals.gateway import deleted_parts
 from evals.learning import seen
 from evals.measures.families import metric_title
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of
@@ -42,6 +43,13 @@ def experiment_view(workbench: Workbench, experiment_id: str) -> None:
         st.header(escaped(experiment.title), anchor=False, width="stretch")
         _actions(workbench, experiment, job)
     st.caption(escaped(_ground(experiment)))
+    if experiment.scope is not None and (lost := deleted_parts(workbench, experiment.scope)):
+        st.warning(
+            escaped(
+                f"This experiment measured {experiment.scope.text}. Deleted since then: {lost}. The figures below are "
+                "kept, but it cannot be run again, and nothing can be promoted for that scope."
+            )
+        )
     if job is not None and not job.is_finished:
         st.fragment(_live, run_every=TICK)(workbench, experiment.id, _finished_runs(workbench, experiment.id))
     elif experiment.status != "done":
@@ -52,7 +60,7 @@ def experiment_view(workbench: Workbench, experiment_id: str) -> None:
 def _ground(experiment: Experiment) -> str:
     limit = f", its first {experiment.limit_queries} questions" if experiment.limit_queries else ""
     return (
-        f"{experiment.test_set_title}, version {experiment.test_set_version}{limit} · "
+        f"{experiment.test_set_title}, version {experiment.test_set_version}{limit} · over {experiment.over} · "
         f"{counted(len(experiment.cells), 'run')} · corpus {experiment.corpus_hash[:8]} · "
         f"{experiment.status}. {experiment.message}"
     )
@@ -143,7 +151,8 @@ def _results(workbench: Workbench, experiment: Experiment) -> None:
     if not outcome.measured:
         return
     runs = {cell.cell.label: cell.run for cell in outcome.measured if cell.run is not None}
-    for sentence in weaknesses(Experiments(workbench).test_set(experiment), runs, outcome.metric):
+    test_set = Experiments(workbench).test_set(experiment)
+    for sentence in (*judged_outside(workbench, test_set), *weaknesses(test_set, runs, outcome.metric)):
         st.caption(f":material/warning: {escaped(sentence)}")
     for ranker in seen.rankers_that_saw(workbench, experiment.test_set_title, runs.values()):
         st.caption(f":material/warning: {escaped(seen.sentence(ranker))}")
@@ -170,7 +179,12 @@ def _metric(outcome: ExperimentOutcome) -> None:
 def _downloads(outcome: ExperimentOutcome) -> None:
     name = "".join(char if char.isalnum() else "-" for char in outcome.experiment.title)[:60].strip("-") or "experiment"
     st.download_button(
-        "CSV", to_csv(outcome.lines), f"{name}.csv", "text/csv", icon=":material/download:", on_click="ignore"
+        "CSV",
+        to_csv(outcome.lines, outcome.experiment.over),
+        f"{name}.csv",
+        "text/csv",
+        icon=":material/download:",
+        on_click="ignore",
     )
     st.download_button(
         "Notebook",

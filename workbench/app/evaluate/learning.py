@@ -14,13 +14,13 @@ from evals.learning.training import FEWEST, FOLDS, LEARNED
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.live_job import live_job
 from workbench.app.evaluate.preselection import preselected
-from workbench.app.shell.scope_bar import current_scope
+from workbench.app.shell.scope_bar import place_scope
 from workbench.app.shell.states import message
 from workbench.app.state import address
 from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.notices import act
-from workbench.app.widgets.promoting import PromotionCandidate, promote_dialog
+from workbench.app.widgets.promoting import PromotionCandidate, places_of_bar, places_of_measured, promote_dialog
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
 from workbench.retrieval.parameters import RANKER, SHIPPED
@@ -64,7 +64,7 @@ def learning_view(workbench: Workbench) -> None:
 
 
 def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
-    titles = {info.id: info.title for info in ready}
+    titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
     indexes = workbench.indexes.list()
@@ -105,6 +105,7 @@ def _outcome(workbench: Workbench, job: Job) -> None:
             f"learned_{job.id}", COLUMNS, figure_rows(figures), label="Figures", noun="strategies", filters=False,
             stacks=True,
         )  # fmt: skip
+        st.caption(escaped(f"Measured over {job.result.get('scope') or 'all your documents'}."))
         _keeping(workbench, job, ranker)
     with right:
         st.html(weights_html(ranker))
@@ -143,7 +144,11 @@ def _promote(workbench: Workbench, ranker: Ranker, verdict: str) -> None:
     others = {index.name for index in workbench.indexes.list() if not index.is_default}
     index = ranker.index if ranker.index in others else None  # the figures are that index's
     candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:LONGEST_NOTE])
-    promote_dialog(workbench, candidate, current_scope(), [escape(verdict)] if verdict else [])
+    taught = [info for info in TestSetStore(workbench).list() if info.title == ranker.trained_on]
+    places = places_of_bar(workbench, place_scope())
+    if len(taught) == 1:
+        places = places_of_measured(workbench, None if taught[0].source_id else taught[0].scope, place_scope())
+    promote_dialog(workbench, candidate, places, [escape(verdict)] if verdict else [])
 
 
 def _put_away(workbench: Workbench, job_id: str) -> None:

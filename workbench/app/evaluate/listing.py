@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}
 COLUMNS = (
     Column("title", "Experiment"),
-    Column("winner", "Winner", "strategy"),
+    Column("winner", "Best", "strategy"),
     Column("score", "Score", "score"),
     Column("trend", "Over time", "trend"),
     Column("status", "Status", "state"),
@@ -102,13 +102,15 @@ def rows_of(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) ->
 
 def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
     winner = winners.get(experiment.id)
-    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · "
+    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · over {experiment.over} · "
     notes = {"title": about + counted(len(experiment.cells), "run")}
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message
     if winner is not None:
         notes["score"] = metric_title(winner.metric)
         notes["winner"] = settings_text(winner.label, winner.strategy)
+        if winner.tied > 1:
+            notes["winner"] = "They reach the same score, so none is better than the others."
     return {
         "id": experiment.id,
         "name": experiment.title,
@@ -127,6 +129,8 @@ def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[f
 def _strategy(winner: Winner | None) -> dict[str, str] | None:
     if winner is None:
         return None
+    if winner.tied > 1:
+        return {"text": f"Tie of {winner.tied} runs"}
     appearance = look(winner.strategy)
     return {"text": title_of(winner.strategy), "hue": appearance.hue, "shape": appearance.shape}
 

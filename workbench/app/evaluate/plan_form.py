@@ -17,12 +17,14 @@ from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.matrix_form import matrix_form
 from workbench.app.evaluate.preselection import preselected
 from workbench.app.shell.navigation import switch
+from workbench.app.shell.scope_bar import place_scope, same_scope
 from workbench.app.shell.states import message
 from workbench.app.state import address
 from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.notices import leave_warning
 from workbench.errors import WorkbenchError
 from workbench.sizes import counted
+from workbench.types import Scope
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -39,7 +41,7 @@ def build_form(workbench: Workbench) -> None:
         questions = _questions(workbench, test_set, limit)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            st.caption(_announced(len(cells), questions))
+            st.caption(escaped(f"{_announced(len(cells), questions)} {_searched(workbench, test_set)}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 address.leave_for("compare", judge=test_set)
                 switch("compare")
@@ -65,8 +67,8 @@ def planned_view(workbench: Workbench, job_id: str) -> None:
 
 def _test_set_choice(workbench: Workbench) -> str:
     test_sets = TestSetStore(workbench).list()
-    titles = {info.id: info.title for info in test_sets}
-    if SAMPLE not in titles.values():
+    titles = {info.id: info.label for info in test_sets}
+    if SAMPLE not in {info.title for info in test_sets}:
         titles |= {SAMPLE: "The sample's questions, over the sample's articles"}
     left, right = st.columns(2)
     with left:
@@ -115,6 +117,19 @@ def _questions(workbench: Workbench, test_set: str, limit: int | None) -> int:
 
 def _answerable(workbench: Workbench, test_set: str) -> int:
     return len(_loaded(workbench, test_set).answerable)
+
+
+def _searched(workbench: Workbench, test_set: str) -> str:
+    """Describe what an experiment searches, and that the scope above does not change it."""
+    info = None if test_set == SAMPLE else TestSetStore(workbench).info(test_set)
+    over = info.over if info else "the sample's articles"
+    chosen = place_scope()
+    if chosen == Scope() or (info is not None and info.source_id is None and same_scope(workbench, info.scope, chosen)):
+        return f"They search {over}."
+    return (
+        f"They search {over}, not the scope chosen above: a test set keeps the scope it was made with. Make a new test "
+        "set to measure another one."
+    )
 
 
 def _loaded(workbench: Workbench, test_set: str) -> TestSet:

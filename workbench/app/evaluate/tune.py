@@ -13,6 +13,7 @@ from evals.experiments.optimiser import FEWEST
 from evals.experiments.plan import Cell
 from evals.experiments.stored_search import StoredCandidate, StoredFinalist, search_of
 from evals.measures.families import DEFAULT_METRICS, metric_title
+from evals.measures.significance import Difference, sentence
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.live_job import live_job
 from workbench.app.evaluate.preselection import preselected
@@ -68,7 +69,7 @@ def tune_view(workbench: Workbench) -> None:
 
 
 def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
-    titles = {info.id: info.title for info in ready}
+    titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
     with st.container(border=True, key="tune_form"):
@@ -124,7 +125,8 @@ def _outcome(workbench: Workbench, job: Job) -> None:
     result = search_of(job)
     if result is not None:
         st.caption(
-            f"{metric_title(result['metric'])}, searched with {counted(result['tuning_questions'], 'question')}; the "
+            f"{metric_title(result['metric'])} over {escaped(result.get('scope', 'all your documents'))}, "
+            f"searched with {counted(result['tuning_questions'], 'question')}; the "
             f"figures are from the {result['held_out_questions']} held out. ★: no other one is both better and faster."
         )
         front_chart([spot_of(finalist) for finalist in result["finalists"]], f"front_{job.id}")
@@ -158,8 +160,7 @@ def row_of(place: int, finalist: StoredFinalist) -> dict[str, object]:
     name = title_of(candidate["strategy"]) + (", default settings" if finalist["is_default"] else "")
     verdict = "–"
     if against:
-        sure = "significant" if against["significant"] else "no clear difference"
-        verdict = f"{against['difference']:+.3f}, {sure} (p = {against['p_corrected']:.3f})"
+        verdict = f"{against['difference']:+.3f}, {sentence(Difference(**against))}"
     low, high = finalist["interval"]
     p50 = finalist["latency_ms"]["p50"]
     return {

@@ -91,8 +91,9 @@ def spoken(graph: Graph) -> str:
     """Describe the picture for people who cannot see it."""
     most = sorted(graph.nodes, key=lambda node: -node.cited_by)[:3]
     names = ", ".join(f"{node.title} ({node.cited_by})" for node in most if node.cited_by)
+    links = sum(edge.links for edge in graph.edges)
     return (
-        f"Citation graph of {counted(len(graph.nodes), 'document')} and {counted(len(graph.edges), 'link')}. "
+        f"Citation graph of {counted(len(graph.nodes), 'document')} and {counted(links, 'link')} between them. "
         f"Most cited: {names or 'none'}."
     )
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}
+NUMBERS_HELP = {
+    "Links": "The sum of the numbers beside it.",
+    "Paths and empty targets": "File paths in a text and links without a target, which may not be meant as links.",
+}
 RESULTS = 20  # documents of a result set
 NODE_COLUMNS = (
     Column("title", "Document"),
@@ -93,7 +97,7 @@ def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
     left_out = f", {counted(graph.left_out, 'less linked document')} left out" if graph.left_out else ""
     diamonds = " Diamonds are the answers." if chosen else ""
     st.caption(
-        f"{counted(len(graph.nodes), 'document')}, {counted(len(graph.edges), 'link')}{left_out}. The larger, the more "
+        f"{counted(len(graph.nodes), 'document')}, {_link_counts(graph)}{left_out}. The larger, the more "
         f"cited.{diamonds} Scroll to zoom, drag to move, point at a line for its sentence, click a dot to open it."
     )
     state: Any = st.echarts_chart(
@@ -104,6 +108,12 @@ def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
     st.session_state[f"{key}_opened"] = node.id if node else None
     if node is not None and node.id != before:
         open_document(node.id)
+
+
+def _link_counts(graph: Graph) -> str:
+    """Describe the lines of a graph, each of which may stand for several links."""
+    links = sum(edge.links for edge in graph.edges)
+    return f"{counted(len(graph.edges), 'line')} for {counted(links, 'link')} between them"
 
 
 def _nothing(workbench: Workbench, question: str) -> None:
@@ -151,11 +161,13 @@ def _numbers(overview: Overview) -> None:
     values = {
         "Links": overview.links,
         "Between documents": overview.resolved,
+        "Within a document": overview.within,
         "To the web": overview.external,
         "Broken": overview.broken,
+        "Paths and empty targets": overview.unjudged,
     }
-    for column, (name, value) in zip(st.columns(4), values.items(), strict=True):
-        column.metric(name, f"{value:,}")
+    for column, (name, value) in zip(st.columns(len(values)), values.items(), strict=True):
+        column.metric(name, f"{value:,}", help=NUMBERS_HELP.get(name))
 
 
 def _nodes(key: str, nodes: Sequence[GraphNode], empty: str) -> None:

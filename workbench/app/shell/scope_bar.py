@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,11 +12,12 @@ from workbench.app.state import address
 from workbench.app.state.controlled import show_value
 from workbench.app.state.one_run import indexes_of_run
 from workbench.app.widgets.labels import escaped, labelled
-from workbench.errors import NotFound
+from workbench.errors import NotFound, WorkbenchError
 from workbench.languages import language_title
 from workbench.types import Scope
 
 if TYPE_CHECKING:
+    from evals.test_set import MeasuredScope
     from workbench.workbench import Workbench
 
 _NARROWING = ("kind", "project", "folder", "tag", "source", "language")
@@ -34,6 +36,31 @@ def current_scope() -> Scope:
         names="only" if address.get("names") == "only" else "prefer",
         ignored_names=address.get_all("without"),
     )
+
+
+def place_scope() -> Scope:
+    """Return the scope that the address names without what belongs to a single question, such as ignored names."""
+    return replace(current_scope(), names="prefer", ignored_names=())
+
+
+def measured_text(workbench: Workbench, scope: Scope) -> str:
+    """Return a scope as the pages of Evaluate write it; one that names something deleted says so."""
+    from evals.gateway import measured_scope
+
+    try:
+        return measured_scope(workbench, scope).text
+    except WorkbenchError:
+        return "a scope of which a part does not exist"
+
+
+def same_scope(workbench: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
+    """Return whether a test set's scope is the given one, which may have titles for ids."""
+    from evals.gateway import measured_scope
+
+    try:
+        return measured_scope(workbench, scope).scope == measured.scope
+    except WorkbenchError:
+        return False
 
 
 def current_index() -> str | None:

@@ -22,6 +22,7 @@ from workbench.types import Comparison, ParameterValue, Promotion, Scope
 
 if TYPE_CHECKING:
     from evals.experiments.plan import Cell
+    from evals.test_set import MeasuredScope
     from workbench.workbench import Workbench
 
 
@@ -95,35 +96,85 @@ class PromotionCandidate:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PromotionPlace:
+    """A scope that a promotion may be for; ``note`` is said when it is chosen, such as that another was measured."""
+
+    scope: Scope
+    title: str
+    note: str = ""
+
+
 @st.dialog("Promote")
 def promote_dialog(
-    workbench: Workbench, candidate: PromotionCandidate, scope: Scope, evidence: Sequence[str] = ()
+    workbench: Workbench,
+    candidate: PromotionCandidate,
+    places: Sequence[PromotionPlace],
+    evidence: Sequence[str] = (),
 ) -> None:
-    """Ask where a candidate is to serve from now on; ``evidence`` are sentences of HTML above the question."""
+    """Ask where a candidate is to serve from now on.
+
+    Args:
+        places: At least one; the first is chosen to begin with.
+        evidence: Sentences of HTML above the question.
+    """
     settings = [f"{name.replace('_', ' ')} {value}" for name, value in candidate.parameters.items()]
     settings += [f"index {candidate.index}"] if candidate.index else []
     title = f"{mark_html(candidate.strategy)} <b>{escape(title_of(candidate.strategy))}</b>"
     st.html(f"<p>{title} {escape(' · '.join(settings))}</p>" + "".join(f"<p>{line}</p>" for line in evidence))
-    where = _places(workbench, scope)
-    chosen = st.radio("It serves", list(where), format_func=lambda key: escaped(where[key]))
+    chosen = places[st.radio("It serves", range(len(places)), format_func=lambda at: escaped(places[at].title))]
+    if chosen.note:
+        st.warning(escaped(chosen.note))
     st.caption(
         "Search, the MCP tools and Python use it from then on where they name no strategy; one click on Compare "
         "undoes it."
     )
     if st.button("Promote", type="primary", key="confirm_promote"):
-        act(lambda: _promoted(workbench, candidate, scope if chosen == "scope" else None))
+        act(lambda: _promoted(workbench, candidate, chosen.scope))
 
 
-def _places(workbench: Workbench, scope: Scope) -> dict[str, str]:
-    """Return the scopes that a promotion may be for: the chosen one, where it can have one, and everything."""
+def places_of_bar(workbench: Workbench, scope: Scope) -> list[PromotionPlace]:
+    """Return the scopes a promotion may be for: the one chosen in the bar, if it can have one, and everything."""
+    everywhere = PromotionPlace(Scope(), "Everywhere")
+    if promotion_key(workbench, scope) in (None, EVERYWHERE):
+        return [everywhere]
+    return [PromotionPlace(scope, "In the scope chosen above"), everywhere]
+
+
+def places_of_measured(workbench: Workbench, measured: MeasuredScope | None, chosen: Scope) -> list[PromotionPlace]:
+    """Return the scopes a promotion may be for: the one that was measured first, then those that were not.
+
+    Args:
+        measured: The scope of the experiment; None if it measured a corpus of its own.
+        chosen: The scope of the bar.
+    """
+    from evals.test_set import EVERYTHING, OWN_CORPUS
+
+    key = None if measured is None else promotion_key(workbench, measured.scope)
+    was = OWN_CORPUS if measured is None else measured.text
+    note = f"This run was measured over {was}, not over what you chose here: its figures may not hold there."
+    if measured is not None and key is None:
+        note = f"This run was measured over {was}, for which no promotion is possible: it would serve other documents."
+    others: list[PromotionPlace] = []
+    if promotion_key(workbench, chosen) not in (None, EVERYWHERE, key):
+        others.append(PromotionPlace(chosen, "In the scope chosen above", note))
+    if key == EVERYWHERE:
+        return [PromotionPlace(Scope(), f"Everywhere ({EVERYTHING.text}), as it was measured"), *others]
+    others.append(PromotionPlace(Scope(), "Everywhere", note))
+    if measured is None or key is None:
+        return others[::-1]
+    return [PromotionPlace(measured.scope, f"In the scope that was measured: {was}"), *others]
+
+
+def promotion_key(workbench: Workbench, scope: Scope) -> str | None:
+    """Return the key of a scope's own promotions; None if it cannot have any, or names something deleted."""
     try:
-        own = workbench.promotions.key(scope)
+        return workbench.promotions.key(scope)
     except ScopeError:
-        own = EVERYWHERE
-    return ({} if own == EVERYWHERE else {"scope": "In the scope chosen above"}) | {"everywhere": "Everywhere"}
+        return None
 
 
-def _promoted(workbench: Workbench, candidate: PromotionCandidate, scope: Scope | None) -> str:
+def _promoted(workbench: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
     promotion = workbench.promotions.promote(
         candidate.strategy,
         scope=scope,

@@ -42,12 +42,15 @@ def serving_of(candidate: PromotionCandidate, default_index: str) -> Serving:
 
 
 def _verdict(difference: Difference, serves: str) -> str:
+    from evals.measures.significance import equal_everywhere, sentence
+
+    if difference.is_tie:
+        return f"<b>It ties with {serves}</b>: {equal_everywhere(difference)}."
     low, high = difference.interval
-    size = f"{difference.difference:+.3f}, 95 % {low:+.3f} to {high:+.3f}"
+    size = f"{difference.difference:+.3f}, 95 % {low:+.3f} to {high:+.3f}; {escape(sentence(difference))}"
     if not difference.significant:
-        alone = not low <= 0 <= high  # the interval looks at this run alone, the test at all of them
-        among = ", as one of several runs compared at once is easily better by luck" if alone else ""
-        return f"<b>It is not clearly better than {serves}</b>: the difference of {size} may be chance{among}."
+        clearly = "" if difference.difference < 0 else "clearly "
+        return f"<b>It is not {clearly}better than {serves}</b>: {size}."
     better = "better" if difference.difference > 0 else "worse"
     return f"<b>It is clearly {better} than {serves}</b>: {size}."
 
@@ -67,7 +70,7 @@ def measured_together(workbench: Workbench, candidate: PromotionCandidate, servi
             run = next((result for result in results if wanted.is_run(result.cell)), None)
             if run is not None:
                 metric = experiment.metrics[0]
-                ground = f"{metric_title(metric)} in {escape(experiment.title)}"
+                ground = f"{metric_title(metric)} in {escape(experiment.title)}, over {escape(experiment.over)}"
                 return f"{beside_serving(results, metric, run.run_id, serving)} ({ground}.)"
     return (
         f"No experiment has measured it beside {escape(title_of(serving.strategy))}, which serves now; Evaluate "

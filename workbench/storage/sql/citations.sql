@@ -72,8 +72,11 @@ WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' E
   AND l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
 ORDER BY d.title, l.position LIMIT %(limit)s
 
--- citation_counts: the number of links, and of those that lead to a document
-SELECT count(*) AS links, count(l.to_document) AS resolved,
+-- citation_counts: the number of links by where they lead; the parts add up to all
+SELECT count(*) AS links, count(l.to_document) FILTER (WHERE l.to_document <> l.document_id) AS resolved,
+    count(*) FILTER (WHERE l.to_document = l.document_id) AS within,
+    count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND (l.kind = 'path' OR coalesce(cardinality(l.keys), 0) = 0))
+        AS unjudged,
     count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NOT NULL) AS external,
     count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0) AS broken
 FROM citation_links l JOIN sources s ON s.id = l.source_id

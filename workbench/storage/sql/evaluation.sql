@@ -1,6 +1,6 @@
 -- dataset_insert: a new test set
-INSERT INTO datasets (id, title, description, source_id, corpus_hash)
-VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s)
+INSERT INTO datasets (id, title, description, source_id, corpus_hash, scope)
+VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s, %(scope)s)
 
 -- dataset_list: test sets with what their present version holds; NULL does not narrow
 SELECT d.*, (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL) AS questions,
@@ -94,7 +94,7 @@ VALUES (%(id)s, %(title)s, %(dataset_id)s, %(dataset_version)s, %(dataset_hash)s
 
 -- experiment_list: experiments, newest first; NULL does not narrow
 SELECT e.*, e.dataset_id AS test_set_id, e.dataset_version AS test_set_version, e.dataset_hash AS test_set_hash,
-    d.title AS test_set_title, (SELECT count(*) FROM experiment_runs x WHERE x.experiment_id = e.id) AS runs
+    d.title AS test_set_title, d.source_id AS test_set_source_id, d.scope AS test_set_scope, (SELECT count(*) FROM experiment_runs x WHERE x.experiment_id = e.id) AS runs
 FROM experiments e JOIN datasets d ON d.id = e.dataset_id
 WHERE (%(id)s::text IS NULL OR e.id = %(id)s) AND (%(dataset_id)s::text IS NULL OR e.dataset_id = %(dataset_id)s)
 ORDER BY e.created_at DESC, e.id

@@ -16,7 +16,7 @@ from workbench.app.compare.why.panel import open_why
 from workbench.app.state import address
 from workbench.app.widgets.assets import component
 from workbench.app.widgets.labels import escaped
-from workbench.app.widgets.promoting import PromotionCandidate, Serving, promote_dialog, serving_columns
+from workbench.app.widgets.promoting import PromotionCandidate, Serving, places_of_bar, promote_dialog, serving_columns
 from workbench.app.widgets.promotion_evidence import measured_together
 from workbench.app.widgets.reader import open_document
 from workbench.errors import WorkbenchError
@@ -85,7 +85,9 @@ def _promote(workbench: Workbench, asking: Asking, name: str, serving: Serving) 
     strategy, own_index = named(name, None)
     parameters = asking.parameters.get(name, asking.parameters.get(strategy)) or {}
     candidate = PromotionCandidate(strategy, parameters, own_index or asking.index)
-    promote_dialog(workbench, candidate, asking.scope, [measured_together(workbench, candidate, serving)])
+    promote_dialog(
+        workbench, candidate, places_of_bar(workbench, asking.scope), [measured_together(workbench, candidate, serving)]
+    )
 
 
 def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.compare.judging.judgments import Judging, own_test_sets
+from workbench.app.shell.scope_bar import place_scope
 from workbench.app.state import address
 from workbench.app.widgets.labels import escaped, labelled
 from workbench.errors import Conflict, WorkbenchError
@@ -34,7 +35,7 @@ def judge_control(workbench: Workbench, question: str) -> Judging | None:
 def _choices(workbench: Workbench, sets: dict[str, TestSetInfo]) -> None:
     value = address.get("judge")
     # without counts: Streamlit tells options by their labels, so a label must not change between two clicks
-    titles = {"": "Not judging"} | {key: info.title for key, info in sets.items()}
+    titles = {"": "Not judging"} | {key: info.label for key, info in sets.items()}
     if value not in titles:
         titles[value] = "A test set that no longer exists"
     key = f"judge_set_{value}"  # one for each value: a list that closes before it is told a new value sends the old one
@@ -93,7 +94,7 @@ def _created_or_found(workbench: Workbench, title: str) -> str:
     from evals.test_sets.store import TestSetStore
 
     try:
-        return TestSetStore(workbench).create(title).id
+        return TestSetStore(workbench).create(title, scope=place_scope()).id
     except Conflict:  # also where two clicks or two tabs create it at once
         existing = next((info.id for info in own_test_sets(workbench) if info.title == title), None)
         if existing is None:

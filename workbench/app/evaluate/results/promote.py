@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from evals.learning.training import LEARNED, has_seen
 from evals.measures.families import metric_title
+from evals.measures.significance import LEVEL, sentence
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
-from workbench.app.shell.scope_bar import current_scope
-from workbench.app.widgets.promoting import PromotionCandidate, Serving, promote_dialog
+from workbench.app.shell.scope_bar import place_scope
+from workbench.app.widgets.promoting import PromotionCandidate, Serving, places_of_measured, promote_dialog
 from workbench.app.widgets.promotion_evidence import beside_serving
 from workbench.retrieval.parameters import RANKER, SHIPPED
 
@@ -24,7 +25,9 @@ def promote_run(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResu
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
     sentences = evidence(outcome, cell, serving) + _seen_before(workbench, outcome, cell)
-    promote_dialog(workbench, candidate, current_scope(), sentences)
+    promote_dialog(
+        workbench, candidate, places_of_measured(workbench, outcome.experiment.scope, place_scope()), sentences
+    )
 
 
 def _seen_before(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
@@ -44,10 +47,15 @@ def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | No
     low, high = line.interval
     sentences = [
         f"<b>{escape(run_title(cell))}</b> reached {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
-        f"(95 % {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}."
+        f"(95 % {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
+        f"over {escape(outcome.experiment.over)}."
     ]
     if line.against_best and line.against_best.significant:
         sentences.append("Another run did significantly better on these questions.")
+    elif line.against_best and line.against_best.is_tie:
+        sentences.append("It ties with the run listed first: both are equal on every question.")
+    elif line.against_best and line.against_best.p < LEVEL:
+        sentences.append(f"Against the run that leads it {sentence(line.against_best)}.")
     elif line.against_best:
         sentences.append("It does not lead, but these questions cannot tell it from the leader.")
     if serving is not None:

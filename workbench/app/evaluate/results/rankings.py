@@ -109,7 +109,7 @@ def _column(
 
 
 def _missed(title: str, key: str, deep: Sequence[str]) -> str:
-    return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not found)"
+    return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not among its first {len(deep)})"
 
 
 def _hit(
@@ -123,6 +123,7 @@ def _hit(
     document = documents.get(key)
     text = (document.text or "")[passage.start : passage.end] if document and passage else ""
     other_rank = elsewhere.index(key) + 1 if key in elsewhere else None
+    absent = f"not in the other's first {len(elsewhere)}" if elsewhere else "nothing found by the other"
     return {
         "rank": rank,
         "id": document.id if document else None,
@@ -131,7 +132,7 @@ def _hit(
         "text": plain(text)[:SNIPPET],
         "start": passage.start if passage else 0,
         "end": passage.end if passage else 0,
-        "moved": "not in the other" if other_rank is None else f"rank {other_rank} in the other",
+        "moved": absent if other_rank is None else f"rank {other_rank} in the other",
     }
 
 

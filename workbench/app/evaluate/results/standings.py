@@ -9,18 +9,19 @@ import streamlit as st
 
 from evals.experiments.leaderboard import LeaderboardLine
 from evals.measures.families import metric_title
+from evals.measures.significance import LEVEL, sentence
 from workbench.app.evaluate.results.charts import Spot
 from workbench.app.evaluate.results.front import front_chart
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title, settings_of
 from workbench.app.evaluate.results.promote import promote_run
-from workbench.app.shell.scope_bar import current_scope
+from workbench.app.shell.scope_bar import place_scope
 from workbench.app.state import address
 from workbench.app.widgets.assets import component
 from workbench.app.widgets.looks import look
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.promoting import Serving, serving_in
 from workbench.errors import ScopeError
-from workbench.sizes import size_text
+from workbench.sizes import counted, size_text
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -30,7 +31,7 @@ def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
     """Show the leaderboard; returns the runs (A, B) that are compared question by question."""
     picks = picked(outcome)
     low, high, digits = scale(outcome.lines)
-    serving = _serving(workbench)
+    serving = _serving(workbench, outcome)
     result = component("evaluate/standings")(
         key="standings",
         data={
@@ -60,11 +61,14 @@ def picked(outcome: ExperimentOutcome) -> list[str]:
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
 
-def _serving(workbench: Workbench) -> Serving | None:
-    """Return what serves the scope chosen above; None where there is no such scope."""
+def _serving(workbench: Workbench, outcome: ExperimentOutcome) -> Serving | None:
+    """Return what serves the scope that was measured, or for a corpus of its own the scope chosen above; None if
+    that scope has lost a part.
+    """
+    measured = outcome.experiment.scope
     try:
-        return serving_in(workbench, current_scope())
-    except ScopeError:  # the bar above names the missing part
+        return serving_in(workbench, place_scope() if measured is None else measured.scope)
+    except ScopeError:  # the page names the missing part
         return None
 
 
@@ -75,7 +79,8 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
     done = line.status == "done"
     return {
         "id": line.run_id,
-        "rank": place + 1 if done else None,
+        "rank": line.rank if done else None,
+        "leads": _leads(outcome) if place == 0 and done else "",
         "label": run_title(cell),
         "title": title_of(cell.cell.strategy),
         "settings": ", ".join(settings_of(cell)),
@@ -95,19 +100,25 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
     }
 
 
+def _leads(outcome: ExperimentOutcome) -> str:
+    """Describe the first row: it leads alone, or ties with others."""
+    tied = sum(line.rank == 1 for line in outcome.lines) - 1
+    if not tied:
+        return "leads" if len(outcome.measured) > 1 else ""
+    return f"ties with {counted(tied, 'other')}"
+
+
 def _against(line: LeaderboardLine) -> dict[str, str] | None:
     difference = line.against_best
     if difference is None:
         return None
     low, high = difference.interval
     why = (
-        f"Difference {difference.difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}; {difference.wins} "
-        f"questions won, {difference.losses} lost, {difference.ties} equal; randomisation test with Holm's correction."
+        f"Difference {difference.difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}; {difference.ties} "
+        "questions equal; randomisation test, corrected by Holm's method for all runs compared with the best."
     )
-    p = "p < .001" if difference.p_corrected < 0.001 else f"p = {difference.p_corrected:.3f}".replace("0.", ".")
-    if difference.significant:
-        return {"sign": f"{difference.difference:+.3f}", "text": f"worse, {p}", "kind": "worse", "why": why}
-    return {"sign": f"{difference.difference:+.3f}", "text": f"no clear difference, {p}", "kind": "equal", "why": why}
+    kind = "worse" if difference.significant else "equal" if difference.p >= LEVEL else "unsure"
+    return {"sign": f"{difference.difference:+.3f}", "text": sentence(difference), "kind": kind, "why": why}
 
 
 def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:

@@ -11,6 +11,7 @@ from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv
 from evals.test_sets.folders import SAMPLE
 from evals.test_sets.import_job import enqueue_import
 from evals.test_sets.store import TestSetInfo, TestSetStore
+from workbench.app.shell.scope_bar import measured_text, place_scope
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
 from workbench.app.widgets.labels import escaped
@@ -30,11 +31,17 @@ def new_form(workbench: Workbench, expanded: bool) -> None:
     with st.expander("New test set", expanded=expanded, icon=":material/add:"):
         empty, folder, sample = st.tabs(["Over your documents", "BEIR folder", "Sample questions"])
         with empty:
+            scope = place_scope()
+            over = measured_text(workbench, scope)
             with st.form("new_empty", border=False):
                 title = st.text_input("Title", key="new_title", placeholder="What people ask about the manuals")
+                st.caption(
+                    f"It measures {escaped(over)}: the scope chosen above, which the test set keeps. Its experiments "
+                    "search nothing else, and questions are generated from nothing else."
+                )
                 create = st.form_submit_button("Create", type="primary", key="new_create")
             if create:
-                _open(lambda: TestSetStore(workbench).create(title))
+                _open(lambda: TestSetStore(workbench).create(title, scope=scope))
         with folder:
             st.caption(
                 "corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv); its corpus is kept apart from your own "
@@ -134,8 +141,8 @@ def _generated(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> 
 
     st.subheader("Generate from the documents", anchor=False)
     st.caption(
-        "By rule, from statements in English that answer a question and from headings that ask one: they repeat the "
-        "text's words, which favours keyword search."
+        f"From {escaped(info.over)}. By rule, from statements in English that answer a question and from headings that "
+        "ask one: they repeat the text's words, which favours keyword search."
     )
     count = int(st.number_input("How many", 1, 1000, 30, key="add_count", width=160))
     with st.container(horizontal=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from evals.gateway import deleted_parts
 from evals.test_set import TestSet
 from evals.test_sets.exchange import to_csv
 from evals.test_sets.store import TestSetInfo, TestSetStore
@@ -29,7 +30,6 @@ COLUMNS = (
     Column("version", "Version", "number"),
     Column("changed", "Changed", "shown"),
 )
-OWN, YOURS = "a corpus of its own", "your documents"
 
 
 def test_sets_view(workbench: Workbench) -> None:
@@ -59,7 +59,7 @@ def row_of(info: TestSetInfo) -> dict[str, object]:
         "name": info.title,
         "cells": {
             "title": info.title,
-            "over": OWN if info.source_id else YOURS,
+            "over": info.over,
             "questions": info.questions,
             "judgments": info.judgments,
             "version": info.version,
@@ -87,9 +87,11 @@ def test_set_view(workbench: Workbench, test_set_id: str) -> None:
     if info.description:
         st.markdown(escaped(info.description))
     st.caption(
-        f"Version {info.version}, over {OWN if info.source_id else YOURS}: {counted(info.questions, 'question')}, "
+        f"Version {info.version}, over {escaped(info.over)}: {counted(info.questions, 'question')}, "
         f"{len(test_set.answerable)} of them with something relevant; {counted(info.judgments, 'judgment')}."
     )
+    if lost := deleted_parts(workbench, info.scope):
+        st.warning(escaped(f"The scope of this test set has lost {lost}, so no experiment can be run on it any more."))
     questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
     with questions:
         edit_questions(store, info, test_set)

@@ -1,5 +1,5 @@
-// Its rank in every other strategy: a bump line down the strategies, first at the left, beyond the fiftieth at the right.
-const LINE_ROW = 26, LAST = 50, BEYOND = 96, LINE_SPAN = 86, LINE_PAD = 4;
+// Its rank in every other strategy: a bump line down the strategies, first at the left, what is not among its first 200 at the right.
+const LINE_ROW = 26, LAST = 200, BEYOND = 96, LINE_SPAN = 86, LINE_PAD = 4;
 
 function across(rank) {
   return rank === null ? BEYOND : LINE_PAD + (LINE_SPAN * Math.log(Math.min(rank, LAST))) / Math.log(LAST);
@@ -25,6 +25,6 @@ function rankRow(row) {
 
 function elsewhereSection(data) {
   const asked = data.elsewhere.length > 1;
-  return make("section", { class: "part" }, make("h3", {}, "Its rank elsewhere"), make("p", { class: "sub" }, asked ? `By every other strategy; first at the left, – beyond ${LAST}.` : "No other strategy could be asked."),
+  return make("section", { class: "part" }, make("h3", {}, "Its rank elsewhere"), make("p", { class: "sub" }, asked ? `By every other strategy; first at the left; – if it is not among its first ${LAST}.` : "No other strategy could be asked."),
     make("div", { class: "ranks" }, make("ol", {}, data.elsewhere.map(rankRow)), lineThrough(data.elsewhere)));
 }

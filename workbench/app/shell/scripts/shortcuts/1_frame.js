@@ -44,6 +44,25 @@ function roomForTray() {
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
 }
 
+// Streamlit's dialog for a server that does not answer names its own command and the internet, neither of which helps
+// here. Its texts are hidden by the stylesheet and ours are put in front of them; it closes itself once the server is back.
+const SERVER_LOST = /Streamlit still running|Streamlit server is not responding|Cannot connect to Streamlit/;
+function ownWordsForLostServer() {
+  const look = () => {
+    for (const dialog of document.querySelectorAll('[role="dialog"]')) {
+      const lost = SERVER_LOST.test(dialog.textContent);
+      if (lost && !dialog.querySelector(".wb-lost")) {
+        dialog.prepend(make("div", { class: "wb-lost", role: "alert" }, make("h2", {}, "The workbench does not answer"),
+          make("p", {}, "Its server has stopped or cannot be reached. Start it again with the command that started it, for example:"),
+          make("code", {}, "workbench app"),
+          make("p", {}, "This page connects again by itself once it answers. What was saved is kept; text that you are typing is lost if you close or reload the page.")));
+        dialog.classList.add("wb-server-lost");
+      }
+    }
+  };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });
+}
+
 // On a phone the pages are listed in a drawer that covers them: choosing one closes it. The new page may open it anew
 // while it is drawn, so it is looked at for a second; a page chosen before this script came has the focus still.
 function closeDrawerOnChoice() {

@@ -101,6 +101,7 @@ export default function (component) {
   sameThemeEverywhere();
   closeDrawerOnChoice();
   roomForTray();
+  ownWordsForLostServer();
   document.addEventListener("click", skipToPassages);
   document.addEventListener("keydown", onKey, true);
 }

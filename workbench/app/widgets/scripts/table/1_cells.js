@@ -7,7 +7,7 @@ const CELLS = {
   shown: (value) => [value.text],
   tags: (value) => value.map((tag) => make("span", { class: "tag" }, tag)),
   state: (value) => [make("span", { class: `state ${value.state}` }, make("i", { "aria-hidden": "true" }, SIGNS[value.state] ?? "·"), value.text)],
-  strategy: (value) => (value === null ? ["–"] : [make("span", { class: "strategy" }, shape(value), value.text)]),
+  strategy: (value) => (value === null ? ["–"] : [make("span", { class: "strategy" }, value.shape ? shape(value) : null, value.text)]),
   score: (value) => (value === null ? ["–"] : [make("span", { class: "mean" }, value.value.toFixed(3)), interval(value)]),
   trend: (value) => (value === null || value.values.length < 2 ? [] : [polyline(value)]),
 };

@@ -1,0 +1,176 @@
+"""A test set keeps the scope it was made with: its experiments, questions, tuning and promotion see nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.background import enqueue_optimise, runners
+from evals.command import add_arguments, evaluate
+from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.leaderboard import leaderboard, to_csv
+from evals.experiments.notebook_export import to_notebook
+from evals.experiments.story import judged_outside
+from evals.judges.generation import add_synthetic
+from evals.learning.verb import learn_from
+from evals.test_set import Question
+from evals.test_sets.exchange import import_csv
+from evals.test_sets.folders import load_test_set, sample_documents
+from evals.test_sets.store import TestSetStore
+from tests.evals.conftest import WriteTestSet
+from workbench import Workbench
+from workbench.app.widgets.promoting import places_of_measured
+from workbench.errors import InvalidInput, ScopeError
+from workbench.types import Scope
+
+ANIMALS = ("heron", "otter", "badger", "beaver", "kestrel", "marten", "weasel", "plover", "osprey", "lapwing")
+TOPICS = ("nests", "meals", "winters", "voices")
+
+
+def text(animal: str, topic: str, place: str) -> str:
+    return f"# How does the {animal} of {place} manage its {topic}?\n\nThe {animal} is a resident of {place}.\n"
+
+
+@pytest.fixture
+def two_projects(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Project Shop and project Bank with documents on the same things, so that a search of all finds both."""
+    for place in ("Shop", "Bank"):
+        wb.projects.create(place)
+        files = {f"{a}-{t}.md": text(a, t, place) for a in ANIMALS for t in TOPICS}
+        wb.ingest(folder(files, place), source=f"{place} notes", project=place)
+    return wb
+
+
+def made(wb: Workbench, scope: Scope | None) -> str:
+    """Make a test set of 40 questions, each answered by one document of Shop; returns its id."""
+    store = TestSetStore(wb)
+    key = store.create("Asked in the shop", scope=scope).id
+    shop = {d.path: d.id for d in wb.documents.list(source_id=wb.sources.get("Shop notes").id)}
+    pairs = [(a, t) for a in ANIMALS for t in TOPICS]
+    store.add_questions(key, [Question(f"{a} {t}", f"{a} {t}") for a, t in pairs])
+    for animal, topic in pairs:
+        document = next(key for path, key in shop.items() if path and path.endswith(f"{animal}-{topic}.md"))
+        store.judge(key, f"{animal} {topic}", document, "relevant")
+    return key
+
+
+def documents_found(wb: Workbench, experiments: Experiments, experiment_id: str) -> set[str]:
+    """Return the sources of everything that an experiment's runs found."""
+    runs = [result.run for result in experiments.results(experiment_id) if result.run]
+    found = {key for run in runs for answer in run.answers.values() for key in answer.documents}
+    return {wb.documents.get(key).source_id for key in found}
+
+
+def test_an_experiment_searches_the_scope_of_its_test_set_and_says_which(two_projects: Workbench) -> None:
+    wb, experiments = two_projects, Experiments(two_projects)
+    key = made(wb, Scope(kind="project", project="Shop"))
+    experiment = experiments.run(experiments.create("", key, matrix(["keyword", "hybrid"])).id)
+    assert documents_found(wb, experiments, experiment.id) == {wb.sources.get("Shop notes").id}
+    assert (experiment.over, TestSetStore(wb).info(key).over) == ("only project Shop",) * 2
+    lines = leaderboard(experiments.results(experiment.id), "recall@10")
+    assert lines[0].metrics["recall@10"] == 1.0
+    assert {row["scope"] for row in csv.DictReader(io.StringIO(to_csv(lines, experiment.over)))} == {
+        "only project Shop"
+    }
+    assert "over only project Shop" in to_notebook(experiment)
+
+
+def test_without_a_scope_everything_is_searched_and_another_scope_is_another_ground(two_projects: Workbench) -> None:
+    wb, experiments = two_projects, Experiments(two_projects)
+    key = made(wb, None)
+    experiment = experiments.run(experiments.create("", key, matrix(["keyword"])).id)
+    both = {wb.sources.get(f"{place} notes").id for place in ("Shop", "Bank")}
+    assert documents_found(wb, experiments, experiment.id) == both
+    assert experiment.over == "all your documents"
+    store = TestSetStore(wb)
+    narrow = store.create("Narrow", scope=Scope(project="Shop"))
+    store.add_questions(narrow.id, store.load(key).questions)
+    store.judge_all(narrow.id, store.load(key).judgments)
+    other = experiments.create("", narrow.id, matrix(["keyword"]))
+    assert other.corpus_hash != experiment.corpus_hash
+
+
+def test_generated_questions_and_quotes_come_from_the_scope_alone(
+    two_projects: Workbench, folder: Callable[..., Path]
+) -> None:
+    wb, store = two_projects, TestSetStore(two_projects)
+    for place, items in (("Shop", sample_documents()[:20]), ("Bank", sample_documents()[20:40])):
+        files = {f"{item.key}.md": item.load() for item in items}
+        wb.ingest(folder(files, f"more-{place}"), source=f"{place} notes", project=place)
+    key = store.create("Generated", scope=Scope(sources=("Shop notes",))).id
+    assert add_synthetic(wb, store, key, 30).questions >= 5
+    documents = {judgment.document for judgment in store.load(key).judgments}
+    assert {wb.documents.get(document).source_id for document in documents} == {wb.sources.get("Shop notes").id}
+    quote = import_csv(wb, store, key, "question,quote\nwho is where?,The heron is a resident of Bank\n")
+    assert quote.problems == ("Row 2: The quote 'The heron is a resident of Bank' stands in none of the documents.",)
+    empty = wb.sources.create("Nothing yet").id
+    bare = store.create("Bare", scope=Scope(sources=(empty,))).id
+    with pytest.raises(InvalidInput, match="no documents in the scope of this test set \\(source Nothing yet\\)"):
+        add_synthetic(wb, store, bare, 3)
+
+
+def test_learning_and_tuning_keep_the_scope(two_projects: Workbench) -> None:
+    wb = two_projects
+    key = made(wb, Scope(project="Shop"))
+    learned, _ = learn_from(wb, key, "here")
+    assert learned.scope == "project Shop"
+    job = enqueue_optimise(wb, key, ["keyword"], 1, "ndcg@10")
+    wb.work(runners(wb))
+    assert wb.jobs.wait(job.id, timeout=60).result["scope"] == "project Shop"
+
+
+def test_the_command_searches_the_scope_of_its_options(two_projects: Workbench, beir: WriteTestSet) -> None:
+    wb, said = two_projects, list[str]()
+    key = made(wb, None)
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    options = ["--strategies", "keyword", "--metrics", "recall@10", "--ragas", "none"]
+    arguments = parser.parse_args([key, *options])
+    shop, _ = evaluate(wb, arguments, say=said.append, scope=Scope(project="Shop"))
+    bank, _ = evaluate(wb, arguments, say=said.append, scope=Scope(kind="project", project="Bank"))
+    assert (shop["scope"] or {})["text"] == "project Shop"
+    assert (shop["corpus"], bank["corpus"]) == (40, 40)
+    assert [run["strategies"]["keyword"]["recall@10"] for run in (shop, bank)] == [1.0, 0.0]
+    assert any(
+        "40 documents judged relevant are outside the scope of this test set (only project Bank)" in line
+        for line in said
+    )
+    with pytest.raises(InvalidInput, match="has a corpus of its own, which a scope cannot narrow"):
+        evaluate(wb, parser.parse_args([str(beir()), *options]), say=said.append, scope=Scope(project="Shop"))
+    assert load_test_set(beir()).over == "a corpus of its own"
+
+
+def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workbench) -> None:
+    wb, store = two_projects, TestSetStore(two_projects)
+    measured = store.create("One project", scope=Scope(project="Shop")).scope
+    first, bar, everywhere = places_of_measured(wb, measured, Scope(project="Bank"))
+    assert (first.title, first.note) == ("In the scope that was measured: project Shop", "")
+    assert wb.promotions.key(first.scope) == f"project:{wb.projects.get('Shop').id}"
+    assert (bar.title, everywhere.title) == ("In the scope chosen above", "Everywhere")
+    assert bar.note == everywhere.note and bar.note.startswith("This run was measured over project Shop, not over what")
+    everything = places_of_measured(wb, store.create("All").scope, Scope(project="Bank"))
+    assert [place.note == "" for place in everything] == [True, False]
+    tagged = store.create("Tagged", scope=Scope(tags=("x",))).scope
+    [only] = places_of_measured(wb, tagged, Scope())
+    assert only.title == "Everywhere" and "measured over tag x, for which no promotion is possible" in only.note
+
+
+def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workbench) -> None:
+    wb, experiments, store = two_projects, Experiments(two_projects), TestSetStore(two_projects)
+    key = made(wb, Scope(project="Shop"))
+    experiment = experiments.run(experiments.create("", key, matrix(["keyword"])).id)
+    wb.projects.delete("Shop")
+    lost = "The scope of this test set has lost the project Shop, which has been deleted"
+    with pytest.raises(ScopeError, match=lost):
+        experiments.create("", key, matrix(["keyword"]))
+    with pytest.raises(ScopeError, match=lost):
+        add_synthetic(wb, store, key, 3)
+    assert experiments.get(experiment.id).over == "project Shop"
+    assert experiments.results(experiment.id)[0].run is not None
+    assert judged_outside(wb, store.load(key)) == ()
+    assert places_of_measured(wb, experiment.scope, Scope())[0].title == "Everywhere"

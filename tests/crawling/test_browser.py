@@ -78,7 +78,7 @@ def test_pages_made_by_scripts_are_rendered_and_the_others_are_not(
         assert trap.heard() == []
     found = outcomes(wb, crawled)
     assert {found[path] for path in ("", "app", "plain", "next")} == {"added"}
-    assert (found["leap"], "may not be fetched" in reason(wb, crawled, "/leap")) == ("forbidden", True)
+    assert (found["leap"], "may not be fetched" in reason(wb, crawled, "/leap")) == ("not_allowed", True)
     assert [p.url for p in wb.crawls.pages(crawled["id"]) if p.rendered] == [f"{site.url}/app"]
     text = next(wb.documents.get(d.id).text for d in wb.documents.list() if d.url == f"{site.url}/app")
     assert text is not None and "Words that only a script" in text and "UNSEEN" not in text

@@ -17,10 +17,10 @@ from workbench.types.json import JsonObject
 if TYPE_CHECKING:
     from workbench.services.crawl_jobs import CrawlJob
 
-ACTIONS = ("get", "list", "cancel", "resume", "retry_failed")
+ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
 MOST_PAGES = 100
 SHOWN_FAILURES = 10
-_GOES_ON = ("resume", "retry_failed")
+_GOES_ON = ("resume", "retry_failed", "accept_removals")
 _LEFT_OUT = ("options", "outcomes", "bytes", "updated_at")
 _STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification knows fewer than the queue
 _LIST_JOBS = "Use manage_crawl_job(action='list') to see the jobs"
@@ -36,6 +36,7 @@ def crawl_website(
     exclude_patterns: list[str],
     project_id: str,
     folder_name: str,
+    refresh: bool,
 ) -> JsonObject:
     """Start a crawl; it goes on after the answer."""
     if not url.lower().startswith(("http://", "https://")):
@@ -50,6 +51,7 @@ def crawl_website(
         project=project_id or None,
         folder=folder_name or None,
         exclude=tuple(exclude_patterns),
+        refresh=refresh,
     )
     call.work_jobs()
     answer = job_json(job)
@@ -68,6 +70,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         "cancel": crawls.cancel,
         "resume": crawls.resume,
         "retry_failed": crawls.retry_failed,
+        "accept_removals": crawls.accept_removals,
     }
     try:
         job = verbs[action](job_id)
@@ -83,6 +86,11 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         if (last := first + SHOWN_FAILURES) < len(failures):
             going_on = next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
             answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {going_on}"
+    if job.outcomes["held"]:
+        held = crawls.pages(job_id, outcome="held", limit=SHOWN_FAILURES)
+        answer["held"] = [{"url": page.url, "reason": page.reason} for page in held]
+        accepting = next_call("manage_crawl_job", {}, action="accept_removals", job_id=job_id)
+        answer["held_note"] = f"{job.outcomes['held']} removals are held. If the site is right: {accepting}"
     return {"success": True, "crawl_job": answer, "message": _state(answer)}
 
 
@@ -145,6 +153,7 @@ CRAWL_WEBSITE = Tool(
         Argument("exclude_patterns", "array", "Addresses to skip: parts of a URL or globs.", []),
         Argument("project_id", "string", "The new source's project; by default it is global.", ""),
         Argument("folder_name", "string", "The new source's folder in the project.", ""),
+        Argument("refresh", "boolean", "Ask for every page in full, whatever an earlier crawl knows.", False),
     ),
     run=crawl_website,
     family=FAMILY,
@@ -159,7 +168,7 @@ MANAGE_CRAWL_JOB = Tool(
     name="manage_crawl_job",
     title="Follow a crawl",
     description=(
-        "Show, list, stop or resume crawls, or try failed pages again; cancel and resume take any job.\n"
+        "Show, list, stop or resume crawls, retry failed pages, accept held removals; cancel and resume take any job.\n"
         "Use it after crawl_website, which starts a crawl.\n"
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),

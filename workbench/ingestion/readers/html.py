@@ -43,7 +43,7 @@ META_NAMES = {"description": "description", "author": "author", "keywords": "key
 
 def read_html(data: bytes, name: str) -> Draft:
     """Return the main content; the title is <title>, else the first <h1>."""
-    source = decode(data, name, _declared(data))
+    source = decode(data, name, declared_charset(data))
     return draft_from_html(source)
 
 
@@ -200,7 +200,8 @@ def _metadata(root: HtmlElement) -> dict[str, Any]:
     return metadata
 
 
-def _declared(data: bytes) -> str | None:
+def declared_charset(data: bytes) -> str | None:
+    """Return the charset label that a page's own bytes declare, or None."""
     head = data[:4096]
     match = CHARSET.search(head) or XML_ENCODING.search(head)
     return match.group(1).decode("ascii", "ignore") if match else None

@@ -35,7 +35,7 @@ def bounds_from(values: Mapping[str, JsonValue]) -> CrawlBounds:
 def bounds_of(url: str, within: str) -> CrawlBounds:
     """Return the bounds of a start page: its folder, its host, or its host with subdomains.
 
-    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``, that of ``/docs/v1.2`` is ``/docs/v1.2/``.
+    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``; ``/docs/v1.2`` is a folder, too.
     """
     parts = urlsplit(url)
     if within != "path":

@@ -63,9 +63,9 @@ def _near(
     gone: Mapping[str, str],
 ) -> str:
     for other in sorted(shared):
-        if other < place and pages[other].url not in gone:
-            if len(shared[other]) == len(page.blocks) >= NEAR * len(pages[other].blocks):
-                return f"nearly the same text as {pages[other].url}"
+        holds_all = len(shared[other]) == len(page.blocks) >= NEAR * len(pages[other].blocks)
+        if holds_all and other < place and pages[other].url not in gone:
+            return f"nearly the same text as {pages[other].url}"
     return ""
 
 

@@ -59,7 +59,8 @@ class Page:
     """The contents of a page; ``name`` decides which reader reads ``body`` (".md" for text made from HTML).
 
     ``links`` are canonical addresses in the order of the page, each once. ``needs_script`` when there is next to
-    no text but there are scripts. ``redirect`` is the address that the page only sends its reader on to. ``index`` and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
+    no text but there are scripts. ``redirect`` is the address that the page only sends its reader on to. ``index``
+    and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
     """
 
     name: str

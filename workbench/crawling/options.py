@@ -34,10 +34,11 @@ class CrawlOptions(Value):
     ``exclude`` are substrings of the address, or globs where they hold ``*``, ``?`` or ``[``; exclude wins.
     ``browser``: "auto" renders pages that come empty without JavaScript. ``gone``: what becomes of a document whose
     page answers 404 or 410. ``refresh`` asks for every page in full, whatever an earlier crawl knows of it.
-    ``accept_removals`` lets a crawl remove or replace more of a source than it would without being asked. ``rate``: requests a second and host (0 is the polite rate, unlimited for allowed local
-    hosts); a delay that robots.txt asks for holds beside it. ``concurrency``: requests at once over all hosts.
-    ``timeout`` in seconds for a whole page, ``max_bytes`` of its body after decompression. ``backoff``: seconds before
-    the first retry, doubled for each further one; ``longest_wait``: the longest Retry-After in seconds that is obeyed.
+    ``accept_removals`` lets a crawl remove or replace more of a source than it would without being asked. ``rate``:
+    requests a second and host (0 is the polite rate, unlimited for allowed local hosts); a delay that robots.txt asks
+    for holds beside it. ``concurrency``: requests at once over all hosts. ``timeout`` in seconds for a whole page,
+    ``max_bytes`` of its body after decompression. ``backoff``: seconds before the first retry, doubled for each
+    further one; ``longest_wait``: the longest Retry-After in seconds that is obeyed.
     """
 
     recursive: bool = True

@@ -18,24 +18,10 @@ SAMPLE = 64 * KB  # bytes that are looked at
 MOST_BROKEN = 0.01  # share of characters that a text in its declared charset may lack
 WIDER = {"gbk": "gb18030", "big5": "big5hkscs", "windows-874": "cp874"}  # Python's gbk and big5 lack characters
 NO_TEXT = frozenset(("replacement", "x-user-defined"))
-PYTHON_CODECS = frozenset(
-    (
-        "cp437",
-        "cp737",
-        "cp775",
-        "cp850",
-        "cp852",
-        "cp855",
-        "cp857",
-        "cp858",
-        "cp860",
-        "cp861",
-        "cp863",
-        "cp865",
-        "cp869",
-    )
-    + ("utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "utf-7", "johab", "hz", "iso2022_kr", "mac-latin2", "ptcp154")
-)
+PYTHON_CODECS = frozenset((
+    "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
+    "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "utf-7", "johab", "hz", "iso2022_kr", "mac-latin2", "ptcp154",
+))  # fmt: skip
 TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 

@@ -42,10 +42,10 @@ class CrawlCounts(Value):
     """The counts of a crawl's pages, all of one moment, by the names that the tools use.
 
     Of ``pages_found`` addresses ``pages_total`` are to be fetched (the others are forbidden by the site, not allowed
-    here, or left out), and each of these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be stored) or ``pages_pending`` (to
-    be fetched). ``pages_crawled`` were fetched and read (copies included); ``report`` says what differs from the crawl
-    before: added, changed, unchanged, removed, held (removals that wait to be accepted), failed. ``bytes`` of main
-    text.
+    here, or left out), and each of these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be
+    stored) or ``pages_pending`` (to be fetched). ``pages_crawled`` were fetched and read (copies included); ``report``
+    says what differs from the crawl before: added, changed, unchanged, removed, held (removals that wait to be
+    accepted), failed. ``bytes`` of main text.
     """
 
     pages_crawled: int

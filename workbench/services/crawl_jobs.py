@@ -17,7 +17,7 @@ OUTCOMES = (
     "left_out",
 )  # fmt: skip
 READ = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages that were fetched and read
-REPORTED = ("added", "changed", "unchanged", "removed", "held", "failed")
+REPORTED = ("added", "changed", "unchanged", "removed", "failed")
 
 
 class RunningCrawl(Protocol):
@@ -44,8 +44,8 @@ class CrawlCounts(Value):
     Of ``pages_found`` addresses ``pages_total`` are to be fetched (the others are forbidden by the site, not allowed
     here, or left out), and each of these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be
     stored) or ``pages_pending`` (to be fetched). ``pages_crawled`` were fetched and read (copies included); ``report``
-    says what differs from the crawl before: added, changed, unchanged, removed, held (removals that wait to be
-    accepted), failed. ``bytes`` of main text.
+    says what differs from the crawl before: added, changed, unchanged, removed, failed. Removals that wait to be
+    accepted are ``outcomes["held"]``. ``bytes`` of main text.
     """
 
     pages_crawled: int

@@ -84,7 +84,7 @@ def row_of(job: CrawlJob) -> dict[str, object]:
             "added": job.report["added"],
             "changed": job.report["changed"],
             "removed": job.report["removed"],
-            "held": job.report["held"],
+            "held": job.outcomes["held"],
             "began": moment(job.created_at),
         },
     }

@@ -42,6 +42,9 @@ BESIDE = re.compile(
 )
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAME = re.compile(r"[A-Za-z_][\w-]*")
+SELECTED = re.compile(  # what a script looks for
+    r"""(?:getElementById|getElementsByClassName|querySelector(?:All)?|\$|classList\.\w+)\(\s*['"`]([^'"`]{1,100})"""
+)
 REFERRING = (
     "aria-controls", "data-target", "data-bs-target", "data-tab", "data-controls", "data-toggle-target",
     "popovertarget", "commandfor", "onclick",
@@ -232,7 +235,8 @@ def _named(root: HtmlElement) -> frozenset[str]:
         if element.tag == "a" and element.get("href", "").startswith("#"):
             names.add(element.get("href")[1:])
         elif element.tag == "script":
-            names.update(NAME.findall((element.text or "")[:MOST_SCRIPT]))
+            for selector in SELECTED.findall((element.text or "")[:MOST_SCRIPT]):
+                names.update(NAME.findall(selector))
     return frozenset(names)
 
 
@@ -359,10 +363,10 @@ def _names_of(element: HtmlElement) -> str:
 
 def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
     attributes = element.attrib
-    if not attributes:
-        return False
-    style = attributes.get("style", "")[:LONGEST_STYLE]
     is_closed = element.tag == "dialog" and "open" not in attributes
+    if not attributes:
+        return is_closed
+    style = attributes.get("style", "")[:LONGEST_STYLE]
     if "hidden" in attributes or attributes.get("aria-hidden") == "true" or is_closed:
         return True
     if styles.is_styled:

@@ -176,7 +176,7 @@ def code_converter() -> type[Any]:
 
         def convert_pre(self, el: Any, text: str, parent_tags: set[str]) -> str:  # noqa: ANN401 - markdownify's types
             """Return a fenced block."""
-            fenced: str = super().convert_pre(el, text, parent_tags)
+            fenced: str = super().convert_pre(el, text, parent_tags)  # pyright: ignore[reportAttributeAccessIssue]
             longest = max((len(run) for run in BACKTICKS.findall(text)), default=0)
             if longest < 3 or "```" not in fenced:
                 return fenced

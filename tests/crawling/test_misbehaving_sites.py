@@ -207,7 +207,7 @@ def test_odd_headers_are_one_pages_failure_at_most(wb: Workbench, crawl: Crawl) 
     bodies = {f"/p{n}": (head % odd, n) for n, (head, odd) in enumerate(itertools.product(FUZZED, ODD))}
 
     def answer(path: str) -> bytes:
-        header, number = bodies.get(path, (b"X-None: x", 0))
+        header, _ = bodies.get(path, (b"X-None: x", 0))
         links = [*bodies, "/last"] if path == "/" else []
         body = page(f"Page {path}", f"Words of page {path} alone.", links=links).encode()
         status = 302 if header.startswith(b"Location") else 503 if header.startswith(b"Retry") else 200

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
 MOST_PAGES = 100
 SHOWN_FAILURES = 10
+SHOWN_REASONS = 8  # why addresses were not fetched, the most frequent first
 _GOES_ON = ("resume", "retry_failed", "accept_removals")
 _LEFT_OUT = ("options", "outcomes", "bytes", "updated_at")
 _STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification knows fewer than the queue
@@ -120,6 +121,9 @@ def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObjec
 def job_json(job: CrawlJob) -> JsonObject:
     """Return a crawl as the specification shows it: running until it has ended; ``state`` says it exactly."""
     answer = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
+    reasons = list(job.not_fetched.items())
+    rest = sum(count for _, count in reasons[SHOWN_REASONS:])
+    answer["not_fetched"] = dict(reasons[:SHOWN_REASONS]) | ({"other reasons": rest} if rest else {})
     return answer | {"status": _STATUS.get(job.status, job.status), "state": job.status}
 
 

@@ -115,7 +115,8 @@ def test_a_browser_is_asked_what_it_shows(wb: Workbench, site: TestSite, crawl: 
       section > p.a { display: none } div.b { display: none } section div.b { display: block }
       .grid { font-size: 0 } .grid b { font-size: 14px } body.js .gone { visibility: hidden }</style></head>
       <body style="visibility:hidden"><section><p class=a>UNSEEN</p><div class=b>SHOWN</div>
-      <div class=grid><b>SIZED</b></div><p class=gone>VANISHED</p><x-y></x-y><div role=tabpanel hidden>OPENED</div></section>
+      <div class=grid><b>SIZED</b></div><p class=gone>VANISHED</p><x-y></x-y>
+      <div role=tabpanel hidden>OPENED</div></section>
       <script>document.body.className = 'js'; document.body.style.visibility = 'visible';
       document.querySelector('x-y').attachShadow({mode: 'open'}).innerHTML = '<p>ROOTED</p>';</script></body></html>"""
         }

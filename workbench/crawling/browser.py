@@ -147,7 +147,7 @@ class Browser:
             verbose=False,
         )
         strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods have no types
-        strategy.set_hook("before_return_html", _settle)
+        strategy.set_hook("before_retrieve_html", _settle)
         try:
             await strategy.__aenter__()
         except Exception as error:  # crawl4ai raises nothing more exact

@@ -136,10 +136,10 @@ CRAWL_WEBSITE = Tool(
     name="crawl_website",
     title="Crawl a website",
     description=(
-        "Index a page, or with recursive=true the pages it links to on its site. Answers at once with a job for "
+        "Index a page, or with recursive=true those it links to. Answers at once with a job for "
         "manage_crawl_job(action='get').\n"
         "Use it for websites; for files use manage_document, to read a page without keeping it fetch_url.\n"
-        'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
+        'Example: crawl_website(url="https://docs.example.com/", recursive=true)'
     ),
     arguments=(
         Argument("url", "string", "Where to start: http:// or https://.", required=True),
@@ -152,12 +152,12 @@ CRAWL_WEBSITE = Tool(
             low=1,
             high=1_000_000,
         ),
-        Argument("source_id", "string", "An existing source to add to; by default a new one is made.", ""),
+        Argument("source_id", "string", "A source to add to; by default a new one.", ""),
         Argument("title", "string", "Title of the new source; by default the site's name.", ""),
         Argument("exclude_patterns", "array", "Addresses to skip: parts of a URL or globs.", []),
         Argument("project_id", "string", "The new source's project; by default it is global.", ""),
         Argument("folder_name", "string", "The new source's folder in the project.", ""),
-        Argument("refresh", "boolean", "Ask for every page in full, whatever an earlier crawl knows.", False),
+        Argument("refresh", "boolean", "Fetch unchanged pages too.", False),
     ),
     run=crawl_website,
     family=FAMILY,
@@ -172,13 +172,13 @@ MANAGE_CRAWL_JOB = Tool(
     name="manage_crawl_job",
     title="Follow a crawl",
     description=(
-        "Show, list, stop or resume crawls, retry failed pages, accept held removals; cancel and resume take any job.\n"
+        "Show, list, stop, resume or retry crawls; cancel and resume take any job.\n"
         "Use it after crawl_website, which starts a crawl.\n"
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("job_id", "string", "The job, for every action but list.", ""),
+        Argument("job_id", "string", "The job, except for list.", ""),
         PAGE,
         PER_PAGE,
         OFFSET,

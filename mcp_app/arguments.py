@@ -143,8 +143,9 @@ def _adapter(
 
 def _number_as_text(value: object) -> object:
     """Take a number as the text it is written as; other values stay as they are."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return json.dumps(value) if is_number and abs(value) < LONGEST_NUMBER else value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return json.dumps(value) if abs(value) < LONGEST_NUMBER else value
 
 
 def _truth(value: object) -> object:

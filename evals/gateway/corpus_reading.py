@@ -10,7 +10,6 @@ from workbench.errors import ScopeError
 from workbench.retrieval.ask import Ask
 from workbench.services.answers import Answer
 from workbench.storage.passages import StoredPassage, documents_in_scope
-from workbench.storage.ranking import listed
 from workbench.types import Document, ResolvedScope, Scope, SearchResult, Source
 from workbench.workbench import Workbench
 
@@ -26,7 +25,6 @@ def documents_in(wb: Workbench, scope: ResolvedScope, index: str | None = None) 
     if scope.is_everything:
         return documents
     chosen = wb.corpus.index(index)
-    scope = listed(wb.corpus.database, chosen.name, scope) if chosen.is_divided else scope
     with wb.corpus.store(chosen).reading() as connection:
         found = set(documents_in_scope(connection, chosen.name, scope))
     return [document for document in documents if document.id in found]

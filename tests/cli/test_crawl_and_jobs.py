@@ -98,6 +98,7 @@ def test_a_worker_apart_runs_jobs_and_ends_when_told(
         (("crawl", "http://example.com", "--concurrency", "0"), "concurrency cannot be 0"),
         (("jobs", "show", "job_none"), "Job not found: job_none"),
         (("jobs", "retry-failed", "job_none"), "Job not found"),
+        (("jobs", "accept-removals", "job_none"), "Job not found"),
         (("jobs", "list", "--kind", "x"), "'crawl', 'ingest', 'index_build'"),
         (("worker", "--concurrency", "0"), "from 1 to 32"),
     ],

@@ -78,7 +78,7 @@ def test_pages_made_by_scripts_are_rendered_and_the_others_are_not(
         assert trap.heard() == []
     found = outcomes(wb, crawled)
     assert {found[path] for path in ("", "app", "plain", "next")} == {"added"}
-    assert (found["leap"], "may not be fetched" in reason(wb, crawled, "/leap")) == ("forbidden", True)
+    assert (found["leap"], "may not be fetched" in reason(wb, crawled, "/leap")) == ("not_allowed", True)
     assert [p.url for p in wb.crawls.pages(crawled["id"]) if p.rendered] == [f"{site.url}/app"]
     text = next(wb.documents.get(d.id).text for d in wb.documents.list() if d.url == f"{site.url}/app")
     assert text is not None and "Words that only a script" in text and "UNSEEN" not in text
@@ -106,3 +106,22 @@ def test_a_browser_that_does_not_use_the_guarding_proxy_is_refused(make_settings
         crawled = finish(wb, wb.crawls.start(f"{site.url}/", browser="always", **OPTIONS).id)
         assert crawled["status"] == "failed"
         assert "WORKBENCH_CRAWL_BROWSER_URL" in crawled["error_message"]
+
+
+def test_a_browser_is_asked_what_it_shows(wb: Workbench, site: TestSite, crawl: Callable[..., dict[str, Any]]) -> None:
+    site.put(
+        {
+            "/": """<html><head><title>Styles</title><style>
+      section > p.a { display: none } div.b { display: none } section div.b { display: block }
+      .grid { font-size: 0 } .grid b { font-size: 14px } body.js .gone { visibility: hidden }</style></head>
+      <body style="visibility:hidden"><section><p class=a>UNSEEN</p><div class=b>SHOWN</div>
+      <div class=grid><b>SIZED</b></div><p class=gone>VANISHED</p><x-y></x-y>
+      <div role=tabpanel hidden>OPENED</div></section>
+      <script>document.body.className = 'js'; document.body.style.visibility = 'visible';
+      document.querySelector('x-y').attachShadow({mode: 'open'}).innerHTML = '<p>ROOTED</p>';</script></body></html>"""
+        }
+    )
+    crawl(f"{site.url}/", browser="always", recursive=False, **OPTIONS)
+    text = wb.documents.get(next(iter(wb.documents.list())).id).text or ""
+    assert [word for word in ("SHOWN", "SIZED", "ROOTED", "OPENED") if word not in text] == []
+    assert "UNSEEN" not in text and "VANISHED" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.crawling.site import TestSite, finish, outcomes, page, reason, reply
 from workbench import Workbench
 from workbench.errors import Conflict
+from workbench.settings import Settings
 
 Crawl = Callable[..., dict[str, Any]]
 NAMES = ("/a", "/b", "/c", "/d")
@@ -44,7 +46,7 @@ def test_the_report_tells_added_changed_removed_and_failed(
         "/a": tagged("Page /a", "2", text="Walrus."),
         "/b": reply("", 410), "/d": reply("", 500), "/c": reply("", 404),
     })  # fmt: skip
-    again = finish(wb, wb.crawls.recrawl(crawled["id"], retries=0).id)
+    again = finish(wb, wb.crawls.recrawl(crawled["id"], retries=0, accept_removals=True).id)
     assert outcomes(wb, again) == {
         "": "changed", "a": "changed", "b": "removed", "c": "removed", "d": "failed", "new": "added",
     }  # fmt: skip
@@ -93,6 +95,115 @@ def test_failed_pages_and_only_they_are_tried_again(wb: Workbench, site: TestSit
     assert (site.hits("/a"), site.hits("/bad"), site.hits("/behind")) == (1, 2, 1)
     with pytest.raises(Conflict, match="no failed pages"):
         wb.crawls.retry_failed(crawled["id"])
+
+
+PLAIN = {"Content-Type": "text/plain"}
+TEN = [f"/docs/p{number}" for number in range(9)]
+
+
+def pages_of_ten() -> dict[str, Any]:
+    """Return a folder of ten pages."""
+    return {"/docs/": page("Start", links=TEN)} | {name: page(f"Page {name}") for name in TEN}
+
+
+def texts_of(wb: Workbench) -> dict[str, str]:
+    """Return {address: text} of every document."""
+    return {document.url or "": wb.documents.get(document.id).text or "" for document in wb.documents.list()}
+
+
+@pytest.mark.parametrize("gone", ["remove", "keep"])
+@pytest.mark.parametrize(
+    ("robots", "answer"),
+    [
+        (reply("busy", 503), None),
+        (reply("slow", 429), None),
+        (reply("", 404), reply("busy", 503)),
+        (reply("", 404), reply("blocked", 403)),
+        (reply("", 404), reply("", 302, headers={"Location": "/login?next=/docs/"})),
+        (reply("", 404), reply(page("Maintenance", "We are down for maintenance and back in an hour."))),
+        (reply("User-agent: *\nDisallow: /", headers=PLAIN), None),
+    ],
+    ids=["robots 503", "robots 429", "503", "403", "login", "maintenance", "all forbidden"],
+)
+def test_a_site_that_cannot_be_asked_loses_no_document(
+    wb: Workbench, site: TestSite, crawl: Crawl, robots: dict[str, Any], answer: dict[str, Any] | None, gone: str
+) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    before = texts_of(wb)
+    assert len(before) == 10
+    site.put({"/robots.txt": robots} | (dict.fromkeys(pages_of_ten(), answer) if answer else {}))
+    finish(wb, wb.crawls.recrawl(crawled["id"], retries=0, gone=gone).id)
+    assert texts_of(wb) == before
+
+
+def test_a_worker_that_may_not_ask_a_host_keeps_its_documents(
+    make_settings: Callable[..., Settings], wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    again = wb.crawls.recrawl(crawled["id"])
+    with Workbench.open(settings=make_settings()) as other:
+        ended = finish(other, again.id)
+    assert (ended["status"], ended["outcomes"]["not_allowed"], wb.documents.count()) == ("failed", 10, 10)
+    assert "WORKBENCH_CRAWL_ALLOW_HOSTS" in ended["error_message"]
+
+
+def test_a_server_that_is_off_keeps_the_one_document_of_its_page(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/a": page("A")})
+    crawled = crawl(f"{site.url}/a", recursive=False)
+    site.put({"/robots.txt": reply("", 500), "/a": reply("", 500)})
+    finish(wb, wb.crawls.recrawl(crawled["id"], retries=0).id)
+    assert wb.documents.count() == 1
+
+
+def test_more_than_a_fifth_is_removed_only_when_that_is_accepted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    site.put({name: reply("", 404) for name in TEN[:3]})
+    held = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert (held["status"], held["outcomes"]["held"], held["outcomes"]["removed"]) == ("completed_with_errors", 3, 0)
+    assert "3 of 10 documents would go, more than a fifth" in held["message"]
+    assert reason(wb, held, TEN[0]) == "It answered 404. Its document stays until the removal is accepted."
+    assert wb.documents.count() == 10
+    site.put({TEN[0]: page("Back again")})
+    wb.crawls.accept_removals(held["id"])
+    accepted = finish(wb, held["id"])
+    assert (accepted["outcomes"]["held"], accepted["outcomes"]["removed"], wb.documents.count()) == (0, 2, 8)
+    with pytest.raises(Conflict, match="no held removals"):
+        wb.crawls.accept_removals(held["id"])
+
+
+def test_a_fifth_is_removed_if_the_site_says_so(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put(pages_of_ten())
+    crawled = crawl(f"{site.url}/docs/")
+    site.put({TEN[0]: page("P", head="<meta name=robots content=noindex>")})
+    site.put({"/robots.txt": reply(f"User-agent: *\nDisallow: {TEN[1]}", headers=PLAIN)})
+    again = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    assert (again["outcomes"]["removed"], again["outcomes"]["held"], wb.documents.count()) == (2, 0, 8)
+    assert reason(wb, again, TEN[1]) == f"robots.txt forbids {TEN[1]} Its document was removed."
+
+
+def test_a_sitemaps_date_of_the_day_of_the_last_crawl_is_not_believed(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    today = datetime.now(UTC).date().isoformat()
+    listed = f"<urlset><url><loc>{site.url}/a</loc><lastmod>{today}</lastmod></url></urlset>"
+    site.put({"/": page("Start"), "/a": page("A"), "/sitemap.xml": listed})
+    first = crawl(f"{site.url}/")
+    site.put({"/a": page("A", "Changed in the afternoon.")})
+    again = finish(wb, wb.crawls.recrawl(first["id"]).id)
+    assert (site.hits("/a"), outcomes(wb, again)["a"]) == (2, "changed")
+
+
+def test_a_refresh_asks_for_what_the_site_calls_unchanged(
+    wb: Workbench, site: TestSite, crawled: dict[str, Any]
+) -> None:
+    site.put({"/a": tagged("Page /a", "1", text="Changed under the same tag.")})
+    again = finish(wb, wb.crawls.recrawl(crawled["id"], refresh=True).id)
+    assert outcomes(wb, again)["a"] == "changed"
+    assert "If-None-Match" not in site.asked_with("/b")
+    assert wb.crawls.recrawl(again["id"]).options["refresh"] is False
 
 
 def test_a_dry_run_tells_and_stores_nothing(wb: Workbench, site: TestSite) -> None:

@@ -124,7 +124,7 @@ def test_a_redirect_to_a_private_address_reaches_nobody(
         crawled = crawl(f"{site.url}/")
         assert trap.heard() == []
     assert crawled["status"] == "failed"
-    assert [p.outcome for p in wb.crawls.pages(crawled["id"])] == ["redirected", "forbidden"]
+    assert [p.outcome for p in wb.crawls.pages(crawled["id"])] == ["redirected", "not_allowed"]
     assert "not on the public internet" in crawled["error_message"]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.crawling.site import TestSite, outcomes, page, reason
 from workbench import Workbench
 from workbench.crawling.duplicates import PageToCompare, repeats
@@ -108,7 +110,8 @@ def test_nearly_equal_pages_count_once_and_pages_with_a_common_frame_do_not() ->
     assert repeats(pages) == {}
     near = [
         PageToCompare("one", tuple(range(40))),
-        PageToCompare("two", tuple(range(1, 41))),
+        PageToCompare("two", tuple(range(1, 40))),
+        PageToCompare("four", tuple(range(1, 41))),  # one line of its own
         PageToCompare("three", (900, 901)),
     ]
     assert repeats(near) == {"two": "nearly the same text as one"}
@@ -125,3 +128,127 @@ def test_an_address_has_one_spelling() -> None:
     assert [canonical(odd) for odd in ("mailto:a@b", "http://u:p@h/", "http://h:x/", "", "http://h/" + "a" * 3000)] == [
         None
     ] * 5
+
+
+def test_pages_that_claim_one_address_are_kept_if_their_texts_differ(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    def claims(name: str, to: str) -> str:
+        return page(name, f"What {name} says, and no other page says.", head=f"<link rel=canonical href='{to}'>")
+
+    paths = ["/t?id=1", "/t?id=2", "/t?id=3", "/v?page=2", "/v?page=1", "/item.html", "/item/"]
+    claimed = ["/t", "/t", "/t", "/v?page=1", "/v?page=1", "/item/", "/item/"]
+    site.put({"/": page("Start", links=paths)} | {p: claims(p, to) for p, to in zip(paths, claimed, strict=True)})
+    crawled = crawl(f"{site.url}/")
+    assert crawled["outcomes"]["added"] == 8
+    assert {d.url for d in wb.documents.list()} == {f"{site.url}{path}" for path in ["/", *paths]}
+    again = crawl(f"{site.url}/")
+    assert (again["outcomes"]["unchanged"], wb.documents.count()) == (8, 8)
+
+
+def test_data_sheets_that_differ_in_a_number_are_both_kept(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    common = "".join(
+        f"<p>Paragraph {n} of the instructions is the same for all the pumps of this make.</p>" for n in range(30)
+    )
+
+    def sheet(bar: int) -> str:
+        return f"<main><h1>Pump {bar}</h1><p>{bar} bar</p>{common}</main>"
+
+    sheets = {f"/pump-{bar}": sheet(bar) for bar in (40, 60, 80)}
+    site.put({"/": page("Pumps", links=list(sheets)), **sheets})
+    assert crawl(f"{site.url}/")["outcomes"]["duplicate"] == 0
+    assert wb.documents.count() == 4
+
+
+SHOWN = {
+    "a tab": "<div role=tabpanel hidden>SEEN</div>",
+    "found by search": "<div hidden=until-found>SEEN</div>",
+    "an aside": "<aside class=note><p>SEEN</p></aside>",
+    "an answer": "<button aria-controls=x>Q</button><div id=x aria-hidden=true>SEEN</div>",
+    "a question": "<h3><button aria-expanded=false>SEEN</button></h3>",
+    "an accordion": "<div class=accordion-body style='max-height:0'>SEEN</div>",
+    "an open dialog": "<dialog open>SEEN</dialog>",
+    "a fading part": "<div class=fade style='opacity:0'>SEEN</div>",
+    "a chosen pane": "<style>.pane{display:none}.pane.active{display:block}</style><div class='pane active'>SEEN</div>",
+    "a later rule": "<style>.s{display:none} .s{display:block}</style><div class=s>SEEN</div>",
+    "a grid": "<style>.g{font-size:0} .g .c{font-size:14px}</style><div class=g><i class=c>SEEN</i></div>",
+    "on paper only": "<style media=print>.p{display:none}</style><p class=p>SEEN</p>",
+    "without scripts": "<noscript><style>.l{display:none}</style></noscript><p class=l>SEEN</p>",
+    "a part that a script shows": "<p id=later style='display:none'>SEEN</p><script>$('#later').show()</script>",
+    "a shadow root": "<x-y><template shadowrootmode=open><p>SEEN</p></template></x-y>",
+    "a frame": "<iframe srcdoc='&lt;p&gt;SEEN&lt;/p&gt;'></iframe>",
+    "a quotation's author": "<blockquote>Words<footer>SEEN</footer></blockquote>",
+    "a heading in the page's head": "<header><h1>SEEN</h1></header>",
+    "a formula": "<math><annotation encoding='application/x-tex'>SEEN</annotation></math>",
+    "a choice": "<select><option>SEEN</option></select>",
+    "nothing but links": "<nav><a href='/a'>SEEN</a></nav>",
+}
+UNSEEN = {
+    "a menu": "<nav><a href=/a>NOT</a></nav>",
+    "a sidebar": "<aside class=sidebar>NOT</aside>",
+    "links to others": "<aside><a href=/a>NOT</a> <a href=/b>NOT</a></aside>",
+    "a footer": "<footer>NOT</footer>",
+    "a closed dialog": "<dialog>NOT</dialog>",
+    "a copy button": "<button class=copy aria-expanded=false>NOT</button>",
+    "a cookie panel": "<div class='cookie panel' hidden>NOT</div>",
+    "a part that nothing shows": "<div class=x style='display:none'>NOT</div>",
+}
+
+
+@pytest.mark.parametrize("part", SHOWN.values(), ids=SHOWN)
+def test_text_that_a_reader_sees_or_can_open_is_read(part: str) -> None:
+    intro = "" if part.startswith("<nav") else "<p>Some words before it.</p>"
+    assert "SEEN" in text_of(f"<html><body>{intro}{part}</body></html>")
+
+
+@pytest.mark.parametrize("part", UNSEEN.values(), ids=UNSEEN)
+def test_text_that_no_reader_sees_or_that_is_beside_the_page_is_not_read(part: str) -> None:
+    assert "NOT" not in text_of(f"<html><body><p>Some words before it.</p>{part}</body></html>")
+
+
+CODE = "first: 1\n  second: 2\nthird: 3"
+LINES = CODE.split("\n")
+NUMBERED = "<td class=linenos><div class=linenodiv><pre>1\n2\n3</pre></div></td>"
+SHIKI = [f"<span class=line>{line}</span>" for line in LINES]
+STARLIGHT = [f"<div class=ec-line><div class=code><span>{line}</span></div></div>" for line in LINES]
+GITHUB = [f"<td class=blob-num data-line-number={n}></td><td class=blob-code>{x}</td>" for n, x in enumerate(LINES, 1)]
+ROWS = [f"<span class=lineno>{n} </span>{line}" for n, line in enumerate(LINES)]
+BLOCKS = {
+    "breaks": f"<pre><code>{''.join(f'<span class=token-line>{x}<br></span>' for x in LINES)}</code></pre>",
+    "Starlight": f"<pre data-language=yaml><code>{''.join(STARLIGHT)}</code></pre>",
+    "Shiki": "<pre><code>" + "\n".join(SHIKI) + "</code></pre>",
+    "Sphinx": f"<table><tr>{NUMBERED}<td class=code><div><pre>{CODE}</pre></div></td></tr></table>",
+    "Hexo": f"<table><tr><td class=gutter><pre>{'<br>'.join('12')}</pre></td>"
+    f"<td class=code><pre>{'<br>'.join(SHIKI)}</pre></td></tr></table>",
+    "GitHub": f"<table>{''.join(f'<tr>{row}</tr>' for row in GITHUB)}</table>",
+    "numbers in the lines": "<pre>" + "\n".join(ROWS) + "</pre>",
+    "a list": f"<pre><ol>{''.join(f'<li>{line}</li>' for line in LINES)}</ol></pre>",
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_code_keeps_its_lines_and_loses_their_numbers(block: str) -> None:
+    text = text_of(f"<html><body><p>Before.</p>{block}<p>After.</p></body></html>")
+    assert text.replace("```yaml", "```").strip() == f"Before.\n\n```\n{CODE}\n```\n\nAfter."
+
+
+def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
+    assert "````\necho ```\nx\n```\n````" in text_of("<pre><code>echo ```\nx\n```\n</code></pre>")
+    assert "```\na\n\n\nb\n```" in text_of("<p>x</p><pre><code>a\n\n\nb</code></pre>")
+
+
+def test_a_page_that_sends_its_reader_on_is_no_document(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    def stub(content: str, text: str = "Moved.") -> str:
+        return f"<html><head><meta http-equiv=Refresh content='{content}'></head><body><p>{text}</p></body></html>"
+
+    site.put({
+        "/docs/latest/": stub("0; url=/docs/v3/"), "/docs/v3/": page("V3", links=["old", "soon", "slides", "again"]),
+        "/docs/v3/old": stub("0;URL=new"), "/docs/v3/new": page("New"), "/docs/v3/soon": stub("5; url=new"),
+        "/docs/v3/slides": stub("20; url=new", "Slide one says something. " * 40),
+        "/docs/v3/again": stub("0; url=/docs/v3/again", "It loads itself again and again."),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/docs/latest/")
+    assert outcomes(wb, crawled) == {
+        "docs/latest/": "redirected", "docs/v3/": "added", "docs/v3/old": "redirected", "docs/v3/soon": "redirected",
+        "docs/v3/slides": "added", "docs/v3/again": "added", "docs/v3/new": "added",
+    }  # fmt: skip

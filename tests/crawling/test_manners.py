@@ -11,8 +11,11 @@ import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason, reply
 from workbench import Workbench
+from workbench.crawling.bounds import bounds_of
+from workbench.crawling.extraction import robots_wishes
 from workbench.crawling.replies import AGENT_TOKEN, USER_AGENT
 from workbench.crawling.robots import parse
+from workbench.crawling.urls import canonical
 
 Crawl = Callable[..., dict[str, Any]]
 PLAIN = {"Content-Type": "text/plain"}
@@ -171,7 +174,8 @@ def test_patterns_and_scope_keep_pages_out(wb: Workbench, site: TestSite, crawl:
     site.put({"/docs/": page("Docs", links=links)} | {link: page(link) for link in links})
     crawled = crawl(f"{site.url}/docs/", exclude=["/archive/", "*print=*"])
     assert outcomes(wb, crawled) == {
-        "docs/": "added", "docs/a": "added", "docs/archive/b": "forbidden", "docs/c.html?print=1": "forbidden",
+        "docs/": "added", "docs/a": "added", "docs/archive/b": "left_out", "docs/c.html?print=1": "left_out",
+        "docs/logo.png": "left_out",
     }  # fmt: skip
     assert reason(wb, crawled, "/docs/archive/b") == "excluded by the pattern '/archive/'"
 
@@ -181,3 +185,84 @@ def test_one_page_is_one_page_when_not_recursive(wb: Workbench, site: TestSite, 
     crawled = crawl(f"{site.url}/a", recursive=False)
     assert outcomes(wb, crawled) == {"a": "added"}
     assert site.hits("/sitemap.xml") == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "index", "follow"),
+    [
+        (["index, follow, max-snippet:-1, max-image-preview:none"], True, True),
+        (["googlebot: noindex, nofollow"], True, True),
+        (["noindex", "max-snippet: 20"], False, True),
+        (["otherbot: noindex, RAGWorkbench: nofollow"], True, False),
+        (["noindex, googlebot: none"], False, True),
+        (["none"], False, False),
+        (["NoIndex"], False, True),
+        (["unavailable_after: 25 Jun 2010 15:00:00 GMT"], False, True),
+        (["unavailable_after: Friday, 25-Jun-10 15:00:00 GMT"], False, True),
+        (["unavailable_after: 2010-06-25, nofollow"], False, False),
+        (["unavailable_after: 2999-01-01"], True, True),
+        (["googlebot: unavailable_after: 2010-06-25"], True, True),
+        (["noai, noimageai"], True, True),
+        (["\xe9"], True, True),
+    ],
+)
+def test_directives_for_robots_by_the_letter(lines: list[str], index: bool, follow: bool) -> None:
+    assert robots_wishes(lines) == (index, follow)
+
+
+def test_every_address_that_is_not_fetched_is_counted_with_its_reason(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    links = ["/docs/a", "/docs/plan.png", "/blog/b", "/blog/c", "/private/x", "/docs/archive/d", "/docs/private/e"]
+    links += ["/docs/wiki/Node.js", "/docs/File:Plan.png", *[f"/docs/q?{n}" for n in range(203)]]
+    site.put({
+        "/docs/": page("Docs", links=links),
+        "/robots.txt": reply("User-agent: *\nDisallow: /docs/private/", headers=PLAIN), "/docs/a": page("A"),
+        "/docs/wiki/Node.js": page("Node.js"), "/docs/File:Plan.png": page("Plan"), "/docs/q?*": page("Q {query}"),
+    })  # fmt: skip
+    crawled = crawl(f"{site.url}/docs/", exclude=["/archive/"])
+    assert crawled["not_fetched"] == {
+        "more than 200 addresses differ only after the question mark": 3,
+        f"outside 127.0.0.1:{site.port}/docs/": 3,
+        "a .png file": 1,
+        "excluded by the pattern '/archive/'": 1,
+        "robots.txt forbids /docs/private/": 1,
+    }
+    found = outcomes(wb, crawled)
+    assert (found["docs/wiki/Node.js"], found["docs/File:Plan.png"]) == ("added", "added")
+
+
+def test_more_sitemaps_than_fifty_are_read(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    def listed(kind: str, addresses: list[str]) -> str:
+        inside = "".join(f"<{kind}><loc>{site.url}{address}</loc></{kind}>" for address in addresses)
+        root = "sitemapindex" if kind == "sitemap" else "urlset"
+        return f"<{root}>{inside}</{root}>"
+
+    numbers = range(60)
+    site.put({"/": page("Start"), "/sitemap.xml": listed("sitemap", [f"/s{n}.xml" for n in numbers])})
+    site.put({f"/s{n}.xml": listed("url", [f"/p{n}"]) for n in numbers} | {f"/p{n}": page(f"P{n}") for n in numbers})
+    assert crawl(f"{site.url}/")["outcomes"]["added"] == 61
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix"),
+    [
+        ("http://h.test/docs/v1.2", "/docs/v1.2/"), ("http://h.test/docs/v1.2/", "/docs/v1.2/"),
+        ("http://h.test/docs/index.html", "/docs/"), ("http://h.test/docs/guide.md", "/docs/"),
+        ("http://h.test/docs", "/docs/"), ("http://h.test/3.0.1-rc.2", "/3.0.1-rc.2/"), ("http://h.test/", "/"),
+    ],
+)  # fmt: skip
+def test_a_dot_makes_a_file_only_with_a_known_suffix(url: str, prefix: str) -> None:
+    assert bounds_of(url, "path").prefix == prefix
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("?sessionId=101", "?sessionId=101"), ("?session_id=keynote-opening-2026", "?session_id=keynote-opening-2026"),
+        ("?sessionid=a81bc81bdead4e5dabffa2f3", ""), ("?a=1&PHPSESSID=q1w2e3r4t5", "?a=1"),
+        (";jsessionid=A1B2?x=1", "?x=1"),
+    ],
+)  # fmt: skip
+def test_a_session_is_no_part_of_an_address_and_a_talk_is(written: str, read: str) -> None:
+    assert canonical(f"http://h.test/talks{written}") == f"http://h.test/talks{read}"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import socket
+import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tests.crawling.site import TestSite, outcomes, page, reason, redirect, reply
@@ -176,3 +180,86 @@ def test_a_site_that_is_not_there_fails_with_a_sentence(wb: Workbench, crawl: Cr
     assert crawled["status"] == "failed"
     assert "Nothing could be crawled" in crawled["error_message"]
     assert "The connection failed" in crawled["error_message"]
+
+
+ODD = (
+    b"\xe9",
+    "é".encode(),
+    b"undefined",
+    b"\xff\xfe",
+    b"hex",
+    b"idna",
+    b"\x01",
+    b"x" * 20_000,
+    b"%",
+    b"",
+    b";;==",
+    b"\t",
+)
+FUZZED = (
+    b"Content-Type: text/html; charset=%s", b"Content-Type: %s", b"Location: /%s", b"ETag: %s", b"Last-Modified: %s",
+    b"X-Robots-Tag: all, %s", b"Link: <%s>", b"Content-Language: %s", b"Retry-After: %s", b"Content-Disposition: %s",
+    b"Content-Encoding: %s", b"%s: x",
+)  # fmt: skip
+
+
+def test_odd_headers_are_one_pages_failure_at_most(wb: Workbench, crawl: Crawl) -> None:
+    bodies = {f"/p{n}": (head % odd, n) for n, (head, odd) in enumerate(itertools.product(FUZZED, ODD))}
+
+    def answer(path: str) -> bytes:
+        header, _ = bodies.get(path, (b"X-None: x", 0))
+        links = [*bodies, "/last"] if path == "/" else []
+        body = page(f"Page {path}", f"Words of page {path} alone.", links=links).encode()
+        status = 302 if header.startswith(b"Location") else 503 if header.startswith(b"Retry") else 200
+        status = status if path in ("/", "/last") or path in bodies else 404
+        return (
+            b"HTTP/1.1 %d X\r\n%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, header, len(body))
+            + body
+        )
+
+    with served(answer) as url:
+        crawled = crawl(f"{url}/", retries=0, longest_wait=0)
+    found = outcomes(wb, crawled)
+    assert (crawled["status"], found[""], found["last"]) == ("completed_with_errors", "added", "added")
+    assert all(failure["reason"] for failure in wb.crawls.failures(crawled["id"]))
+    good = [path[1:] for path, (header, _) in bodies.items() if not header.startswith((b"Loc", b"Ret", b"Content-E"))]
+    assert sum(found[path] == "added" for path in good) > len(good) * 0.7
+
+
+def test_a_redirect_to_bytes_that_are_no_text_is_followed(wb: Workbench, crawl: Crawl) -> None:
+    def answer(path: str) -> bytes:
+        body = page(f"At {path}", links=["/latin", "/utf8"] if path == "/" else []).encode()
+        to = {"/latin": b"/caf\xe9", "/utf8": "/café".encode()}.get(path)
+        if to:
+            return b"HTTP/1.1 302 X\r\nLocation: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n" % to
+        return b"HTTP/1.1 200 X\r\nContent-Type: text/html\r\nConnection: close\r\n\r\n" + body
+
+    with served(answer) as url:
+        found = outcomes(wb, crawl(f"{url}/", sitemaps=False))
+    assert (found["caf%E9"], found["caf%C3%A9"]) == ("added", "added")
+
+
+@contextmanager
+def served(answer: Callable[[str], bytes]) -> Iterator[str]:
+    """Serve the bytes that ``answer(path)`` returns; yields the address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            head = connection.recv(65536)
+            path = head.split(b" ")[1].decode()
+            connection.sendall(
+                b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n" if path == "/robots.txt" else answer(path)
+            )
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()

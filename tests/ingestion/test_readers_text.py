@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 
 import pytest
 
+from tests.ingestion import files
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.decoding import decode
 from workbench.ingestion.readers import READERS, read_bytes, read_file, supported_suffixes
 
 GERMAN = "Die Größe der Bäume übertrifft alles, was wir für möglich hielten."
@@ -97,6 +101,54 @@ def test_a_page_keeps_its_main_content_and_loses_what_nobody_reads() -> None:
 def test_a_page_is_decoded_by_the_charset_it_declares() -> None:
     page = '<html><head><meta charset="iso-8859-2"></head><body><p>žluťoučký kůň</p></body></html>'
     assert read_bytes(page.encode("iso-8859-2"), "k.html").text == "žluťoučký kůň"
+
+
+LABELS = [  # label, the encoding that browsers take it for, a text
+    ("iso-8859-1", "cp1252", "The caretaker’s flat costs €450 – “heating included”."),
+    ("us-ascii", "cp1252", "€19 – “half”"),
+    ("latin-1", "cp1252", "It’s €5"),
+    ("gb2312", "gb18030", "朱镕基总理视察了镕城"),
+    ("shift_jis", "cp932", "①株式会社㈱髙島"),
+    ("x-sjis", "cp932", "東京都の案内書"),
+    ("windows-31j", "cp932", "大阪の案内書①"),
+    ("euc-kr", "cp949", "똠방각하의 펲시콜라"),
+    ("ks_c_5601-1987", "cp949", "서울 안내서"),
+    ("iso-8859-9", "cp1254", "Ücret €30 – “çocuklar”"),
+    ("tis-620", "cp874", "ราคา €20 – “เด็ก”"),
+    ("unicode-1-1-utf-8", "utf-8", "Zürich naïve"),
+    ("x-cp1251", "cp1251", "Инструкция по насосу"),
+    ("utf-16", "utf-8", "Grüße aus Köln"),
+    ("big5", "big5hkscs", "香港啲街道"),
+    ("utf-16le", "utf-16-le", "Grüße aus Köln, lang genug"),
+    ("undefined", "utf-8", "Zürich"),
+    ("\xe9t\xe9", "utf-8", "Zürich"),
+    ("hex", "utf-8", "Zürich"),
+    ("cp850", "cp850", "Größe über alles"),
+]
+
+
+@pytest.mark.parametrize(("label", "codec", "text"), LABELS, ids=[label for label, _, _ in LABELS])
+def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: str) -> None:
+    assert decode(text.encode(codec), "page", label) == text
+
+
+@pytest.mark.parametrize("label", ["iso-8859-1", "shift_jis", "x-cp1251"])
+def test_a_page_and_a_book_are_read_by_the_label_they_declare(label: str) -> None:
+    text = {"iso-8859-1": "It’s €450 – “heated”.", "shift_jis": "①東京都", "x-cp1251": "Насос"}[label]
+    codec = {"iso-8859-1": "cp1252", "shift_jis": "cp932", "x-cp1251": "cp1251"}[label]
+    page = f"<html><head><meta charset='{label}'></head><body><p>{text}</p></body></html>".encode(codec)
+    assert read_bytes(page, "p.html").text == text
+    book = files.epub(["<p>CHAPTER</p>"])
+    chapter = f"<?xml version='1.0' encoding='{label}'?><html><body><p>{text}</p></body></html>".encode(codec)
+    with zipfile.ZipFile(io.BytesIO(book)) as read, zipfile.ZipFile(target := io.BytesIO(), "w") as written:
+        for name in read.namelist():
+            written.writestr(name, chapter if name.endswith("c0.xhtml") else read.read(name))
+    assert read_bytes(target.getvalue(), "b.epub").text == text
+
+
+def test_one_broken_character_does_not_change_the_encoding_of_a_page() -> None:
+    data = "Насос подаёт воду в бак. ".encode("cp1251") * 20 + b"\x98"
+    assert decode(data, "page", "windows-1251").startswith("Насос подаёт воду")
 
 
 def test_a_page_nested_two_hundred_deep_keeps_its_text() -> None:

@@ -44,7 +44,7 @@ CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
     ),
     "crawl_website": (
         {"url": REQUIRED, "recursive": False, "max_pages": 10, "source_id": "", "title": "", "exclude_patterns": [],
-         "project_id": "", "folder_name": ""},
+         "project_id": "", "folder_name": "", "refresh": False},
         (False, False, False, True),
     ),
     "manage_crawl_job": ({"action": REQUIRED, "job_id": "", **LIST}, (False, False, True, True)),
@@ -75,7 +75,7 @@ CHOICES = {
     ("manage_document", "action"): ["create", "get", "list", "update", "delete"],
     ("manage_source", "action"): ["create", "get", "list", "update", "delete"],
     ("manage_source", "source_type"): ["upload", "crawl", "api"],
-    ("manage_crawl_job", "action"): ["get", "list", "cancel", "resume", "retry_failed"],
+    ("manage_crawl_job", "action"): ["get", "list", "cancel", "resume", "retry_failed", "accept_removals"],
     ("rag_search_knowledge_base", "scope"): ["all", "global", "project"],
     ("rag_search_knowledge_base", "return_mode"): ["pages", "chunks"],
 }

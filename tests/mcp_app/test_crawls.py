@@ -166,3 +166,22 @@ def test_a_crawl_goes_into_a_projects_folder(agent: Agent, wb: Workbench, docs: 
     wb.jobs.wait(job["id"], timeout=120)
     source = wb.sources.get(job["source_id"])
     assert (source.project_id, source.folder_name) == ("proj_1", "API")
+
+
+def test_an_agent_sees_and_accepts_held_removals(
+    agent: Agent,
+    wb: Workbench,
+    docs: str,
+    site: TestSite,  # noqa: F811
+) -> None:
+    crawl = agent("crawl_website", url=docs, recursive=True)["crawl_job"]
+    assert finished(agent, wb, crawl["id"])["documents_created"] == 3
+    site.put({"/3/archives/old": reply("", 404)})
+    again = agent("crawl_website", url=docs, recursive=True, source_id=crawl["source_id"], refresh=True)["crawl_job"]
+    held = finished(agent, wb, again["id"])
+    assert [page["url"] for page in held["held"]] == [f"{site.url}/3/archives/old"]
+    assert "accept_removals" in held["held_note"]
+    assert wb.documents.count() == 3
+    agent("manage_crawl_job", action="accept_removals", job_id=again["id"])
+    assert finished(agent, wb, again["id"])["report"]["removed"] == 1
+    assert wb.documents.count() == 2

@@ -11,6 +11,7 @@ import pytest
 from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import QUICK, TestSite, page, reply
 from workbench import Workbench
+from workbench.crawling.count_words import KEPT_OUT
 from workbench.jobs.execution import run_job
 from workbench.services.crawl_jobs import CrawlJob
 from workbench.settings import Settings
@@ -26,7 +27,7 @@ def wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
 def check(wb: Workbench, job_id: str) -> CrawlJob:
     """Look at a crawl, and hold its counts against its pages and against each other."""
     job, pages = wb.crawls.watch(job_id)
-    kept_out = sum(page.outcome in ("forbidden", "left_out") for page in pages)
+    kept_out = sum(page.outcome in KEPT_OUT for page in pages)
     assert job.pages_found == len(pages) == job.pages_total + kept_out
     assert job.pages_done + job.pages_waiting + job.pages_pending == job.pages_total
     assert job.pages_waiting == sum(page.state == "fetched" for page in pages)
@@ -69,4 +70,4 @@ def test_counts_agree_while_a_crawl_runs_after_a_stop_and_at_its_end(wb: Workben
     ended = check(wb, job_id)
     assert (ended.pages_done, ended.pages_total, ended.pages_found) == (62, 62, 63)
     assert (ended.pages_crawled, ended.pages_failed, ended.documents_created) == (61, 1, 61)
-    assert ended.message == "62 of 62 pages done: 61 added, 1 failed. Besides: 1 forbidden."
+    assert ended.message == "62 of 62 pages done: 61 added, 1 failed. Besides: 1 left out."

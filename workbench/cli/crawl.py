@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # rows of a list that is only a look
 FAILED = ("failed", "cancelled")
+REFRESH = "ask for every page in full, whatever an earlier crawl knows of it"
+ACCEPT_REMOVALS = "remove documents of pages that are gone even if they are more than a fifth of the source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-gone", action="store_true", help="keep documents whose pages are gone, marked as removed"
     )
+    parser.add_argument("--refresh", action="store_true", help=REFRESH)
+    parser.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS)
     parser.add_argument(
         "--rate", type=number, metavar="N", help="requests a second to one host, in place of a polite rate"
     )
@@ -94,6 +98,8 @@ def wait_for(workbench: Workbench, job_id: str, out: Out) -> int:
     out.show(crawl, lambda console: print_crawl(console, crawl))
     if crawl["pages_failed"]:
         out.message(f"Every failed address with its reason: 'workbench jobs show {job_id}'.")
+    if as_object(crawl["outcomes"])["held"]:
+        out.message(f"Remove the held documents with 'workbench jobs accept-removals {job_id}'.")
     return 1 if job.status in FAILED else 0
 
 
@@ -111,6 +117,9 @@ def print_crawl(console: Console, crawl: JsonObject) -> None:
         "message": crawl["message"],
     }
     print_fields(console, fields)
+    if reasons := as_object(crawl["not_fetched"]):
+        rows = [(reason, count) for reason, count in list(reasons.items())[:SHOWN]]
+        print_table(console, ("Not fetched, because", "Addresses"), rows, "")
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -122,6 +131,8 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         "exclude": arguments.exclude,
         "browser": "always" if arguments.browser else "never" if arguments.no_browser else "auto",
         "gone": "keep" if arguments.keep_gone else "remove",
+        "refresh": arguments.refresh,
+        "accept_removals": arguments.accept_removals,
     }
     chosen = {"max_depth": arguments.max_depth, "rate": arguments.rate, "concurrency": arguments.concurrency}
     return options | {name: value for name, value in chosen.items() if value is not None}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli.crawl import ACCEPT_REMOVALS, REFRESH
 from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import Verbs, run_verb
 from workbench.types import far_text, time_left
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from rich.console import Console
 
+    from workbench.storage.crawls import CrawlPage
     from workbench.storage.job_table import Job
     from workbench.workbench import Workbench
 
@@ -37,12 +40,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("cancel", "Stop a job; its finished work stays.", _cancel),
         ("resume", "Let a stopped or failed job go on from where it was.", _resume),
         ("retry-failed", "Fetch the failed pages of a crawl again.", _retry_failed),
+        ("accept-removals", "Remove the documents that a crawl held back.", _accept_removals),
         ("recrawl", "Crawl the same site again, as a new job.", _recrawl),
     ):
         verb = verbs.add(name, purpose, act)
         verb.add_argument("id", metavar="ID")
         if act is not _cancel:
             verb.add_argument("--wait", action="store_true", help="run it here until it ends")
+        if act is _recrawl:
+            verb.add_argument("--refresh", action="store_true", help=REFRESH)
+            verb.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS)
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
@@ -94,9 +101,16 @@ def _retry_failed(arguments: argparse.Namespace, out: Out) -> int:
         return _going_on(workbench, arguments.id, arguments.wait, out)
 
 
+def _accept_removals(arguments: argparse.Namespace, out: Out) -> int:
+    with opened() as workbench:
+        workbench.crawls.accept_removals(arguments.id)
+        return _going_on(workbench, arguments.id, arguments.wait, out)
+
+
 def _recrawl(arguments: argparse.Namespace, out: Out) -> int:
     with opened() as workbench:
-        crawl = workbench.crawls.recrawl(arguments.id)
+        changes = {"refresh": arguments.refresh, "accept_removals": arguments.accept_removals}
+        crawl = workbench.crawls.recrawl(arguments.id, **changes)
         return _going_on(workbench, crawl.id, arguments.wait, out)
 
 
@@ -117,9 +131,15 @@ def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> 
     parts = workbench.jobs.parts(job.id).to_json()
     value: dict[str, Any] = job.to_dict() | parts | {"log": log}
     failures: list[dict[str, Any]] = []
+    held: list[CrawlPage] = []
+    not_fetched: Mapping[str, int] = {}
     if job.kind == "crawl":
         failures = workbench.crawls.failures(job.id)
-        value |= {"crawl": workbench.crawls.get(job.id), "failures": failures}
+        held = workbench.crawls.pages(job.id, outcome="held")
+        crawl = workbench.crawls.get(job.id)
+        not_fetched = crawl.not_fetched
+        value |= {"crawl": crawl, "failures": failures}
+        value |= {"held": [{"url": page.url, "reason": page.reason} for page in held]}
 
     def human(console: Console) -> None:
         names = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
@@ -134,6 +154,11 @@ def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> 
         if failures:
             rows = [(failure["url"], failure["reason"]) for failure in failures]
             print_table(console, ("Failed", "Why"), rows, "")
+        if held:
+            print_table(console, ("Removal held", "Why"), [(page.url, page.reason) for page in held], "")
+            console.print(f"Remove them with 'workbench jobs accept-removals {job.id}'.")
+        if not_fetched:
+            print_table(console, ("Not fetched, because", "Addresses"), list(not_fetched.items()), "")
         if log:
             print_table(console, ("Log", ""), [(_moment(line.at), line.message) for line in log], "")
 

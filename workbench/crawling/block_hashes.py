@@ -1,4 +1,4 @@
-"""The pieces by which pages are compared: paragraphs for repeated texts, lines for texts on every page."""
+"""The pieces by which pages are compared: paragraphs and short lines, and lines for texts on every page."""
 
 from __future__ import annotations
 
@@ -6,28 +6,35 @@ import hashlib
 import re
 from collections.abc import Iterator
 from itertools import islice
+from urllib.parse import unquote
 
 from workbench.crawling.pieces import pieces
 
-SHORTEST = 40  # characters; shorter paragraphs ("See also:") are on many pages that have nothing else in common
-LONGEST_LINE = 4_000  # characters; a longer line is compared by its beginning
+LONGEST_LINE = 4_000  # characters of a line by which texts on every page are recognised
 MOST_PIECES = 32  # of 65,536 characters: the beginning of a page that it is compared by
 FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
 LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)")
+WORD = re.compile(r"\w+")
 MARKS = re.compile(r"[^\w]+", re.UNICODE)
 
 
 def block_hashes(text: str) -> tuple[int, ...]:
-    """Return the hashes of a text's paragraphs, each once, in order; markup and white space do not count.
+    """Return the hashes of a text's paragraphs, each once, in order; addresses and white space do not count.
 
     Of a text of more than two million characters the beginning is compared.
     """
     hashes: dict[int, None] = {}
     for block in _paragraphs(text):
-        plain = " ".join(filter(None, map(plain_words, block)))
-        if len(plain) >= SHORTEST:
-            hashes.setdefault(hash64(plain))
+        plain = " ".join(" ".join(LINK.sub(r"\1", line).split()) for line in block)
+        hashes.setdefault(hash64(plain))
     return tuple(hashes)
+
+
+def hash_of_shape(body: bytes, url: str) -> int:
+    """Return a hash of a text's words that leaves out numbers and the words of the page's own address."""
+    address = set(WORD.findall(unquote(url).lower()))
+    words = WORD.findall(body.decode("utf-8", "replace").lower())
+    return hash64(" ".join(word for word in words if word not in address and not any(map(str.isdigit, word))))
 
 
 def _paragraphs(text: str) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from workbench.crawling.urls import is_folder
 from workbench.types import JsonValue, Value, as_text
 
 
@@ -34,11 +35,10 @@ def bounds_from(values: Mapping[str, JsonValue]) -> CrawlBounds:
 def bounds_of(url: str, within: str) -> CrawlBounds:
     """Return the bounds of a start page: its folder, its host, or its host with subdomains.
 
-    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``.
+    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``; ``/docs/v1.2`` is a folder, too.
     """
     parts = urlsplit(url)
     if within != "path":
         return CrawlBounds(parts.netloc, "/", subdomains=within == "domain")
-    folder, _, last = parts.path.rpartition("/")
-    prefix = f"{folder}/" if "." in last or not last else f"{parts.path}/"
+    prefix = f"{parts.path}/" if is_folder(url) else f"{parts.path.rpartition('/')[0]}/"
     return CrawlBounds(parts.netloc, prefix)

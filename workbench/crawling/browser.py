@@ -20,17 +20,38 @@ from workbench.crawling.proxy import GuardingProxy
 from workbench.crawling.replies import USER_AGENT, FetchFailed, Reply
 from workbench.crawling.urls import canonical
 from workbench.errors import CrawlRefused
+from workbench.ingestion.readers.html import STYLED_BY_BROWSER
 from workbench.sizes import MB
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
 SETTLE = 3_000  # milliseconds a page may go on fetching after it has loaded
-# Elements that the page hides by style are marked, so that the reader of its HTML leaves them out.
-MARK_HIDDEN = """() => { for (const e of document.querySelectorAll('body *')) {
-  const s = getComputedStyle(e);
-  if (s.display === 'none' || s.visibility === 'hidden' || s.fontSize === '0px') e.setAttribute('hidden', '');
-} }"""
+# What the browser does not show is marked, what it shows is not, and shadow roots become part of the HTML, so that the
+# reader of the HTML need not guess from style sheets. Visibility and font size are inherited: only their outermost, or
+# innermost, element is marked.
+MARK_HIDDEN = """mark => {
+  document.documentElement.setAttribute(mark, '');
+  const unseen = e => ['hidden', 'collapse'].includes(getComputedStyle(e).visibility);
+  const read = root => { for (const e of root.querySelectorAll('*')) {
+    if (root === document && !e.closest('body')) continue;
+    const s = getComputedStyle(e);
+    const outer = e.parentElement;
+    const isHidden = s.display === 'none' || (unseen(e) && !(outer && unseen(outer)))
+      || (s.fontSize === '0px' && !e.children.length);
+    const isUntilFound = e.getAttribute('hidden') === 'until-found';
+    if (isHidden && !isUntilFound && e !== document.body) e.setAttribute('hidden', '');
+    else if (!isUntilFound) e.removeAttribute('hidden');
+    if (e.shadowRoot) {
+      read(e.shadowRoot);
+      const inside = document.createElement('template');
+      inside.setAttribute('shadowrootmode', 'open');
+      inside.innerHTML = e.shadowRoot.innerHTML;
+      e.prepend(inside);
+    }
+  } };
+  read(document);
+}"""
 
 
 # WebRTC sends packets past any proxy; a page that is read needs none.
@@ -126,7 +147,7 @@ class Browser:
             verbose=False,
         )
         strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods have no types
-        strategy.set_hook("before_return_html", _settle)
+        strategy.set_hook("before_retrieve_html", _settle)
         try:
             await strategy.__aenter__()
         except Exception as error:  # crawl4ai raises nothing more exact
@@ -167,5 +188,5 @@ async def _settle(page: Page, *_: object, **__: object) -> Page:
 
     with contextlib.suppress(Error):  # it goes on talking; the page is taken as it is now
         await page.wait_for_load_state("networkidle", timeout=SETTLE)
-    await page.evaluate(MARK_HIDDEN)
+    await page.evaluate(MARK_HIDDEN, STYLED_BY_BROWSER)
     return page

@@ -1,14 +1,18 @@
 """The words for how a crawl stands: the same while it runs, after a cancel and at its end, in every face.
 
-An address is to be fetched, then to be stored, then done with one outcome; forbidden and left out ones never are.
+An address is to be fetched, then to be stored, then done with one outcome. An address that the site forbids, that this
+workbench may not fetch, or that the crawl's own limits leave out is never fetched.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-KEPT_OUT = ("forbidden", "left_out")  # outcomes of addresses that were never to be fetched
-_WORDS = {"left_out": "left out", "fetched": "to be stored", "queued": "to be fetched"}
+KEPT_OUT = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that were never to be fetched
+_WORDS = {
+    "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
+    "fetched": "to be stored", "queued": "to be fetched",
+}  # fmt: skip
 
 
 def word(outcome: str) -> str:
@@ -21,6 +25,14 @@ def standing(done: int, total: int, *, stored_next: int, fetched_next: int, fail
     return (
         f"{done:,} of {total:,} pages done, {stored_next:,} {word('fetched')}, {fetched_next:,} {word('queued')}, "
         f"{failed:,} failed"
+    )
+
+
+def removals_held(count: int, documents: int) -> str:
+    """Return the sentence on removals that wait to be accepted."""
+    return (
+        f"Nothing was removed: {count:,} of {documents:,} documents would go, more than a fifth. "
+        "If the site is right, accept the removals."
     )
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from workbench.crawling.block_hashes import hash_of_shape
 from workbench.crawling.bounds import bounds_from, bounds_of
-from workbench.crawling.count_words import KEPT_OUT, standing
+from workbench.crawling.count_words import KEPT_OUT, removals_held, standing
 from workbench.crawling.duplicates import PageToCompare, repeats
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.furniture import SAMPLE, furniture_of
 from workbench.crawling.options import CrawlOptions
+from workbench.crawling.replies import Refusal
 from workbench.crawling.site import Site
+from workbench.crawling.sitemaps import MOST_SITEMAPS
 from workbench.crawling.storing import Storing, together
 from workbench.crawling.urls import host_of
 from workbench.crawling.visiting import TryAgain, line_of, visit
-from workbench.errors import Cancelled
+from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.types.progress import slow_step
@@ -26,7 +31,12 @@ TICK = 0.1  # seconds between looks at what else could be done
 HELD = 60_000  # bytes of text above which a page may be a collection of others: it is stored last, if at all
 ENOUGH = 16  # pages that can be stored, from which on it begins
 LONGEST_START = 10  # redirects from the start page that are followed, wherever they lead
+REMOVED_AT_ONCE = 0.2  # share of a source's documents that a crawl removes without being asked to
 REPEATABLE = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages whose text counts
+WITHOUT_TEXT = ("duplicate", "redirected", "removed", "held", "forbidden")  # outcomes of pages that claim no address
+STORED = ("added", "changed", "stored")
+UNREAD = f"a sitemap beyond the first {MOST_SITEMAPS}"
+HELD_BACK = "Its document stays until the removal is accepted."
 PageLink = tuple[str, str, str | None]  # address, how it was found, the sitemap's date
 
 
@@ -56,8 +66,9 @@ class Crawl:
         self._bounds = bounds_from(self._plan.scope) if self._plan.scope else None
         self._furniture = None if self._plan.furniture is None else frozenset(self._plan.furniture)
         self._hashes: dict[str, str] = {}
-        self._keys: dict[str, str] = {}
         self._visits: set[asyncio.Task[None]] = set()
+        added = {entry.document_key for entry in self.frontier.entries if entry.outcome == "added"}
+        self._known_keys = crawls.document_keys(self._plan.source_id) - added
         for entry in self.frontier.entries:
             if entry.expanded and entry.state != "queued" and entry.outcome in REPEATABLE:
                 self._note_text(entry)
@@ -71,9 +82,13 @@ class Crawl:
                     continue
                 self._tell()
                 await self._settle_repeats()
+                await self._settle_keys()
+                await self._refuse_stand_ins()
                 await self._store(final=True)
                 if not await self._refetch_unknown():
-                    return
+                    break
+            await self._settle_removals()
+            await self._count_skipped()
         finally:
             for task in self._visits:
                 task.cancel()
@@ -123,21 +138,29 @@ class Crawl:
 
     async def _visit(self, entry: Entry) -> None:
         try:
-            answer = await visit(self._site, entry, self._memory.get(entry.url), self.options)
+            answer = await self._answer(entry)
         except TryAgain as again:
             entry.attempts += 1
             entry.not_before = time.monotonic() + again.wait
             await asyncio.to_thread(self._crawls.attempted, self._job_id, entry.position, entry.attempts, again.reason)
             self._log(f"{entry.url}: {again.reason} Trying again in {again.wait:.1f} s.", "warning")
         else:
-            if answer.outcome == "removed":
-                answer = await asyncio.to_thread(self._gone, entry, answer)
-            elif answer.outcome == "forbidden":
-                await asyncio.to_thread(self._forget, entry.url)
+            if answer.outcome in ("removed", "forbidden"):
+                answer = await asyncio.to_thread(self._held, entry, answer)
             await asyncio.to_thread(self._crawls.fetched, self._job_id, entry.position, answer, line_of(entry, answer))
             self._take(entry, answer)
         finally:
             entry.in_flight = False
+
+    async def _answer(self, entry: Entry) -> PageReply:
+        """Visit a page. What no site should be able to cause is this page's failure, not the end of the crawl."""
+        try:
+            return await visit(self._site, entry, self._memory.get(entry.url), self.options)
+        except (TryAgain, WorkbenchError):
+            raise
+        except Exception as error:  # noqa: BLE001 - headers and charsets of foreign servers fail in any way they like
+            reason = f"It cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
+            return PageReply("done", "failed", reason, entry.attempts + 1)
 
     def _take(self, entry: Entry, answer: PageReply) -> None:
         entry.state, entry.outcome, entry.attempts = answer.state, answer.outcome, answer.attempts
@@ -145,16 +168,66 @@ class Crawl:
         entry.document_id, entry.size, entry.has_body = answer.document_id, answer.size, answer.body is not None
         entry.media_type, entry.links, entry.metadata = answer.media_type, answer.links, answer.metadata
 
-    def _gone(self, entry: Entry, answer: PageReply) -> PageReply:
-        """Settle a page that answers 404 or 410: its document goes or is marked; without one the link was broken."""
+    # --- removing ---------------------------------------------------------------------------------------------------
+
+    def _held(self, entry: Entry, answer: PageReply) -> PageReply:
+        """Hold the removal of a document whose page is gone or forbidden until all pages have been asked for.
+
+        Without a document, a page that is gone was a broken link.
+        """
+        if self._crawls.document(self._plan.source_id, self._key_of(entry)) is None:
+            return replace(answer, outcome="failed") if answer.outcome == "removed" else answer
+        metadata = {"removal": answer.outcome, "accepted": bool(entry.metadata.get("accepted"))}
+        return replace(answer, outcome="held", metadata=metadata)
+
+    async def _settle_removals(self) -> None:
+        """Remove the documents whose removal was held; none if they are too many of the source to go unasked."""
+        pages = self.frontier.entries
+        alive = {e.document_key or self._key_of(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")}
+        held: list[Entry] = []
+        for entry in pages:
+            if entry.outcome == "held" and self._key_of(entry) in alive:  # it was one of two addresses of a page
+                outcome = "failed" if entry.metadata.get("removal") == "removed" else "forbidden"
+                await self._settle(entry, outcome, "Its document stays, as another address still has it.")
+            elif entry.outcome == "held":
+                held.append(entry)
+        unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
+        left = await asyncio.to_thread(self._crawls.documents_of, self._plan.source_id)
+        removed = sum(entry.outcome == "removed" and not self._is_marked(entry) for entry in pages)
+        too_many = len(unasked) + removed > REMOVED_AT_ONCE * (left + removed) and not self.options.accept_removals
+        for entry in held:
+            if too_many and entry in unasked:
+                await self._settle(entry, "held", HELD_BACK)
+            else:
+                await self._remove_document(entry)
+        if too_many and unasked:
+            self._log(f"{removals_held(len(unasked), left)}", "warning")
+
+    async def _remove_document(self, entry: Entry) -> None:
+        is_marked = self._is_marked(entry)
+        document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, self._key_of(entry))
+        if document is not None:
+            await asyncio.to_thread(self._remove, document, is_marked)
+        done = "Its document stays, marked as gone." if is_marked else "Its document was removed."
+        await self._settle(entry, "removed", done)
+
+    async def _settle(self, entry: Entry, outcome: str, note: str) -> None:
+        """Give a page its outcome; ``note`` is added to its reason."""
+        await asyncio.to_thread(self._crawls.settle_with_note, self._job_id, entry.position, outcome, note)
+        entry.state, entry.outcome, entry.has_body = "done", outcome, False
+
+    def _is_marked(self, entry: Entry) -> bool:
+        """Return whether the document of a page that is gone is kept and marked; a forbidden one's is removed."""
+        return self.options.gone == "keep" and entry.metadata.get("removal") == "removed"
+
+    def _key_of(self, entry: Entry) -> str:
+        """Return the address by which the document of an earlier crawl is known."""
         memory = self._memory.get(entry.url)
-        document = self._crawls.document(self._plan.source_id, (memory and memory.document_key) or entry.url)
-        if document is None:
-            return PageReply("done", "failed", answer.reason, answer.attempts, answer.status_code)
-        keep = self.options.gone == "keep"
-        self._remove(document, keep)
-        reason = f"{answer.reason} " + ("Its document stays, marked as gone." if keep else "Its document was removed.")
-        return PageReply("done", "removed", reason, answer.attempts, answer.status_code)
+        return entry.url if memory is None or memory.outcome == "duplicate" else memory.document_key or entry.url
+
+    def _has_document(self, entry: Entry) -> bool:
+        """Return whether this page had a document before this crawl."""
+        return self._key_of(entry) in self._known_keys
 
     def _forget(self, url: str) -> None:
         document = self._crawls.document(self._plan.source_id, url)
@@ -170,13 +243,13 @@ class Crawl:
         redirected = entry.outcome == "redirected"
         if self._bounds is None and redirected and entry.position < LONGEST_START:
             await self._site.robots(entry.links[0])
-            pages = self.frontier.admit_target(entry.links[0], entry, self._site.refusal)
+            pages = self.frontier.admit_target(entry.links[0], entry, self._refusal)
         else:
             links: list[PageLink] = [(url, "link", None) for url in entry.links]
             if self._bounds is None:
                 self._bounds = bounds_of(entry.url, self.options.within)
-                listed = await self._listed(entry.url)
-                seeded = (self._bounds.to_dict(), listed)
+                listed, unread = await self._listed(entry.url)
+                seeded = (self._bounds.to_dict(), listed + unread)
                 links += listed
             pages = await self._admit(links, entry.depth + (not redirected), entry.url)
         await asyncio.to_thread(self._crawls.expanded, self._job_id, entry.position, pages, seeded=seeded)
@@ -190,36 +263,74 @@ class Crawl:
         inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
         for url in {host_of(link[0]): link[0] for link in inside}.values():
             await self._site.robots(url)
-        return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, robots=self._site.refusal)
+        return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, refusal=self._refusal)
 
-    async def _listed(self, url: str) -> list[PageLink]:
+    def _refusal(self, url: str) -> Refusal | None:
+        """Return why an address is not fetched; a page with a document is visited all the same, which removes it."""
+        refusal = self._site.refusal(url)
+        is_known = refusal is not None and refusal.outcome == "forbidden" and url in self._memory
+        return None if is_known else refusal
+
+    async def _listed(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
+        """Return the addresses that the site lists itself, and the lists that were not read."""
         if not (self.options.recursive and self.options.sitemaps):
-            return []
-        listed = await self._site.listed(url)
+            return [], []
+        listed, unread = await self._site.listed(url)
         if listed:
             self._log(f"The site lists {len(listed)} addresses itself (sitemap, llms.txt).", "info")
-        return [(entry.url, entry.via, entry.lastmod) for entry in listed]
+        return [(entry.url, entry.via, entry.lastmod) for entry in listed], [(url, UNREAD, None) for url in unread]
 
     async def _settle_if_same(self, entry: Entry) -> None:
-        """Settle a page whose address or text was met before, and one that is known to be unchanged."""
-        same = self._keys.get(entry.document_key or "") or self._hashes.get(entry.content_hash or "")
-        if same is not None and same != entry.url:
+        """Settle a page whose text was met before, and one that is known to be unchanged.
+
+        A page that has a document keeps it, also if its text is now that of another page.
+        """
+        memory = self._memory.get(entry.url)
+        has_document = self._has_document(entry)
+        same = self._hashes.get(entry.content_hash or "")
+        if same is not None and same != entry.url and not has_document:
             await self._settle_duplicate(entry, f"the same text as {same}")
             return
         self._note_text(entry)
-        memory = self._memory.get(entry.url)
-        if not entry.has_body and memory is not None and memory.indexed:
+        if not entry.has_body and memory is not None and memory.indexed and has_document:
             await asyncio.to_thread(self._crawls.unchanged, self._job_id, entry.position)
             entry.state, entry.outcome = "done", "unchanged"
 
     def _note_text(self, entry: Entry) -> None:
         if entry.content_hash:
             self._hashes.setdefault(entry.content_hash, entry.url)
-        if entry.document_key:
-            self._keys.setdefault(entry.document_key, entry.url)
+
+    async def _settle_keys(self) -> None:
+        """Give each page that is alone in its text an address of its own.
+
+        A page may name another address as its canonical one. That is a claim: if the page at that address, or
+        another page that claims it, has a different text, then the claim is wrong and all of them are kept.
+        """
+        by_key: dict[str, list[Entry]] = {}
+        for entry in self.frontier.entries:
+            if entry.document_key and entry.outcome in REPEATABLE:
+                if entry.state == "fetched" and self._has_document(entry):
+                    await self._rekey(entry, self._key_of(entry))
+                by_key.setdefault(entry.document_key, []).append(entry)
+        for key, entries in by_key.items():
+            owner = self.frontier.get(key)
+            is_owned = owner.outcome not in WITHOUT_TEXT if owner else key in self._known_keys
+            keepers = [e for e in entries if self._has_document(e) and self._key_of(e) == key]
+            if is_owned:
+                keepers = [owner] if owner else keepers
+            elif len(entries) == 1:
+                continue
+            for entry in entries:
+                if entry.state == "fetched" and entry not in keepers[:1]:
+                    await self._rekey(entry, entry.url)
+
+    async def _rekey(self, entry: Entry, key: str) -> None:
+        if entry.document_key != key:
+            await asyncio.to_thread(self._crawls.rekey, self._job_id, entry.position, key)
+            entry.document_key = key
 
     async def _settle_duplicate(self, entry: Entry, reason: str) -> None:
-        if self._keys.get(entry.document_key or "", entry.url) == entry.url:
+        if entry.outcome in STORED:  # by this crawl, before the other page was met
             await asyncio.to_thread(self._forget, entry.document_key or entry.url)
         await asyncio.to_thread(self._crawls.settle, self._job_id, entry.position, "duplicate", reason)
         entry.state, entry.outcome, entry.has_body = "done", "duplicate", False
@@ -240,9 +351,13 @@ class Crawl:
     def _storable(self, final: bool = False) -> list[int]:
         """Return the pages that can be stored now, in order; large ones wait for the end."""
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
-        if self._furniture is None and not final:
-            return [e.position for e in ready] if len(ready) >= SAMPLE else []
-        return [e.position for e in ready if final or e.size <= HELD]
+        if self._furniture is None and not final and len(ready) < SAMPLE:
+            return []
+        return [e.position for e in ready if final or (e.size <= HELD and not self._waits_for_others(e))]
+
+    def _waits_for_others(self, entry: Entry) -> bool:
+        """Return whether a page is stored at the end only: it replaces a document, or claims another address."""
+        return self._has_document(entry) or entry.document_key != entry.url
 
     async def _store(self, final: bool) -> None:
         positions = self._storable(final)
@@ -263,13 +378,42 @@ class Crawl:
         """Find pages that only repeat others, now that all are there."""
         readable = [e for e in self.frontier.entries if e.state != "queued" and e.content_hash]
         # Pages that ask not to be indexed come last: they may repeat others, and others never count as repeating them.
-        entries = [e for e in readable if e.outcome in REPEATABLE] + [e for e in readable if e.outcome == "forbidden"]
+        forbidden = [e for e in readable if e.outcome in ("forbidden", "held")]
+        entries = [e for e in readable if e.outcome in REPEATABLE] + forbidden
         blocks = await asyncio.to_thread(self._crawls.blocks, self._job_id, [e.position for e in entries])
         reasons = await asyncio.to_thread(repeats, [PageToCompare(url, hashes) for url, hashes in blocks])
         for entry in entries:
-            if entry.url in reasons:
+            if entry.url in reasons and entry.outcome != "held" and not self._has_document(entry):
                 await self._settle_duplicate(entry, reasons[entry.url])
                 self._log(f"{entry.url}: left out, it {reasons[entry.url]}.", "info")
+
+    async def _refuse_stand_ins(self) -> None:
+        """Keep documents whose pages, different before, now all have one text: maintenance, a login, a block.
+
+        Numbers, and words of a page's own address, may differ between such pages.
+        """
+        if self.options.accept_removals:
+            return
+        changed = {
+            e.position: e
+            for e in self.frontier.entries
+            if e.state == "fetched" and e.has_body and e.url in self._memory and self._has_document(e)
+            and e.content_hash != self._memory[e.url].content_hash
+        }  # fmt: skip
+        groups: dict[int, list[Entry]] = {}
+        for some in together([(position, entry.size) for position, entry in changed.items()]):
+            for body in await asyncio.to_thread(self._crawls.bodies, self._job_id, some):
+                shape = await asyncio.to_thread(hash_of_shape, bytes(body.body or b""), body.url)
+                groups.setdefault(shape, []).append(changed[body.position])
+        for entries in groups.values():
+            former = {self._memory[entry.url].content_hash for entry in entries}
+            if len(entries) > 1 and len(former) > 1:
+                reason = (
+                    f"{len(entries)} pages that differed before now have one text, so their documents stay as before."
+                )
+                for entry in entries:
+                    await self._settle(entry, "failed", reason)
+                self._log(f"{reason} {entries[0].url} is one of them.", "warning")
 
     async def _refetch_unknown(self) -> bool:
         """Fetch pages anew that a 304 stood for, but whose text is nowhere; returns whether there are any."""
@@ -279,6 +423,16 @@ class Crawl:
             entry.metadata = {"afresh": True}
             self.frontier.reopen(entry)
         return bool(again)
+
+    async def _count_skipped(self) -> None:
+        """Count the addresses that pages and lists lead to and that were not taken up, by reason."""
+        if self._bounds is None or not self.options.recursive:
+            return
+        unread = {url for url, via, _ in self._crawls.plan(self._job_id).seeds if via == UNREAD}
+        counts: Counter[str] = Counter()
+        for url in await asyncio.to_thread(self._crawls.unlisted, self._job_id):
+            counts[UNREAD if url in unread else self.frontier.skip_reason(url, self._bounds)] += 1
+        await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- telling ----------------------------------------------------------------------------------------------------
 

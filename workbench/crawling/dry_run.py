@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 from workbench.crawling.bounds import CrawlBounds, bounds_of
+from workbench.crawling.count_words import KEPT_OUT
 from workbench.crawling.estimate import HostLoad, estimate
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.options import CrawlOptions
@@ -86,16 +87,17 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
             continue
         if bounds is None and answer.outcome == "failed":
             raise CrawlRefused(f"The start page cannot be fetched. {answer.reason}")
-        if bounds is None and answer.outcome == "forbidden" and not answer.links:
+        if bounds is None and answer.outcome in KEPT_OUT and not answer.links:
             raise CrawlRefused(f"The start page may not be fetched. {answer.reason}")
         links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
         if bounds is None:
             bounds = bounds_of(entry.url, options.within)
             if options.recursive and options.sitemaps:
-                links += [(listed.url, listed.via, listed.lastmod) for listed in await site.listed(entry.url)]
+                listed, _ = await site.listed(entry.url)
+                links += [(address.url, address.via, address.lastmod) for address in listed]
         for address in {host_of(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)
-        admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, robots=site.refusal)
+        admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, refusal=site.refusal)
         reasons |= _refused(admitted)
     loads = await _loads(site, frontier, visited)
     return _report(url, frontier, visited, reasons, bounds, options, samples, loads)
@@ -103,7 +105,7 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
 
 async def _loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
     """Return what each host would be asked for: its pages, and what the look asked for beside them."""
-    pages = [entry.url for entry in frontier.entries if entry.outcome not in ("forbidden", "left_out", "redirected")]
+    pages = [entry.url for entry in frontier.entries if entry.outcome not in (*KEPT_OUT, "redirected")]
     looks = Counter(host_of(entry.url) for entry, _ in visited if entry.outcome != "redirected")
     loads: list[HostLoad] = []
     for host, count in Counter(map(host_of, pages)).items():
@@ -142,7 +144,7 @@ def _report(
     samples: int,
     loads: Sequence[HostLoad],
 ) -> DryRun:
-    wanted = [entry for entry in frontier.entries if entry.outcome not in ("forbidden", "left_out", "redirected")]
+    wanted = [entry for entry in frontier.entries if entry.outcome not in (*KEPT_OUT, "redirected")]
     pages = [(entry, answer) for entry, answer in visited if answer.state == "fetched"]
     seconds = sum(answer.seconds for _, answer in pages) / len(pages) if pages else 0.0
     size = sum(answer.size for _, answer in pages) / len(pages) if pages else 0.0

@@ -1,4 +1,4 @@
-"""Duplicates: the same text at another address, nearly the same, or one page that holds many others again."""
+"""Duplicates: a page whose text another page has, or one page that holds many others again."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-NEAR = 0.9  # Jaccard of paragraphs above which two pages are the same
+NEAR = 0.9  # share of a page's paragraphs and short lines that its copy has; the copy has no others
 FEWEST_BLOCKS = 5  # paragraphs below which only equal texts count as the same
 HELD = 0.8  # share of a page's paragraphs that lie in a larger one, to count as held by it
-COVERED = 0.8  # share of the larger page's paragraphs that the pages it holds cover, to count as their collection
+COVERED = 0.95  # share of the larger page's paragraphs that the pages it holds cover, to count as their collection
 FEWEST_HELD = 3
 COMMON = 0.5  # share of all pages above which a paragraph belongs to the site, not to a page
 
@@ -25,7 +25,8 @@ class PageToCompare:
 def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
     """Return {address: reason} of the pages that only repeat others; ``pages`` in the order they were met.
 
-    Of two pages that are nearly the same the later one goes. A collection (a print page that holds a whole book)
+    Of two pages that are nearly the same the later one goes if all of its text is in the earlier one: pages that
+    differ in a line, such as two data sheets, are both kept. A collection (a print page that holds a whole book)
     goes when at least three other pages together cover nearly all of it.
     """
     reasons: dict[str, str] = {}
@@ -62,10 +63,9 @@ def _near(
     gone: Mapping[str, str],
 ) -> str:
     for other in sorted(shared):
-        if other < place and pages[other].url not in gone:
-            common = len(shared[other])
-            if common / (len(page.blocks) + len(pages[other].blocks) - common) >= NEAR:
-                return f"nearly the same text as {pages[other].url}"
+        holds_all = len(shared[other]) == len(page.blocks) >= NEAR * len(pages[other].blocks)
+        if holds_all and other < place and pages[other].url not in gone:
+            return f"nearly the same text as {pages[other].url}"
     return ""
 
 

@@ -6,18 +6,20 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
 from workbench.crawling.markdown_links import markdown_links
 from workbench.crawling.pieces import words_of
-from workbench.crawling.replies import Reply
-from workbench.crawling.urls import canonical, looks_like_page
+from workbench.crawling.replies import AGENT_TOKEN, Reply
+from workbench.crawling.urls import canonical
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.decoding import decode
+from workbench.ingestion.decoding import codec_of, decode
 from workbench.ingestion.readers.formats import BY_MEDIA_TYPE, HTML, READERS, is_prose, reader_for
-from workbench.ingestion.readers.html import draft_from_tree, parsed
+from workbench.ingestion.readers.html import declared_charset, draft_from_tree, parsed
 from workbench.ingestion.readers.markdown import split_front_matter
 from workbench.types import JsonValue
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 UNTOLD = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))  # the address says more
-CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 DATES = (
     (".//meta[@property='article:modified_time']", "content", "modified"),
     (".//meta[@property='article:published_time']", "content", "published"),
@@ -37,7 +38,20 @@ DATES = (
 EMPTY = 40  # characters: a page with scripts and less text than this may need a browser
 THIN = 400  # the same, where the page itself says that it waits for its scripts
 ROOTS = frozenset(("root", "app", "__next", "__nuxt", "svelte", "main-app", "application", "gatsby-focus-wrapper"))
-MOST_LINKS = 5_000  # of one page
+AT_ONCE, SOON = 1.0, 30.0  # seconds until a page sends its reader on: always, or if it has next to no text
+REFRESH = re.compile(
+    r"""\s*([\d.]*\d|)\.?\s*(?:[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""", re.IGNORECASE | re.DOTALL
+)
+VALUED = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
+AGENT = re.compile(r"[a-z][\w.*-]*|\*")
+ISO_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?", re.IGNORECASE
+)
+WRITTEN_DATE = re.compile(
+    r"(?:[a-z]+,? )?\d{1,2}[ -][a-z]{3,9}[ -]\d{2,4}(?:,? \d\d:\d\d(?::\d\d)?)?(?: (?:[a-z]{1,4}|[+-]\d{4}))?",
+    re.IGNORECASE,
+)
+MOST_LINKS = 50_000  # of one page, as many as a sitemap has
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +59,8 @@ class Page:
     """The contents of a page; ``name`` decides which reader reads ``body`` (".md" for text made from HTML).
 
     ``links`` are canonical addresses in the order of the page, each once. ``needs_script`` when there is next to
-    no text but there are scripts. ``index`` and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
+    no text but there are scripts. ``redirect`` is the address that the page only sends its reader on to. ``index``
+    and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
     """
 
     name: str
@@ -58,6 +73,7 @@ class Page:
     needs_script: bool = False
     index: bool = True
     follow: bool = True
+    redirect: str | None = None
 
     @property
     def content_hash(self) -> str:
@@ -77,12 +93,12 @@ def extract(fetched: Reply) -> Page:
     if reader_for(name) is None:
         raise UnreadableDocument(f"It is of a kind that is not read ({media_type or 'no content type'}).")
     if not is_prose(name):
-        index, follow = _wishes(fetched.headers.get("x-robots-tag", ""))
+        index, follow = robots_wishes(_robots_lines(fetched))
         return Page(name, fetched.body, is_html=False, index=index, follow=follow)
     text = decode(fetched.body, name, fetched.charset)
     metadata, body = split_front_matter(text)
     links = _unique(fetched.url, markdown_links(body))
-    index, follow = _wishes(fetched.headers.get("x-robots-tag", ""))
+    index, follow = robots_wishes(_robots_lines(fetched))
     return Page(name, text.encode(), str(metadata.get("title") or ""), links, is_html=False, index=index, follow=follow)
 
 
@@ -97,8 +113,7 @@ def _guarded(fetched: Reply) -> Page:
 
 
 def _from_html(fetched: Reply) -> Page:
-    match = CHARSET.search(fetched.body[:4096])
-    declared = fetched.charset or (match.group(1).decode("ascii", "ignore") if match else None)
+    declared = fetched.charset if codec_of(fetched.charset) else declared_charset(fetched.body)
     body = fetched.body
     if 0 < body.count(0) < len(body) / 10:
         body = body.replace(b"\0", b"")  # a stray NUL, which browsers pass over; UTF-16 has many more
@@ -106,10 +121,12 @@ def _from_html(fetched: Reply) -> Page:
     if root is None:
         return Page("page.md", b"")
     base = urljoin(fetched.url, next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""))
-    index, follow = _wishes(f"{fetched.headers.get('x-robots-tag', '')},{_meta(root, 'robots')}")
+    own = [content for name in ("robots", AGENT_TOKEN.lower()) for content in _meta(root, name)]
+    index, follow = robots_wishes([*_robots_lines(fetched), *own])
     hrefs = [a.get("href") for a in root.iter("a", "area") if a.get("href") and "nofollow" not in a.get("rel", "")]
     hrefs += [frame.get("src") for frame in root.iter("frame", "iframe") if frame.get("src")]
-    hrefs += _refresh(root)
+    refreshes = _refresh(root)
+    hrefs += [target for _, target in refreshes]
     links = _unique(base, hrefs)
     scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
     metadata = _about(root)
@@ -123,6 +140,7 @@ def _from_html(fetched: Reply) -> Page:
         links=links,
         metadata={key: value for key, value in draft.metadata.items() if key != "canonical_url"} | metadata,
         canonical_url=canonical(str(canonical_url), base) if canonical_url else None,
+        redirect=_redirect(base, refreshes, len(text)),
         needs_script=scripts and len(text) < (THIN if empty_root else EMPTY),
         index=index,
         follow=follow,
@@ -154,23 +172,73 @@ def _waits_for_script(root: HtmlElement) -> bool:
     return False
 
 
-def _meta(root: HtmlElement, name: str) -> str:
-    return ",".join(tag.get("content", "") for tag in root.iterfind(".//meta") if tag.get("name", "").lower() == name)
+def _meta(root: HtmlElement, name: str) -> list[str]:
+    return [tag.get("content", "") for tag in root.iterfind(".//meta") if tag.get("name", "").strip().lower() == name]
 
 
-def _refresh(root: HtmlElement) -> list[str]:
-    """Return the addresses that the page sends its reader on to."""
-    targets: list[str] = []
+def _refresh(root: HtmlElement) -> list[tuple[float, str]]:
+    """Return (seconds, address) of each place that the page sends a reader with scripts on to."""
+    targets: list[tuple[float, str]] = []
     for tag in root.iterfind(".//meta"):
-        if tag.get("http-equiv", "").lower() == "refresh":
-            _, _, target = tag.get("content", "").partition("=")
-            targets.append(target.strip(" '\""))
-    return [target for target in targets if target]
+        if tag.get("http-equiv", "").strip().lower() == "refresh" and not any(
+            True for _ in tag.iterancestors("noscript")
+        ):
+            match = REFRESH.match(tag.get("content", ""))
+            target = (match.group(2) or match.group(3) or match.group(4) or "").strip() if match else ""
+            if match and target:
+                targets.append((float(match.group(1) or 0), target))
+    return targets
 
 
-def _wishes(text: str) -> tuple[bool, bool]:
-    words = {word.strip().lower() for word in re.split(r"[,:]", text)}
-    return not words & {"noindex", "none"}, not words & {"nofollow", "none"}
+def _redirect(base: str, refreshes: list[tuple[float, str]], length: int) -> str | None:
+    """Return the address that a page is only a signpost to; a page to read that goes on later is none."""
+    for seconds, target in refreshes:
+        if seconds <= AT_ONCE or (seconds <= SOON and length < THIN):
+            return canonical(target, base)
+    return None
+
+
+def _robots_lines(fetched: Reply) -> list[str]:
+    return fetched.headers.get("x-robots-tag", "").split("\n")
+
+
+def robots_wishes(lines: Iterable[str]) -> tuple[bool, bool]:
+    """Return whether a page may be indexed and followed, by X-Robots-Tag headers and the contents of robots metas.
+
+    A name before a colon is the robot that the rest of its line is for, unless it is a directive that has a value
+    (https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag).
+    """
+    index = follow = True
+    for line in lines:
+        agent = "*"
+        for piece in line.split(","):
+            name, colon, value = (part.strip().lower() for part in piece.partition(":"))
+            if colon and name not in VALUED and AGENT.fullmatch(name):
+                agent, name, value = name, value, ""
+                name, _, value = (part.strip() for part in name.partition(":"))
+            if agent not in ("*", AGENT_TOKEN.lower()):
+                continue
+            if name == "unavailable_after":
+                rest = line[line.lower().index(name) + len(name) :].lstrip(" :")
+                index = index and not _is_past(rest)
+            index = index and name not in ("noindex", "none")
+            follow = follow and name not in ("nofollow", "none")
+    return index, follow
+
+
+def _is_past(text: str) -> bool:
+    """Return whether the date at the beginning of a text is over; a text without a date is not."""
+    for match in (ISO_DATE.match(text), WRITTEN_DATE.match(text)):
+        if match:
+            try:
+                if match.re is ISO_DATE:
+                    moment = datetime.fromisoformat(match.group().strip())
+                else:
+                    moment = parsedate_to_datetime(match.group().replace("-", " "))
+            except (ValueError, TypeError):
+                continue
+            return moment.replace(tzinfo=moment.tzinfo or UTC) < datetime.now(UTC)
+    return False
 
 
 def _unique(base: str, hrefs: Iterable[str]) -> tuple[str, ...]:
@@ -179,7 +247,7 @@ def _unique(base: str, hrefs: Iterable[str]) -> tuple[str, ...]:
         if href.startswith("#"):
             continue
         link = canonical(href, base)
-        if link is not None and looks_like_page(link):
+        if link is not None:
             links.setdefault(link)
             if len(links) >= MOST_LINKS:
                 break

@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from workbench.crawling.bounds import CrawlBounds
+from workbench.crawling.count_words import KEPT_OUT
 from workbench.crawling.options import CrawlOptions
+from workbench.crawling.replies import Refusal
+from workbench.crawling.urls import file_suffix
 from workbench.storage.crawls import NewPage
 
 MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders have no end
@@ -58,13 +61,12 @@ class Frontier:
         self._by_url = {entry.url: entry for entry in self.entries}
         self._first_unexpanded = 0
         self._first_queued = 0
-        admitted = [entry for entry in self.entries if entry.outcome not in ("forbidden", "left_out")]
+        admitted = [entry for entry in self.entries if entry.outcome not in KEPT_OUT]
         self._noted = len(self.entries) - len(admitted)
         self._queries = Counter(_without_query(entry.url) for entry in admitted)
         redirects = sum(entry.outcome == "redirected" and entry.expanded for entry in admitted)
         self._redirects = min(redirects, options.max_pages)
         self._admitted = len(admitted) - self._redirects
-        self.unnoted = 0  # addresses left out beyond those that are kept
 
     def __contains__(self, url: str) -> bool:
         return url in self._by_url
@@ -124,36 +126,48 @@ class Frontier:
         depth: int,
         parent: str | None,
         bounds: CrawlBounds,
-        robots: Callable[[str], str | None],
+        refusal: Callable[[str], Refusal | None],
     ) -> list[NewPage]:
-        """Take new addresses (address, via, lastmod) up, in order; forbidden ones are kept with the reason.
+        """Take new addresses (address, via, lastmod) up, in order; those not to be fetched are kept with the reason.
 
-        Addresses outside the bounds are not kept: the web is large.
+        Addresses outside the bounds are not kept, nor more than ``MOST_NOTED`` others: ``skip_reason`` counts them.
         """
         pages: list[NewPage] = []
         for url, via, lastmod in urls:
             if url in self._by_url or not bounds.contains(url):
                 continue
-            outcome, reason = self._judged(url, depth, robots)
+            outcome, reason = self._judged(url, depth, refusal)
             if outcome is not None:
                 if self._noted >= MOST_NOTED:
-                    self.unnoted += 1
                     continue
                 self._noted += 1
             pages.append(self._add(url, depth, parent, via, lastmod, outcome, reason))
         return pages
 
-    def admit_target(self, url: str, entry: Entry, robots: Callable[[str], str | None]) -> list[NewPage]:
+    def admit_target(self, url: str, entry: Entry, refusal: Callable[[str], Refusal | None]) -> list[NewPage]:
         """Take up the address that the start page redirects to, wherever it lies."""
         if url in self._by_url:
             return []
-        reason = robots(url)
-        return [self._add(url, entry.depth, entry.url, "start", None, "forbidden" if reason else None, reason)]
+        refused = refusal(url)
+        outcome, reason = (refused.outcome, refused.reason) if refused else (None, None)
+        return [self._add(url, entry.depth, entry.url, "start", None, outcome, reason)]
 
-    def _judged(self, url: str, depth: int, robots: Callable[[str], str | None]) -> tuple[str | None, str | None]:
-        reason = self._options.refuses(url) or robots(url)
+    def skip_reason(self, url: str, bounds: CrawlBounds) -> str:
+        """Return why an address that was met is not among the entries."""
+        if not bounds.contains(url):
+            return f"outside {bounds.host}{bounds.prefix}"
+        _, reason = self._judged(url, 0, lambda _: None)
+        return reason or f"beyond the first {MOST_NOTED:,} addresses that were not fetched"
+
+    def _judged(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
+        refused = refusal(url)
+        if refused:
+            return refused.outcome, refused.reason
+        reason = self._options.refuses(url)
         if reason:
-            return "forbidden", reason
+            return "left_out", reason
+        if suffix := file_suffix(url):
+            return "left_out", f"a {suffix} file"
         if depth > self._options.max_depth:
             return "left_out", f"deeper than {self._options.max_depth} links"
         reason = _trap(url)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import string
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import quote
 
 import aiohttp
 from aiohttp import AddrInfoType
@@ -23,6 +25,8 @@ from workbench.sizes import KB, MB
 
 CHUNK = 64 * KB  # bytes read at once
 CONNECT_WITHIN = 10.0  # seconds
+LONGEST_HEADER = 256 * KB  # bytes of one header or the status line; policies and cookies of 8 to 64 KB occur
+MOST_HEADERS = 1_000
 HEADERS = {
     "User-Agent": USER_AGENT,
     "Accept": "text/html,application/xhtml+xml,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.5",
@@ -80,7 +84,13 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
                 socket_factory=self._socket_factory,
             )
             self._session = aiohttp.ClientSession(
-                connector=connector, headers=HEADERS, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True
+                connector=connector,
+                headers=HEADERS,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=True,
+                max_line_size=LONGEST_HEADER,
+                max_field_size=LONGEST_HEADER,
+                max_headers=MOST_HEADERS,
             )
 
     async def crawl(self, url: str, config: object = None, **kwargs: object) -> AsyncCrawlResponse:
@@ -107,7 +117,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             async with self._session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as answer:
                 body = await self._read(answer)
                 seconds = time.perf_counter() - began
-                return Reply(url, answer.status, {k.lower(): v for k, v in answer.headers.items()}, body, seconds)
+                return Reply(url, answer.status, _readable(answer.headers.items()), body, seconds)
         except FetchFailed:
             raise
         except TimeoutError as error:
@@ -134,6 +144,27 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
 
     def _too_large(self, size: int) -> str:
         return f"It is larger than {self._max_bytes / MB:g} MB ({size / MB:.1f} MB or more)."
+
+
+def _readable(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by their names in lower case, as text without halves of characters.
+
+    Of repeated headers the last one counts, except for X-Robots-Tag, of which each line counts. aiohttp gives bytes
+    that are no UTF-8 as surrogates. In an address they are escaped as they came; elsewhere they are read as Latin-1.
+    """
+    readable: dict[str, str] = {}
+    for name, value in headers:
+        key, raw = name.lower(), value.encode("utf-8", "surrogateescape")
+        if key in ("location", "content-location"):
+            text = quote(raw, safe=string.punctuation)
+        elif value.isascii():
+            text = value
+        else:
+            text = raw.decode("latin-1")
+        if key == "x-robots-tag" and key in readable:
+            text = f"{readable[key]}\n{text}"
+        readable[key] = text
+    return readable
 
 
 def _refusal_in(error: BaseException | None) -> CrawlRefused | None:

@@ -36,9 +36,9 @@ async def read_page(site: Site, url: str) -> WebPage:
     from workbench.ingestion.readers import read_bytes
 
     for _ in range(MOST_HOPS + 1):
-        refused = (await site.robots(url)).refuses(url)
-        if refused:
-            raise CrawlRefused(f"{url} may not be fetched. {refused}")
+        refusal = await site.refusal_after_asking(url)
+        if refusal is not None:
+            raise CrawlRefused(f"{url} may not be fetched. {refusal.reason}")
         try:
             fetched, page = await site.page(url, {})
         except FetchFailed as error:

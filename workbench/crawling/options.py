@@ -16,7 +16,7 @@ MOST_PATTERNS, LONGEST_PATTERN = 200, 500  # patterns of one option; characters 
 WORDS: dict[str, tuple[str, ...]] = {
     "within": ("path", "host", "domain"), "browser": ("auto", "always", "never"), "gone": ("remove", "keep"),
 }  # fmt: skip
-SWITCHES = ("recursive", "sitemaps")
+SWITCHES = ("recursive", "sitemaps", "refresh", "accept_removals")
 COUNTS: dict[str, tuple[int, int]] = {
     "max_pages": (1, MOST_PAGES), "max_depth": (0, 1000), "max_bytes": (KB, 200 * MB), "retries": (0, 10),
     "concurrency": (1, 32),
@@ -33,10 +33,12 @@ class CrawlOptions(Value):
     ``within``: "path" (the start page's folder), "host", or "domain" (its subdomains, too). ``include`` and
     ``exclude`` are substrings of the address, or globs where they hold ``*``, ``?`` or ``[``; exclude wins.
     ``browser``: "auto" renders pages that come empty without JavaScript. ``gone``: what becomes of a document whose
-    page answers 404 or 410. ``rate``: requests a second and host (0 is the polite rate, unlimited for allowed local
-    hosts); a delay that robots.txt asks for holds beside it. ``concurrency``: requests at once over all hosts.
-    ``timeout`` in seconds for a whole page, ``max_bytes`` of its body after decompression. ``backoff``: seconds before
-    the first retry, doubled for each further one; ``longest_wait``: the longest Retry-After in seconds that is obeyed.
+    page answers 404 or 410. ``refresh`` asks for every page in full, whatever an earlier crawl knows of it.
+    ``accept_removals`` lets a crawl remove or replace more of a source than it would without being asked. ``rate``:
+    requests a second and host (0 is the polite rate, unlimited for allowed local hosts); a delay that robots.txt asks
+    for holds beside it. ``concurrency``: requests at once over all hosts. ``timeout`` in seconds for a whole page,
+    ``max_bytes`` of its body after decompression. ``backoff``: seconds before the first retry, doubled for each
+    further one; ``longest_wait``: the longest Retry-After in seconds that is obeyed.
     """
 
     recursive: bool = True
@@ -48,6 +50,8 @@ class CrawlOptions(Value):
     sitemaps: bool = True
     browser: Literal["auto", "always", "never"] = "auto"
     gone: Literal["remove", "keep"] = "remove"
+    refresh: bool = False
+    accept_removals: bool = False
     rate: float = 0.0
     concurrency: int = 8
     timeout: float = 30.0
@@ -78,7 +82,7 @@ class CrawlOptions(Value):
         return None
 
     def refuses(self, url: str) -> str | None:
-        """Say which pattern keeps an address out, or None."""
+        """Return the reason for which the patterns leave an address out, or None."""
         if excluded := self.excludes(url):
             return excluded
         if self.include and not any(matches(pattern, url) for pattern in self.include):

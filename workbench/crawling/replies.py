@@ -38,6 +38,18 @@ class Reply:
         return None
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an address is not fetched.
+
+    ``outcome``: "forbidden" if the site says no, "not_allowed" if this workbench may not go there, "failed" if the
+    site could not be asked. Only the first says anything about the document that an earlier crawl stored.
+    """
+
+    outcome: str
+    reason: str
+
+
 class FetchFailed(Exception):
     """No usable answer; ``retry`` when another try may help, ``retry_after`` seconds where the host named them."""
 

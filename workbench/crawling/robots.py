@@ -23,7 +23,8 @@ class Robots:
 
     text: str = ""
     agent: str = ""
-    trouble: str = ""  # why the file could not be read, where that forbids everything
+    trouble: str = ""  # why the site could not be asked for the file; nothing is fetched, and nothing removed
+    barred: str = ""  # why this workbench may not connect to the host
 
     @property
     def crawl_delay(self) -> float:
@@ -38,9 +39,7 @@ class Robots:
         return tuple(self._protego.sitemaps)
 
     def refuses(self, url: str) -> str | None:
-        """Say which rule forbids an address, or None."""
-        if self.trouble:
-            return self.trouble
+        """Return the rule that forbids an address, or None."""
         if self._protego.can_fetch(url, self.agent):
             return None
         matching = [rule for rule, alone in self._rules if not alone.can_fetch(url, self.agent)]

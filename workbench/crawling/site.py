@@ -11,7 +11,7 @@ from workbench.crawling.egress import Guard
 from workbench.crawling.extraction import Page, extract
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.politeness import Manners, Turnstile, retry_after
-from workbench.crawling.replies import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, FetchFailed, Reply
+from workbench.crawling.replies import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, FetchFailed, Refusal, Reply
 from workbench.crawling.robots import Robots, parse, unreadable
 from workbench.crawling.sitemaps import MOST_SITEMAPS, ListedAddress, read_llms, read_sitemap
 from workbench.crawling.urls import canonical, host_of
@@ -84,23 +84,35 @@ class Site:
         """Return the turnstile of an address's host, as slow as its robots.txt asks for."""
         return self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
 
-    def refusal(self, url: str) -> str | None:
-        """Say why an address may not be fetched, by its host's robots.txt as far as it is known, and by the guard."""
+    def refusal(self, url: str) -> Refusal | None:
+        """Return why an address may not be fetched, by the guard and by its host's robots.txt if that was read."""
         parts = urlsplit(url)
         try:
             self._guard.check(url)
         except CrawlRefused as error:
-            return str(error)
-        robots = self._robots.get(f"{parts.scheme}://{parts.netloc}")
-        return robots.refuses(url) if robots is not None else None
+            return Refusal("not_allowed", str(error))
+        robots = self._robots.get(f"{parts.scheme}://{parts.netloc}", Robots())
+        if robots.barred:
+            return Refusal("not_allowed", robots.barred)
+        rule = robots.refuses(url)
+        return Refusal("forbidden", rule) if rule else None
 
-    async def listed(self, url: str) -> list[ListedAddress]:
-        """Return the addresses the site lists itself: its sitemaps', then its llms.txt's, then llms-full.txt."""
+    async def refusal_after_asking(self, url: str) -> Refusal | None:
+        """Return the same after reading the host's robots.txt; a host that cannot be asked for it is not crawled."""
+        robots = await self.robots(url)
+        return Refusal("failed", robots.trouble) if robots.trouble else self.refusal(url)
+
+    async def listed(self, url: str) -> tuple[list[ListedAddress], list[str]]:
+        """Return (addresses the site lists itself, sitemaps that were not read).
+
+        The addresses are those of its sitemaps, then those of its llms.txt, then llms-full.txt.
+        """
         root = urljoin(url, "/")
         robots = await self.robots(url)
         sitemaps = [sitemap for entry in robots.sitemaps if (sitemap := canonical(entry, root))]
         pages: dict[str, ListedAddress] = {}
-        for page in await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")]):
+        found, unread = await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")])
+        for page in found:
             pages.setdefault(page.url, page)
         for folder in dict.fromkeys((root, urljoin(url, "."))):
             text = await self._small(urljoin(folder, "llms.txt"))
@@ -109,9 +121,9 @@ class Site:
                     pages.setdefault(page.url, page)
                 full = urljoin(folder, "llms-full.txt")
                 pages.setdefault(full, ListedAddress(full, "llms"))
-        return list(pages.values())
+        return list(pages.values()), unread
 
-    async def _sitemaps(self, waiting: list[str]) -> list[ListedAddress]:
+    async def _sitemaps(self, waiting: list[str]) -> tuple[list[ListedAddress], list[str]]:
         entries: list[ListedAddress] = []
         read: set[str] = set()
         while waiting and len(read) < MOST_SITEMAPS:
@@ -121,10 +133,13 @@ class Site:
             read.add(url)
             data = await self._small(url)
             if data:
-                pages, further = await asyncio.to_thread(read_sitemap, data, url)
+                try:
+                    pages, further = await asyncio.to_thread(read_sitemap, data, url)
+                except Exception:  # noqa: BLE001 - a file that no parser survives lists nothing
+                    continue
                 entries += pages
                 waiting += further
-        return entries
+        return entries, list(dict.fromkeys(url for url in waiting if url not in read))
 
     async def _plain(self, url: str, validators: Mapping[str, str]) -> Reply:
         turnstile = await self.turnstile(url)
@@ -172,7 +187,7 @@ class Site:
         except FetchFailed as error:
             return unreadable(error.reason)
         except CrawlRefused as error:
-            return Robots(trouble=str(error))
+            return Robots(barred=str(error))
         if fetched is None or (400 <= fetched.status < 500 and fetched.status != 429):
             return Robots()
         if fetched.status >= 500 or fetched.status == 429:
@@ -183,7 +198,7 @@ class Site:
         """Fetch a file the site keeps for crawlers; None where it has none."""
         try:
             robots = await self.robots(url)
-            fetched = None if robots.refuses(url) else await self._followed(url, robots)
+            fetched = None if await self.refusal_after_asking(url) else await self._followed(url, robots)
         except (FetchFailed, CrawlRefused):
             return None
         return fetched.body if fetched is not None and fetched.status == 200 else None

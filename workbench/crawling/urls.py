@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
 
 LONGEST = 2_000  # characters; a longer one is a trap or a form's state, not a page
 LONGEST_WRITTEN = 4 * LONGEST  # before dot segments and escapes are gone; data: addresses hold whole pictures
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING = re.compile(
     r"^(utm_\w+|gclid|dclid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id|wickedid"
-    r"|phpsessid|jsessionid|sessionid)$",
+    r"|phpsessid|jsessionid)$",
     re.IGNORECASE,
 )
+SESSION = re.compile(r"^(?:session_?id|aspsessionid\w*)$", re.IGNORECASE)
+# A session's value is long and random; "sessionId=101" or "session=keynote-2026" is the page of a talk.
+SESSION_VALUE = re.compile(r"^(?=[^A-Za-z]*[A-Za-z])(?=\D*\d\D*\d)[0-9A-Za-z]{16,}$")
 SESSION_PATH = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-NOT_PAGES = re.compile(
+FILES = re.compile(
     r"\.(?:png|jpe?g|gif|webp|avif|svg|ico|bmp|tiff?|css|js|mjs|map|woff2?|ttf|otf|eot|mp[34]|m4[av]|webm|ogg|wav|avi|mov"
     r"|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|msi|deb|rpm|apk|iso|jar|whl|bin|dll|so|wasm|rss|atom|ics|torrent)$",
+    re.IGNORECASE,
+)
+# Names of things that end like a file: Node.js, Socket.so. A capital letter makes them a page's title.
+TITLES = re.compile(r"[A-Z][\w-]*\.(?:js|mjs|css|map|so|bin|jar|wasm|ico)", re.ASCII)
+DOCUMENTS = re.compile(
+    r"\.(?:x?html?|shtml|php\d?|aspx?|jspx?|cgi|pl|cfm|do|md|mdx|markdown|rst|adoc|txt|text|xml|xsl|json|jsonl|ya?ml|toml"
+    r"|csv|tsv|pdf|docx?|pptx?|xlsx?|odt|ods|odp|rtf|epub|eml|tex|ipynb|py|java|c|h|cpp|go|rs|rb|ts|tsx|jsx)$",
     re.IGNORECASE,
 )
 
@@ -43,8 +53,12 @@ def canonical(url: str, base: str | None = None) -> str | None:
     if host is None:
         return None
     netloc = host if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{host}:{port}"
-    path = _without_dots(_escaped(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
-    address = urlunsplit((parts.scheme, netloc, path, _query(parts.query), ""))
+    try:
+        path = _without_dots(_escaped(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
+        query = _query(parts.query)
+    except ValueError:  # half a character
+        return None
+    address = urlunsplit((parts.scheme, netloc, path, query, ""))
     return address if len(address) <= LONGEST else None
 
 
@@ -59,9 +73,22 @@ def path_of(url: str) -> str:
     return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
-def looks_like_page(url: str) -> bool:
-    """Tell by the address whether text can be expected there (not an image, a script or an archive)."""
-    return NOT_PAGES.search(urlsplit(url).path) is None
+def file_suffix(url: str) -> str | None:
+    """Return the suffix of an address that names a file without text (an image, a script, an archive), or None.
+
+    ``/wiki/Node.js`` and ``/index.php/File:Plan.png`` are pages whose titles end like a file.
+    """
+    folder, _, name = unquote(urlsplit(url).path).rpartition("/")
+    match = FILES.search(name)
+    if match is None or ":" in name or TITLES.fullmatch(name) or folder.lower().endswith("/wiki"):
+        return None
+    return match.group().lower()
+
+
+def is_folder(url: str) -> bool:
+    """Return whether an address without a final slash names a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
+    name = urlsplit(url).path.rpartition("/")[2]
+    return bool(name) and not (DOCUMENTS.search(name) or FILES.search(name))
 
 
 def _host(host: str) -> str | None:
@@ -77,13 +104,15 @@ def _host(host: str) -> str | None:
 
 
 def _query(query: str) -> str:
-    pieces = [piece for piece in query.split("&") if piece and not TRACKING.match(_name(piece))]
+    pieces = [piece for piece in query.split("&") if piece and not _is_noise(piece)]
     return _escaped("&".join(pieces), "/!$'()*+,;=:@?&")
 
 
-def _name(piece: str) -> str:
+def _is_noise(piece: str) -> bool:
+    """Return whether a parameter only follows its reader around: campaigns, clicks, sessions."""
     pairs = parse_qsl(piece, keep_blank_values=True)
-    return pairs[0][0] if pairs else ""
+    name, value = pairs[0] if pairs else ("", "")
+    return bool(TRACKING.match(name)) or bool(SESSION.match(name) and SESSION_VALUE.match(value))
 
 
 def _escaped(text: str, safe: str) -> str:

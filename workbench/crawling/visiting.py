@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from workbench.crawling.block_hashes import block_hashes
@@ -19,6 +20,7 @@ from workbench.sizes import size_text
 from workbench.storage.crawls import PageMemory, PageReply
 
 NOINDEX = "The page asks not to be indexed."
+LENGTH_OF_DATE = len("2026-11-25")
 
 
 class TryAgain(Exception):
@@ -39,17 +41,18 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
     """
     if excluded := options.excludes(entry.url):  # the start page, or where it redirects to; others are not queued
         return PageReply("done", "left_out", excluded, entry.attempts)
-    usable = memory if memory is not None and not entry.metadata.get("afresh") and _can_stand(memory) else None
-    if usable is not None and entry.lastmod and entry.lastmod == usable.lastmod and usable.indexed:
-        return _remembered(entry, usable, 0.0, None, "the sitemap gives the same date as before")
+    is_afresh = options.refresh or bool(entry.metadata.get("afresh"))
+    usable = memory if memory is not None and not is_afresh and _can_stand(memory) else None
     attempts = entry.attempts + 1
-    refused = (await site.robots(entry.url)).refuses(entry.url)
-    if refused:
-        return PageReply("done", "forbidden", refused, attempts)
+    refusal = await site.refusal_after_asking(entry.url)
+    if refusal is not None:
+        return PageReply("done", refusal.outcome, refusal.reason, attempts)
+    if usable is not None and usable.indexed and _is_unchanged_by_sitemap(entry.lastmod, usable):
+        return _remembered(entry, usable, 0.0, None, "the sitemap gives a date before the last crawl")
     try:
         fetched, page = await site.page(entry.url, _validators(usable))
     except CrawlRefused as error:
-        return PageReply("done", "forbidden", str(error), attempts)
+        return PageReply("done", "not_allowed", str(error), attempts)
     except UnreadableDocument as error:
         return PageReply("done", "failed", str(error), attempts)
     except FetchFailed as error:
@@ -63,6 +66,25 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
     return replace(answer, attempts=attempts, status_code=fetched.status, seconds=round(fetched.seconds, 4))
 
 
+def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
+    """Return whether a sitemap's date, the same as before, lies before the moment at which the page was last asked for.
+
+    A date without a time is over when it has ended everywhere on Earth (noon of the next day in UTC): until then the
+    page may have been changed after it was asked for.
+    """
+    if not lastmod or lastmod != memory.lastmod or memory.fetched_at is None:
+        return False
+    try:
+        moment = datetime.fromisoformat(lastmod)
+    except ValueError:
+        return False
+    if len(lastmod) <= LENGTH_OF_DATE:
+        moment = moment.replace(tzinfo=UTC) + timedelta(days=1, hours=12)
+    elif moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC) + timedelta(hours=12)
+    return moment < memory.fetched_at
+
+
 def _can_stand(memory: PageMemory) -> bool:
     """Tell whether a 304 would do: the document is there, or the page only repeated others."""
     return memory.indexed or memory.outcome == "duplicate"
@@ -70,9 +92,9 @@ def _can_stand(memory: PageMemory) -> bool:
 
 def _validators(memory: PageMemory | None) -> Mapping[str, str]:
     headers: dict[str, str] = {}
-    if memory is not None and memory.etag:
+    if memory is not None and memory.etag and memory.etag.isascii():
         headers["If-None-Match"] = memory.etag
-    if memory is not None and memory.last_modified:
+    if memory is not None and memory.last_modified and memory.last_modified.isascii():
         headers["If-Modified-Since"] = memory.last_modified
     return headers
 
@@ -104,18 +126,23 @@ def _remembered(
 
 def _without_page(fetched: Reply, entry: Entry) -> PageReply:
     if fetched.status in REDIRECTS:
-        target = canonical(fetched.headers.get("location", ""), entry.url)
-        if target is None:
-            where = fetched.headers.get("location", "nowhere")[:200]
-            return PageReply("done", "failed", f"It redirects to {where!r}, which is no web page.")
-        if target != entry.url:
-            return PageReply("done", "redirected", f"to {target}", final_url=target, links=(target,))
-        return PageReply("done", "failed", "It redirects to itself.")
+        where = fetched.headers.get("location", "")
+        return _redirected(canonical(where, entry.url), where, entry)
     reason = f"It answered {fetched.status}."
     return PageReply("done", "removed" if fetched.status in GONE else "failed", reason)
 
 
+def _redirected(target: str | None, where: str, entry: Entry) -> PageReply:
+    if target is None:
+        return PageReply("done", "failed", f"It redirects to {where[:200] or 'nowhere'!r}, which is no web page.")
+    if target == entry.url:
+        return PageReply("done", "failed", "It redirects to itself.")
+    return PageReply("done", "redirected", f"to {target}", final_url=target, links=(target,))
+
+
 def _with_page(fetched: Reply, page: Page, entry: Entry, options: CrawlOptions) -> PageReply:
+    if page.redirect is not None and page.redirect != entry.url:
+        return _redirected(page.redirect, page.redirect, entry)
     links = page.links if page.follow and options.recursive else ()
     if not page.body.strip():
         hint = "without JavaScript it is empty" if page.needs_script else "There is no text on it"
@@ -148,7 +175,7 @@ def _key(page: Page, url: str) -> str:
     """Return the address a document is known by: the page's own, or the canonical one it names for the same path.
 
     A canonical address elsewhere is not believed: sites that give their front page for every page are many, and
-    a true copy is recognised by its text anyway.
+    a true copy is recognised by its text anyway. One without its query is a claim, which ``Crawl`` checks.
     """
     canonical_url = page.canonical_url
     if canonical_url is None:

@@ -15,6 +15,13 @@ BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16'
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 SAMPLE = 64 * KB  # bytes that are looked at
+MOST_BROKEN = 0.01  # share of characters that a text in its declared charset may lack
+WIDER = {"gbk": "gb18030", "big5": "big5hkscs", "windows-874": "cp874"}  # Python's gbk and big5 lack characters
+NO_TEXT = frozenset(("replacement", "x-user-defined"))
+PYTHON_CODECS = frozenset((
+    "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
+    "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "utf-7", "johab", "hz", "iso2022_kr", "mac-latin2", "ptcp154",
+))  # fmt: skip
 TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 
@@ -29,11 +36,39 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
             return data.decode(encoding, errors="replace")
     if looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
-    for encoding in (declared, "utf-8"):
+    codec = codec_of(declared)
+    if codec is not None and codec.startswith("utf-16") and not _utf16_without_mark(data[:SAMPLE]):
+        codec = "utf-8"  # it was read as ASCII up to the label, as browsers know
+    for encoding in (codec, "utf-8"):
         text = _try(data, encoding)
         if text is not None:
             return text
+    if codec is not None:
+        text = data.decode(codec, errors="replace")
+        if text.count("\ufffd") <= len(text) * MOST_BROKEN:
+            return text
     return _by_statistics(data)
+
+
+def codec_of(label: str | None) -> str | None:
+    """Return Python's codec for a charset label, None if it is unknown.
+
+    Labels mean what browsers take them for (https://encoding.spec.whatwg.org/#names-and-labels): ISO-8859-1 and
+    ASCII are windows-1252, GB2312 is GB18030. Other names of text encodings, which files and mail use, are Python's.
+    """
+    import webencodings
+
+    name = (label or "").strip().lower().strip("\"'")
+    encoding = webencodings.lookup(name)
+    if encoding is None:
+        try:
+            python_name = codecs.lookup(name).name if name.isascii() and "\0" not in name else ""
+        except LookupError:
+            return None
+        encoding = webencodings.lookup(python_name.replace("iso8859", "iso-8859"))
+        if encoding is None:
+            return python_name if python_name in PYTHON_CODECS else None
+    return None if encoding.name in NO_TEXT else WIDER.get(encoding.name, encoding.codec_info.name)
 
 
 def looks_binary(data: bytes) -> bool:

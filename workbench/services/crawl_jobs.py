@@ -13,7 +13,8 @@ from workbench.storage.job_table import FINISHED, Job
 from workbench.types import JsonValue, Progress, Value, as_texts, as_whole
 
 OUTCOMES = (
-    "added", "changed", "unchanged", "duplicate", "redirected", "removed", "failed", "forbidden", "left_out",
+    "added", "changed", "unchanged", "duplicate", "redirected", "removed", "held", "failed", "forbidden", "not_allowed",
+    "left_out",
 )  # fmt: skip
 READ = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages that were fetched and read
 REPORTED = ("added", "changed", "unchanged", "removed", "failed")
@@ -40,10 +41,11 @@ class RunningCrawl(Protocol):
 class CrawlCounts(Value):
     """The counts of a crawl's pages, all of one moment, by the names that the tools use.
 
-    Of ``pages_found`` addresses ``pages_total`` are to be fetched (the others are forbidden or left out), and each of
-    these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be stored) or ``pages_pending`` (to
-    be fetched). ``pages_crawled`` were fetched and read (copies included); ``report`` says what differs from the crawl
-    before: added, changed, unchanged, removed, failed. ``bytes`` of main text.
+    Of ``pages_found`` addresses ``pages_total`` are to be fetched (the others are forbidden by the site, not allowed
+    here, or left out), and each of these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be
+    stored) or ``pages_pending`` (to be fetched). ``pages_crawled`` were fetched and read (copies included); ``report``
+    says what differs from the crawl before: added, changed, unchanged, removed, failed. Removals that wait to be
+    accepted are ``outcomes["held"]``. ``bytes`` of main text.
     """
 
     pages_crawled: int
@@ -70,6 +72,7 @@ class CrawlJob(CrawlCounts):
     status: str
     recursive: bool
     max_pages: int
+    not_fetched: Mapping[str, int]  # every address that was met and not fetched, counted by its reason
     exclude_patterns: tuple[str, ...]
     message: str
     error_message: str | None
@@ -139,8 +142,8 @@ def message_of(job: Job, counts: CrawlCounts) -> str:
     return numbers if job.status == "running" else f"{numbers}. It can be resumed."
 
 
-def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount]) -> CrawlJob:
-    """Return a crawl with its counts."""
+def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Mapping[str, int]) -> CrawlJob:
+    """Return a crawl with its counts; ``reasons`` counts the addresses that were not fetched."""
     counts = counts_of(rows)
     return CrawlJob(
         id=job.id,
@@ -149,6 +152,7 @@ def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount]) -> CrawlJob:
         status=job.status,
         recursive=bool(plan.options["recursive"]),
         max_pages=as_whole(plan.options["max_pages"]),
+        not_fetched=dict(reasons),
         exclude_patterns=tuple(as_texts(plan.options.get("exclude"))),
         **{item.name: getattr(counts, item.name) for item in fields(counts)},
         message=message_of(job, counts),

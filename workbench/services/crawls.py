@@ -9,7 +9,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from workbench.crawling.count_words import ending
+from workbench.crawling.count_words import ending, removals_held
 from workbench.crawling.one_page import WebPage
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.urls import canonical
@@ -90,7 +90,8 @@ class CrawlService:
     def recrawl(self, job_id: str, **changes: object) -> CrawlJob:
         """Crawl the same again as a new job, with ``changes`` to its options; an unchanged page costs one question."""
         plan = self.table.plan(job_id)
-        options = CrawlOptions.read(dict(plan.options) | changes)
+        once = {"refresh": False, "accept_removals": False}  # asked for one crawl, not for those after it
+        options = CrawlOptions.read(dict(plan.options) | once | changes)
         job = self._crawl_job(job_id)
         return self._enqueue(plan.url, source_of_plan(self._sources, plan, job), options, target_of(job))
 
@@ -156,7 +157,8 @@ class CrawlService:
         """Return a crawl with all its pages, of one moment: its counts are those of the pages. Raises NotFound."""
         job = self._crawl_job(job_id)
         pages = self.table.pages(job_id)
-        return described(job, self.table.plan(job_id), counts_of_pages(pages)), pages
+        reasons = self.table.reasons(job_id)
+        return described(job, self.table.plan(job_id), counts_of_pages(pages), reasons), pages
 
     def list(
         self, *, source: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
@@ -201,6 +203,19 @@ class CrawlService:
             raise Conflict(f"Crawl {job_id} is {job.status}; wait until it has ended, or cancel it.")
         if not self.table.retry_failed(job_id):
             raise Conflict(f"Crawl {job_id} has no failed pages to try again.")
+        self._jobs.table.requeue(job_id)
+        return self.get(job_id)
+
+    def accept_removals(self, job_id: str) -> CrawlJob:
+        """Visit the pages whose removal was held once more, and remove the documents of those still gone or forbidden.
+
+        Raises NotFound or Conflict.
+        """
+        job = self._crawl_job(job_id)
+        if not job.is_finished:
+            raise Conflict(f"Crawl {job_id} is {job.status}; wait until it has ended, or cancel it.")
+        if not self.table.accept_held(job_id):
+            raise Conflict(f"Crawl {job_id} has no held removals to accept.")
         self._jobs.table.requeue(job_id)
         return self.get(job_id)
 
@@ -262,17 +277,23 @@ class CrawlService:
 
     def _ended(self, job_id: str) -> tuple[str, JsonObject, str]:
         counts = counts_of(self.table.counts(job_id))
-        if not counts.pages_crawled and not counts.outcomes["removed"]:
-            bad = [page for page in self.table.pages(job_id) if page.outcome in ("failed", "forbidden", "left_out")]
+        held = counts.outcomes["held"]
+        if not counts.pages_crawled and not counts.outcomes["removed"] and not held:
+            not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
+            bad = [page for page in self.table.pages(job_id) if page.outcome in not_fetched]
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page leads nowhere."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
-        status = "completed_with_errors" if counts.pages_failed else "completed"
-        return status, counts.to_dict(), ending(counts.pages_done, counts.pages_total, counts.outcomes)
+        status = "completed_with_errors" if counts.pages_failed or held else "completed"
+        message = ending(counts.pages_done, counts.pages_total, counts.outcomes)
+        if held:
+            documents = self.table.documents_of(self.table.plan(job_id).source_id)
+            message = f"{message} {removals_held(held, documents)}"
+        return status, counts.to_dict(), message
 
     # --- the ground -------------------------------------------------------------------------------------------------
 
     def _described(self, job: Job) -> CrawlJob:
-        return described(job, self.table.plan(job.id), self.table.counts(job.id))
+        return described(job, self.table.plan(job.id), self.table.counts(job.id), self.table.reasons(job.id))
 
     def _crawl_job(self, job_id: str) -> Job:
         job = self._jobs.get(job_id)

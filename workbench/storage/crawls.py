@@ -29,6 +29,7 @@ class CrawlPlan:
     seeds: Sequence[tuple[str, str, str | None]]
     scope: Mapping[str, JsonValue] | None
     furniture: Sequence[int] | None
+    skipped: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class PageMemory:
     rendered: bool
     document_id: str | None
     indexed: bool
+    fetched_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,11 @@ class Crawls:
         values = {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason}
         self._database.rows(statement("page_settled"), values)
 
+    def settle_with_note(self, job_id: str, position: int, outcome: str, note: str) -> None:
+        """Give a page its outcome and add a sentence to its reason, once."""
+        values = {"job_id": job_id, "position": position, "outcome": outcome, "note": note}
+        self._database.rows(statement("page_settled_with_note"), values)
+
     def stored(self, connection: Connection, job_id: str, position: int, document_id: str, index: str) -> None:
         """Note that a page's document is written, in the transaction that writes it."""
         values = {"job_id": job_id, "position": position, "document_id": document_id, "index": index}
@@ -246,6 +253,36 @@ class Crawls:
         """Fetch a page once more, from nothing."""
         values = {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))}
         self._database.rows(statement("page_requeue"), values)
+
+    def rekey(self, job_id: str, position: int, key: str) -> None:
+        """Change the address that a page's document is known by."""
+        self._database.rows(statement("page_rekey"), {"job_id": job_id, "position": position, "key": key})
+
+    def accept_held(self, job_id: str) -> int:
+        """Let the pages whose removal was held wait for another visit, after which it is carried out."""
+        return len(self._database.rows(statement("pages_accept_held"), {"job_id": job_id}))
+
+    def document_keys(self, source_id: str) -> set[str]:
+        """Return the keys (addresses of pages) of a source's documents."""
+        return {row["key"] for row in self._database.rows(statement("crawl_keys"), {"source_id": source_id})}
+
+    def documents_of(self, source_id: str) -> int:
+        """Return how many documents a source has."""
+        row = self._database.row(statement("crawl_documents"), {"source_id": source_id})
+        return row["n"] if row else 0
+
+    def unlisted(self, job_id: str) -> list[str]:
+        """Return the addresses that fetched pages or the site's own lists lead to and that have no page row."""
+        return [row["url"] for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})]
+
+    def set_skipped(self, job_id: str, skipped: Mapping[str, int]) -> None:
+        """Keep how many addresses without a page row were met, by the reason why they were not fetched."""
+        self._database.rows(statement("crawl_skipped"), {"job_id": job_id, "skipped": Jsonb(clean(dict(skipped)))})
+
+    def reasons(self, job_id: str) -> dict[str, int]:
+        """Return how many addresses were not fetched, by reason, the most frequent first."""
+        rows = self._database.rows(statement("page_reasons"), {"job_id": job_id})
+        return {row["reason"]: row["n"] for row in rows}
 
     def retry_failed(self, job_id: str) -> int:
         """Let the failed pages wait for another try; returns how many there are."""

@@ -629,6 +629,7 @@ CREATE TABLE crawl_jobs (
     seeded boolean NOT NULL DEFAULT false,
     seeds jsonb NOT NULL DEFAULT '[]',  -- addresses from sitemaps, llms.txt: [[url, via, lastmod], ...]
     scope jsonb,  -- host and path the crawl keeps to, once the start page said where it lives
+    skipped jsonb NOT NULL DEFAULT '{}',  -- {reason: addresses met that have no row in crawl_pages}
     furniture bigint[]  -- hashes of the lines that repeat on most pages; NULL until enough pages were seen
 );
 CREATE INDEX crawl_jobs_by_source ON crawl_jobs (source_id);
@@ -642,7 +643,8 @@ CREATE TABLE crawl_pages (
     via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'memory')),
     lastmod text,  -- as the sitemap says
     state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
-    outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'failed', 'forbidden', 'left_out')),
+    outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'held', 'failed',
+        'forbidden', 'not_allowed', 'left_out')),  -- held: its removal waits for acceptance; not_allowed: by us, not by the site
     reason text,
     expanded boolean NOT NULL DEFAULT false,  -- its links have been taken into the frontier
     attempts integer NOT NULL DEFAULT 0,

@@ -17,10 +17,11 @@ from workbench.types.json import JsonObject
 if TYPE_CHECKING:
     from workbench.services.crawl_jobs import CrawlJob
 
-ACTIONS = ("get", "list", "cancel", "resume", "retry_failed")
+ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
 MOST_PAGES = 100
 SHOWN_FAILURES = 10
-_GOES_ON = ("resume", "retry_failed")
+SHOWN_REASONS = 8  # why addresses were not fetched, the most frequent first
+_GOES_ON = ("resume", "retry_failed", "accept_removals")
 _LEFT_OUT = ("options", "outcomes", "bytes", "updated_at")
 _STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification knows fewer than the queue
 _LIST_JOBS = "Use manage_crawl_job(action='list') to see the jobs"
@@ -36,6 +37,7 @@ def crawl_website(
     exclude_patterns: list[str],
     project_id: str,
     folder_name: str,
+    refresh: bool,
 ) -> JsonObject:
     """Start a crawl; it goes on after the answer."""
     if not url.lower().startswith(("http://", "https://")):
@@ -50,6 +52,7 @@ def crawl_website(
         project=project_id or None,
         folder=folder_name or None,
         exclude=tuple(exclude_patterns),
+        refresh=refresh,
     )
     call.work_jobs()
     answer = job_json(job)
@@ -68,6 +71,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         "cancel": crawls.cancel,
         "resume": crawls.resume,
         "retry_failed": crawls.retry_failed,
+        "accept_removals": crawls.accept_removals,
     }
     try:
         job = verbs[action](job_id)
@@ -83,6 +87,11 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         if (last := first + SHOWN_FAILURES) < len(failures):
             going_on = next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
             answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {going_on}"
+    if job.outcomes["held"]:
+        held = crawls.pages(job_id, outcome="held", limit=SHOWN_FAILURES)
+        answer["held"] = [{"url": page.url, "reason": page.reason} for page in held]
+        accepting = next_call("manage_crawl_job", {}, action="accept_removals", job_id=job_id)
+        answer["held_note"] = f"{job.outcomes['held']} removals are held. If the site is right: {accepting}"
     return {"success": True, "crawl_job": answer, "message": _state(answer)}
 
 
@@ -114,6 +123,9 @@ def job_json(job: CrawlJob) -> JsonObject:
     answer = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
     if not job.stalled:
         del answer["stalled"]
+    reasons = list(job.not_fetched.items())
+    rest = sum(count for _, count in reasons[SHOWN_REASONS:])
+    answer["not_fetched"] = dict(reasons[:SHOWN_REASONS]) | ({"other reasons": rest} if rest else {})
     return answer | {"status": _STATUS.get(job.status, job.status), "state": job.status}
 
 
@@ -127,9 +139,9 @@ CRAWL_WEBSITE = Tool(
     name="crawl_website",
     title="Crawl a website",
     description=(
-        "Index a page, or with recursive=true the pages it links to on its site. Answers at once with a job for "
+        "Index a page, or with recursive=true those it links to. Answers at once with a job for "
         "manage_crawl_job(action='get').\n"
-        "Use it for websites; for files use manage_document; to read a page without keeping it fetch_url.\n"
+        "Use it for websites; for files use manage_document, to read a page without keeping it fetch_url.\n"
         'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
     ),
     arguments=(
@@ -143,11 +155,12 @@ CRAWL_WEBSITE = Tool(
             low=1,
             high=1_000_000,
         ),
-        Argument("source_id", "string", "An existing source to add to; by default a new one is made.", ""),
+        Argument("source_id", "string", "A source to add to; by default a new one.", ""),
         Argument("title", "string", "Title of the new source; by default the site's name.", ""),
         Argument("exclude_patterns", "array", "Addresses to skip: parts of a URL or globs.", []),
         Argument("project_id", "string", "The new source's project; by default it is global.", ""),
         Argument("folder_name", "string", "The new source's folder in the project.", ""),
+        Argument("refresh", "boolean", "Fetch unchanged pages too.", False),
     ),
     run=crawl_website,
     family=FAMILY,
@@ -162,13 +175,13 @@ MANAGE_CRAWL_JOB = Tool(
     name="manage_crawl_job",
     title="Follow a crawl",
     description=(
-        "Show, list, stop or resume crawls, or try failed pages again; cancel and resume take any job.\n"
+        "Show, list, stop, resume or retry crawls; cancel and resume take any job.\n"
         "Use it after crawl_website, which starts a crawl.\n"
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("job_id", "string", "The job, for every action but list.", ""),
+        Argument("job_id", "string", "The job, except for list.", ""),
         PAGE,
         PER_PAGE,
         OFFSET,

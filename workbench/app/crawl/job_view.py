@@ -31,13 +31,16 @@ SAID = {
     "queued": "waiting for a worker", "running": "running", "completed": "completed",
     "completed_with_errors": "completed, with errors", "cancelled": "cancelled", "failed": "failed",
 }  # fmt: skip
-STATES = {"added": "done", "changed": "done", "failed": "failed", "queued": "waiting", "fetched": "busy"}
+STATES = {
+    "added": "done", "changed": "done", "failed": "failed", "held": "waiting", "queued": "waiting", "fetched": "busy",
+}  # fmt: skip
 PAGE_COLUMNS = (
     Column("outcome", "Outcome", "state"),
     Column("url", "Address"),
     Column("reason", "Why"),
     Column("passages", "Passages", "number"),
 )
+REASON_COLUMNS = (Column("reason", "Not fetched, because"), Column("count", "Addresses", "number"))
 
 
 def job_view(workbench: Workbench, job_id: str) -> None:
@@ -128,7 +131,10 @@ def _buttons(workbench: Workbench, job: CrawlJob) -> None:
         _button("Resume", "play_arrow", lambda: crawls.resume(job.id))
     if job.pages_failed:
         _button("Retry failed", "restart_alt", lambda: crawls.retry_failed(job.id))
+    if job.outcomes["held"]:
+        _button("Accept removals", "delete_sweep", lambda: crawls.accept_removals(job.id))
     _button("Crawl again", "refresh", lambda: crawls.recrawl(job.id))
+    _button("Crawl all in full", "sync", lambda: crawls.recrawl(job.id, refresh=True))
 
 
 def _button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
@@ -145,6 +151,7 @@ def _finished(workbench: Workbench, job: CrawlJob) -> None:
     pages = workbench.crawls.pages(job.id)
     st.subheader("Changes", anchor=False)
     st.markdown(said_changes(job))
+    _not_fetched(job)
     views = st.tabs(["Site", "Pages", "Log"])
     with views[0]:
         _tree(pages)
@@ -153,6 +160,17 @@ def _finished(workbench: Workbench, job: CrawlJob) -> None:
         table("crawl_pages", PAGE_COLUMNS, rows, label="Pages of the crawl", noun="pages")
     with views[2]:
         _log(workbench, job.id, 500)
+
+
+def _not_fetched(job: CrawlJob) -> None:
+    """Show every reason why addresses were not fetched, with their count."""
+    if job.not_fetched:
+        with st.expander(f"Not fetched, by reason: {sum(job.not_fetched.values()):,}"):
+            rows = [
+                {"id": reason, "name": reason, "cells": {"reason": reason, "count": count}}
+                for reason, count in job.not_fetched.items()
+            ]
+            table("crawl_not_fetched", REASON_COLUMNS, rows, label="Addresses not fetched", noun="reasons")
 
 
 def _row(page: CrawlPage) -> dict[str, Any]:

@@ -27,6 +27,7 @@ COLUMNS = (
     Column("added", "Added", "number"),
     Column("changed", "Changed", "number"),
     Column("removed", "Removed", "number"),
+    Column("held", "Removals held", "number"),
     Column("began", "Began", "shown"),
 )
 _STATES = STATES | {
@@ -83,6 +84,7 @@ def row_of(job: CrawlJob) -> dict[str, object]:
             "added": job.report["added"],
             "changed": job.report["changed"],
             "removed": job.report["removed"],
+            "held": job.outcomes["held"],
             "began": moment(job.created_at),
         },
     }

@@ -121,11 +121,15 @@ def _manners() -> dict[str, Any]:
         exclude = st.text_area("No address that contains one of these (one per line)", key="crawl_exclude")
         gone = st.selectbox("Pages that no longer exist", list(GONE), format_func=GONE.__getitem__)
         at_once = st.number_input("Requests at once", 1, 32, 8, key="crawl_concurrency")
+        refresh = st.checkbox("Ask for every page in full, whatever an earlier crawl knows", key="crawl_refresh")
+        accept = st.checkbox("Remove documents even if more than a fifth of them would go", key="crawl_accept")
     return {
         "include": _lines(include),
         "exclude": _lines(exclude),
         "browser": browser,
         "gone": gone,
+        "refresh": refresh,
+        "accept_removals": accept,
         "concurrency": int(at_once),
     } | ({"rate": rate} if rate else {})
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.decoding import decode
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.html import fragment_to_markdown
+from workbench.ingestion.readers.html import declared_charset, fragment_to_markdown
 from workbench.ingestion.readers.package import XmlElement, open_package, parse_xml
 
 PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
@@ -30,7 +30,8 @@ def read_epub(data: bytes, name: str) -> Draft:
         if set(chapters) & _encrypted(package):
             raise UnreadableDocument(f"'{name}' is locked by copy protection (DRM). Only books without it can be read.")
         present = [chapter for chapter in chapters if chapter in package.namelist()]
-        texts = [fragment_to_markdown(decode(package.read(chapter), chapter)) for chapter in present]
+        sources = ((package.read(chapter), chapter) for chapter in present)
+        texts = [fragment_to_markdown(decode(data, name, declared_charset(data))) for data, name in sources]
         described = _described(opf)
     title = described.pop("title", "")
     return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)

@@ -45,6 +45,11 @@ UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, reason = %(reason)
     document_id = CASE WHEN %(outcome)s = 'unchanged' THEN document_id END
 WHERE job_id = %(job_id)s AND position = %(position)s
 
+-- page_settled_with_note: the outcome of a page, with a sentence added to its reason unless it is there
+UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, body = NULL, document_id = NULL,
+    reason = CASE WHEN strpos(coalesce(reason, ''), %(note)s) > 0 THEN reason ELSE concat_ws(' ', reason, %(note)s::text) END
+WHERE job_id = %(job_id)s AND position = %(position)s
+
 -- page_stored: the page's document was written, in the same transaction
 UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, document_id = d.id,
     outcome = CASE WHEN d.created_at = d.updated_at THEN 'added' ELSE 'changed' END,
@@ -63,6 +68,36 @@ WHERE job_id = %(job_id)s AND position = %(position)s
 -- pages_retry_failed: let the failed pages wait for another try
 UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, expanded = false
 WHERE job_id = %(job_id)s AND outcome = 'failed' RETURNING position
+
+-- pages_accept_held: let the pages whose removal was held be visited once more, and removed if the site still says so
+UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, expanded = false,
+    metadata = jsonb_build_object('accepted', true)
+WHERE job_id = %(job_id)s AND outcome = 'held' RETURNING position
+
+-- page_rekey: the address that a page's document is known by
+UPDATE crawl_pages SET document_key = %(key)s WHERE job_id = %(job_id)s AND position = %(position)s
+
+-- crawl_keys: the keys of a source's documents
+SELECT key FROM documents WHERE source_id = %(source_id)s
+
+-- crawl_documents: the number of a source's documents
+SELECT count(*) AS n FROM documents WHERE source_id = %(source_id)s
+
+-- crawl_unlisted: addresses that pages or the site's own lists lead to and that were not taken into the frontier
+SELECT met.url FROM (
+    SELECT jsonb_array_elements_text(links) AS url FROM crawl_pages WHERE job_id = %(job_id)s
+    UNION SELECT seed->>0 FROM crawl_jobs, jsonb_array_elements(seeds) AS seed WHERE job_id = %(job_id)s
+) AS met WHERE NOT EXISTS (SELECT FROM crawl_pages p WHERE p.job_id = %(job_id)s AND p.url = met.url)
+
+-- crawl_skipped: addresses that were not taken into the frontier, by reason
+UPDATE crawl_jobs SET skipped = %(skipped)s WHERE job_id = %(job_id)s
+
+-- page_reasons: addresses that were not fetched, by reason
+SELECT reason, sum(n)::bigint AS n FROM (
+    SELECT reason, count(*) AS n FROM crawl_pages
+    WHERE job_id = %(job_id)s AND outcome IN ('forbidden', 'not_allowed', 'left_out') AND reason IS NOT NULL GROUP BY reason
+    UNION ALL SELECT skip.key, skip.value::bigint FROM crawl_jobs, jsonb_each_text(skipped) AS skip WHERE job_id = %(job_id)s
+) AS counted GROUP BY reason ORDER BY n DESC, reason
 
 -- page_body: the text of a page that waits to be stored
 SELECT position, url, depth, parent, title, metadata, media_type, document_key, final_url, links, body, rendered, fetched_at
@@ -85,7 +120,7 @@ FROM crawl_pages WHERE job_id = %(job_id)s GROUP BY state, outcome
 -- page_memory: the knowledge of the latest crawl that fetched each address of a source, with the document's present version
 SELECT DISTINCT ON (p.url) p.url, p.etag, p.last_modified, p.lastmod, p.content_hash, p.links, p.blocks, p.title, p.metadata,
     p.media_type, p.document_key, p.size, p.outcome, p.rendered, d.id AS document_id,
-    d.id IS NOT NULL AND d.content_hash = i.content_hash AS indexed
+    d.id IS NOT NULL AND d.content_hash = i.content_hash AS indexed, p.fetched_at
 FROM crawl_pages p JOIN crawl_jobs c ON c.job_id = p.job_id
     LEFT JOIN documents d ON d.source_id = c.source_id AND d.key = p.document_key
     LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s

@@ -9,8 +9,11 @@ from psycopg.types.json import Jsonb
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.storage.cluster import BUCKETS, LONGEST_NAME, Cluster
 from workbench.storage.database import Connection, Database, Row
+from workbench.storage.graph import SERVING
 from workbench.storage.statements import statement
 from workbench.types import Index, ParameterValue
+
+_LIST = statement("index_list", graph_serves="graph_serves")
 
 
 class Indexes:
@@ -22,7 +25,7 @@ class Indexes:
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return a person's indexes, or those of one evaluation corpus, with what they hold."""
-        rows = self._database.rows(statement("index_list"), {"name": None, "dataset": dataset})
+        rows = self._database.rows(_LIST, {"name": None, "dataset": dataset, **SERVING})
         return [_index(row) for row in rows]
 
     def get(self, name: str | None = None) -> Index:
@@ -31,7 +34,7 @@ class Indexes:
         Raises:
             NotFound: the message lists the indexes there are.
         """
-        row = self._database.row(statement("index_get"), {"name": name})
+        row = self._database.row(statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING})
         if row is None:
             valid = choices(index.name for index in self.list())
             raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")
@@ -39,7 +42,7 @@ class Indexes:
 
     def counted(self, name: str) -> Index:
         """Return an index with the number of its documents and passages. Raises NotFound."""
-        row = self._database.row(statement("index_list"), {"name": name, "dataset": None})
+        row = self._database.row(_LIST, {"name": name, "dataset": None, **SERVING})
         return _index(row) if row else self.get(name)
 
     def create(

@@ -18,7 +18,9 @@ from workbench.storage.rows import NewPassage, insert_passages, vector_received
 from workbench.types import Index, ResolvedScope
 
 WANTED = 10
-TICKET = "# Ticket {0}\n\nOpened on 2031-0{1}-1{1}. The {2} on floor {1} does not work. Please send somebody to look at it."
+TICKET = (
+    "# Ticket {0}\n\nOpened on 2031-0{1}-1{1}. The {2} on floor {1} does not work. Please send somebody to look at it."
+)
 THINGS = ("printer", "badge", "lamp", "door", "window", "chair", "lift", "alarm", "camera", "desk")
 
 
@@ -40,7 +42,7 @@ def _store(wb: Workbench, vectors: NDArray[np.float32], first: int = 0) -> Index
 
 
 def _vectors(wb: Workbench, groups: Sequence[tuple[int, float]], seed: int = 5) -> NDArray[np.float32]:
-    """Return groups of vectors: each (count, spread) scatters around a centre of its own; a spread of 1 is no group."""
+    """Return groups of vectors: each (count, spread) scatters around a centre of its own. A small spread makes them nearly equal."""
     rng, dimensions = np.random.default_rng(seed), wb.corpus.encoder().dimensions
     made = [
         rng.standard_normal(dimensions) + spread * rng.standard_normal((count, dimensions)) for count, spread in groups
@@ -50,11 +52,11 @@ def _vectors(wb: Workbench, groups: Sequence[tuple[int, float]], seed: int = 5) 
 
 
 def _lost(wb: Workbench, index: Index) -> int:
-    """Return how many passages neither statement of a search returns when they are asked by their own vectors."""
+    """Return how many of a third of the passages a search by their own vector does not return, by either statement."""
     lost, size = 0, SERVING["exact_up_to"] * 10**6 if index.has_graph else 0
     with wb.corpus.store(index).reading() as connection:
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name}"
-        for row in connection.execute(query.encode()).fetchall():
+        for row in connection.execute(query.encode()).fetchall()[::3]:
             vector = vector_received(row["sent"])
             scores = nearest(connection, index.name, vector, ResolvedScope(), WANTED, size).scores
             shown = {passage.id: score for passage, score in nearest_passages(connection, index, vector, WANTED)}
@@ -64,13 +66,13 @@ def _lost(wb: Workbench, index: Index) -> int:
 
 def test_every_passage_of_a_small_index_is_found_by_its_own_vector(minilm_wb: Workbench) -> None:
     wb = minilm_wb
-    for number in range(120):
+    for number in range(40):
         wb.documents.create(text=TICKET.format(number, number % 9 + 1, THINGS[number % 10]), title=f"Ticket {number}")
-    wb.documents.create(text="worker-1 INFO heartbeat ok, queue empty, nothing to do. " * 400, title="Log")
+    wb.documents.create(text="worker-1 INFO heartbeat ok, queue empty, nothing to do. " * 150, title="Log")
     wb.documents.create(text="Herons nest in the reeds by the old mill and hunt eels at dusk.", title="Herons")
     index = wb.corpus.index()
     assert not index.has_graph
-    built = wb.corpus.database.rows(b"SELECT FROM pg_indexes WHERE indexdef LIKE '%hnsw%'")  # pyright: ignore
+    built = wb.corpus.database.rows(b"SELECT FROM pg_indexes WHERE strpos(indexdef, 'hnsw') > 0")  # pyright: ignore
     assert built == [], "a graph that small indexes do not use slows down their writes"
     assert _lost(wb, index) == 0
     result = wb.search.search("where do herons nest", strategy="vector")
@@ -80,16 +82,16 @@ def test_every_passage_of_a_small_index_is_found_by_its_own_vector(minilm_wb: Wo
 def test_an_index_that_outgrows_exact_search_gets_a_graph_that_finds_its_passages(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 1_000)
-    index = _store(wb, _vectors(wb, [(500, 1.0)]))
+    monkeypatch.setitem(SERVING, "exact_up_to", 600)
+    index = _store(wb, _vectors(wb, [(300, 1.0)]))
     wb.corpus.store(index).maintain_graph()
-    assert wb.corpus.index().graph is None, "500 passages are searched exactly"
-    _store(wb, _vectors(wb, [(600, 0.02), (500, 1.0), (300, 0.0)], seed=6), first=500)
+    assert wb.corpus.index().graph is None, "300 passages are searched exactly"
+    _store(wb, _vectors(wb, [(300, 0.02), (300, 1.0), (100, 0.0)], seed=6), first=300)
     wb.corpus.store(index).maintain_graph()
     index = wb.corpus.index()
     state = graph_state(index.graph)
-    assert index.has_graph and state is not None and state.is_sound and state.passages == 1_900
-    assert state.asked >= 1_800, "an index smaller than the sample is asked for nearly all of its passages"
+    assert index.has_graph and state is not None and state.is_sound and state.passages == 1_000
+    assert state.asked >= 900, "an index smaller than the sample is asked for nearly all of its passages"
     assert _lost(wb, index) <= 0.005 * state.passages
     status = next(row for row in wb.health.status()["indexes"] if row["name"] == index.name)
     assert status["has_graph"] and f"finds {state.recall:.2%} of {state.asked:,} passages" in status["vector_search"]
@@ -97,15 +99,15 @@ def test_an_index_that_outgrows_exact_search_gets_a_graph_that_finds_its_passage
 
 
 def test_a_graph_that_loses_passages_is_rebuilt_with_more_links(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 1_000)
+    monkeypatch.setitem(SERVING, "exact_up_to", 600)
     poor = GraphShape(2, 4, 10)
     monkeypatch.setattr(graph, "SHAPES", (poor, *SHAPES))
-    index = _store(wb, _vectors(wb, [(700, 1.0), (900, 0.01), (700, 1.0)]))
+    index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.2), (300, 1.0)]))
     said: list[str] = []
     wb.corpus.store(index).maintain_graph(said.append)
     state = graph_state(wb.corpus.index().graph)
     assert state is not None and state.is_sound and state.m > poor.m
-    assert said[0].startswith("building the graph of 2,300 passages (m 2,") and len(said) > 2, said
+    assert said[0].startswith("building the graph of 1,000 passages (m 2,") and len(said) > 2, said
 
 
 def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_was_deleted(
@@ -129,9 +131,9 @@ def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_wa
 def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_says_so(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 1_000)
+    monkeypatch.setitem(SERVING, "exact_up_to", 600)
     monkeypatch.setattr(graph, "SHAPES", (GraphShape(2, 4, 10),))
-    index = _store(wb, _vectors(wb, [(700, 1.0), (900, 0.01), (700, 1.0)]))
+    index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.01), (300, 1.0)]))
     wb.corpus.store(index).maintain_graph()
     index = wb.corpus.index()
     assert index.graph is not None and not index.has_graph
@@ -139,5 +141,5 @@ def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_s
     check = next(check for check in wb.health.doctor() if check.name == "vector search")
     assert not check.ok and "Searches are exact, and slower" in check.detail
     with wb.corpus.database.transaction() as connection:
-        found, asked = self_recall(connection, index.name, 10, 2_300)
+        found, asked = self_recall(connection, index.name, 10, 1_000)
     assert found / asked == pytest.approx(float(str(index.graph["recall"])), abs=1e-4)

@@ -42,7 +42,7 @@ def _store(wb: Workbench, vectors: NDArray[np.float32], first: int = 0) -> Index
 
 
 def _vectors(wb: Workbench, groups: Sequence[tuple[int, float]], seed: int = 5) -> NDArray[np.float32]:
-    """Return groups of vectors: each (count, spread) scatters around a centre of its own. A small spread makes them nearly equal."""
+    """Return groups of vectors: (count, spread) scatter around a centre; a small spread makes them nearly equal."""
     rng, dimensions = np.random.default_rng(seed), wb.corpus.encoder().dimensions
     made = [
         rng.standard_normal(dimensions) + spread * rng.standard_normal((count, dimensions)) for count, spread in groups
@@ -75,7 +75,7 @@ def test_every_passage_of_a_small_index_is_found_by_its_own_vector(minilm_wb: Wo
     built = wb.corpus.database.rows(b"SELECT FROM pg_indexes WHERE strpos(indexdef, 'hnsw') > 0")  # pyright: ignore
     assert built == [], "a graph that small indexes do not use slows down their writes"
     assert _lost(wb, index) == 0
-    result = wb.search.search("where do herons nest", strategy="vector")
+    result = wb.search("where do herons nest", strategy="vector")
     assert result[0].document_title == "Herons"
 
 
@@ -123,7 +123,7 @@ def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_wa
         if added:
             _store(wb, _vectors(wb, [(added, 1.0)], seed=added), first=1_000 * added)
     assert wb.corpus.index().has_graph
-    wb.corpus.database.rows(b"DELETE FROM documents WHERE key > 'd3'")  # pyright: ignore[reportArgumentType]
+    wb.corpus.database.rows(b"DELETE FROM documents WHERE key > 'd11'")  # pyright: ignore[reportArgumentType]
     index = wb.corpus.index()
     assert not index.has_graph and _lost(wb, index) == 0
 

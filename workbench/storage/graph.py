@@ -10,12 +10,12 @@ from workbench.storage.database import Connection, Database, as_json, only_row
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-# Passages up to which every distance is computed, in an index or a scope. Finding the nearest 50 of 384 dimensions took
-# .9 us a passage exactly and 1 ms by a graph in processor time of one core, on a machine whose two cores had 18 processes
-# waiting: exactly 1.1 ms and by the graph .7 at 1,000; 4.6 and 1.0 at 5,000; 9.7 and 1.1 at 10,000; 19.1 and 1.2 at
-# 20,000 (real questions, in alternation). With two parallel workers an exact search took 20 times as long as the graph at 10,000
-# (17.6 without them) and 49 times at 30,000 (63 without them), in elapsed time. On a quiet machine 11,445 took 1.8 ms exactly and 4.8 by the graph. A graph loses
-# passages, so the bound is where an exact search is still faster than people notice, not where the two cross.
+# Passages up to which every distance is computed, in an index or a scope. It is not where exact search and the graph
+# cross, which was at fewer than 1,000 passages here: the nearest 50 of 384 dimensions took, in ms of processor time,
+# exactly 1.1 and by the graph .7 at 1,000; 4.6 and 1.0 at 5,000; 9.7 and 1.1 at 10,000; 19.1 and 1.2 at 20,000 (real
+# questions, warm, in alternation, 18 processes waiting for two cores, vectors after the text in their rows). With two
+# parallel workers an exact search took 20 times the elapsed time of the graph at 10,000 (18 without), 49 at 30,000 (63).
+# Exact search is kept up to here because a graph loses passages; storing the vectors first in their rows makes it faster.
 EXACT_UP_TO = 10_000
 LEAST_RECALL = 0.995
 SAMPLE = 2_000  # passages that are asked by their own vectors: one or two seconds on a quiet core

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from workbench import Workbench
 from workbench.storage import graph
 from workbench.storage.documents import NewDocument
-from workbench.storage.graph import SERVING, SHAPES, GraphShape, graph_state, self_recall
+from workbench.storage.graph import EXACT_UP_TO, SERVING, SHAPES, GraphShape, graph_state, self_recall
 from workbench.storage.passages import nearest_passages
 from workbench.storage.ranking import nearest
 from workbench.storage.rows import NewPassage, insert_passages, vector_received
@@ -53,7 +53,7 @@ def _vectors(wb: Workbench, groups: Sequence[tuple[int, float]], seed: int = 5) 
 
 def _lost(wb: Workbench, index: Index) -> int:
     """Return how many of a third of the passages a search by their own vector does not return, by either statement."""
-    lost, size = 0, SERVING["exact_up_to"] * 10**6 if index.has_graph else 0
+    lost, size = 0, EXACT_UP_TO + 1 if index.has_graph else 0
     with wb.corpus.store(index).reading() as connection:
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name}"
         for row in connection.execute(query.encode()).fetchall()[::3]:

@@ -13,9 +13,9 @@ from workbench.types import Value
 # Passages up to which every distance is computed, in an index or a scope. It is not where exact search and the graph
 # cross, which was at fewer than 1,000 passages here: the nearest 50 of 384 dimensions took, in ms of processor time,
 # exactly 1.1 and by the graph .7 at 1,000; 4.6 and 1.0 at 5,000; 9.7 and 1.1 at 10,000; 19.1 and 1.2 at 20,000 (real
-# questions, warm, in alternation, 18 processes waiting for two cores, vectors after the text in their rows). With two
+# questions, warm, in alternation, two cores with a load of 6 to 20, vectors after the text in their rows). With two
 # parallel workers an exact search took 20 times the elapsed time of the graph at 10,000, 49 at 30,000.
-# Exact search is kept up to here because a graph loses passages. Vectors first in their rows are read faster.
+# Exact search is kept up to here because a graph loses passages. Vectors first in their rows take 6.1 ms at 10,000.
 EXACT_UP_TO = 10_000
 LEAST_RECALL = 0.995
 SAMPLE = 2_000  # passages that are asked by their own vectors: one or two seconds on a quiet core

@@ -3,7 +3,7 @@
 ALTER TABLE indexes ADD COLUMN graph jsonb;
 
 -- As before, without the graph. The vector comes right after the number and stays in the row: an exact search reads these two
--- of every row, and a vector moved out of its row took three times as long to read.
+-- of every row. At 10,000 passages it took 6.1 ms of processor time, and 9.3 with the vector after the text and partly moved out.
 CREATE OR REPLACE FUNCTION workbench_create_index(index_name text, dimensions integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format($sql$

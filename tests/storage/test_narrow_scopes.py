@@ -9,6 +9,7 @@ import pytest
 from evals.bench.loading import fill
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench import Workbench
+from workbench.storage.graph import SERVING
 from workbench.storage.ranking import EXACT_UP_TO, in_scope, nearest
 from workbench.storage.rows import scope_parameters, scope_statement, vector_value
 from workbench.storage.statements import statement
@@ -17,7 +18,10 @@ from workbench.types import ResolvedScope
 PASSAGES, WANTED, QUESTIONS = 4_000, 10, 20
 
 
-def test_the_walk_for_one_percent_finds_what_computing_every_distance_finds(wb: Workbench) -> None:
+def test_the_walk_for_one_percent_finds_what_computing_every_distance_finds(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVING, "exact_up_to", PASSAGES - 1)
     synthetic = SyntheticCorpus(wb.corpus.encoder().dimensions)
     filled = fill(wb, PASSAGES, synthetic)
     name, scope = filled.index.name, ResolvedScope(source_ids=(filled.small.id,))
@@ -45,7 +49,7 @@ def test_the_walk_keeps_more_in_view_in_a_larger_index(wb: Workbench, passages: 
     with psycopg.connect(wb.corpus.database.url) as connection:
         connection.execute("UPDATE index_statistics SET passages = %s", (passages,))
     with wb.corpus.database.transaction() as connection:
-        assert len(nearest(connection, "main", vector, ResolvedScope(), WANTED, 0).scores) == 1
+        assert len(nearest(connection, "main", vector, ResolvedScope(), WANTED, passages).scores) == 1
         assert connection.execute("SHOW hnsw.ef_search").fetchall() == [{"hnsw.ef_search": breadth}]
     with wb.corpus.database.transaction() as connection:
         assert connection.execute("SHOW hnsw.ef_search").fetchall() == [{"hnsw.ef_search": "100"}]

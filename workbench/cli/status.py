@@ -141,7 +141,7 @@ def _print(console: Console, status: Status, seen: Seen) -> None:
 
 
 def _print_indexes(console: Console, status: Status) -> None:
-    columns = ("Index", "Chunker", "Model", "Documents", "Passages", "On disk")
+    columns = ("Index", "Chunker", "Model", "Documents", "Passages", "Vector search", "On disk")
     rows = [
         (
             f"{index['name']} (default)" if index["is_default"] else index["name"],
@@ -149,6 +149,7 @@ def _print_indexes(console: Console, status: Status) -> None:
             index["embedding_model"],
             index["documents_count"],
             index["passages_count"],
+            index["vector_search"],
             size_text(index["bytes"]),
         )
         for index in status["indexes"]

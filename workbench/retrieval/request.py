@@ -14,7 +14,7 @@ from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.trace import Trace
 from workbench.storage.database import Connection
-from workbench.storage.ranking import scope_size
+from workbench.storage.ranking import EXACT_UP_TO, scope_size
 from workbench.storage.vector_store import PassageStore
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope
 from workbench.types.timed_steps import TimedStep
@@ -107,10 +107,12 @@ class Request:
         return bool(self.number(parameter, otherwise))
 
     def scope_size(self, connection: Connection) -> int:
-        """Return how many passages the scope holds as the store counts them, counted once a request; 0 for all."""
+        """Return the size of the scope, counted once; for everything 0 if it is searched exactly, else a large one."""
         if self._scope_size is None:
-            everything = self.scope.is_everything
-            self._scope_size = 0 if everything else scope_size(connection, self.index.name, self.scope)
+            if self.scope.is_everything:
+                self._scope_size = EXACT_UP_TO + 1 if self.index.has_graph else 0
+            else:
+                self._scope_size = scope_size(connection, self.index.name, self.scope)
         return self._scope_size
 
     def similar_enough(self, query: str, cosine: float, *, worded: bool = False) -> bool:

@@ -34,6 +34,7 @@ class BackupService:
     """The verbs ``export`` and ``import``."""
 
     def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
         self._backup = Backup(corpus.database, Queue(corpus.database.url))
 
     def write(self, path: Path | str, *, replace: bool = False, on_progress: OnProgress | None = None) -> BackupReport:
@@ -71,6 +72,8 @@ class BackupService:
             reason = getattr(error, "strerror", None) or error
             raise InvalidInput(f"{source} cannot be read ({reason}); name a file written by export.") from error
         manifest = self._backup.read(source, on_progress or _nobody)
+        for index in manifest["indexes"]:
+            self._corpus.store(self._corpus.index(index["name"])).maintain_graph()
         return _report(source, manifest, began)
 
 

@@ -15,10 +15,11 @@ from workbench.errors import WorkbenchError
 from workbench.models.bert.trial import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, counted, size_text
+from workbench.storage.graph import SERVING, graph_state
 from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
 from workbench.storage.workload import Workload, workload
-from workbench.types import APART_TYPES, JsonObject, ParameterValue, Value
+from workbench.types import APART_TYPES, Index, JsonObject, ParameterValue, Value
 from workbench.version import __version__
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
@@ -59,6 +60,9 @@ class IndexStatus(TypedDict):
     documents_count: int
     passages_count: int
     created_at: str | None
+    has_graph: bool
+    graph: JsonObject | None
+    vector_search: str
     bytes: int
 
 
@@ -105,7 +109,14 @@ class HealthService:
         replica, work = replica or self.replica(), work or self.work()
         counts = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
         indexes = [
-            cast("IndexStatus", index.to_dict() | {"bytes": self._corpus.indexes.bytes_on_disk(index.name)})
+            cast(
+                "IndexStatus",
+                index.to_dict()
+                | {
+                    "vector_search": search_sentence(index),
+                    "bytes": self._corpus.indexes.bytes_on_disk(index.name),
+                },
+            )
             for index in self._corpus.indexes.list()
         ]
         tried = self.passages()
@@ -153,6 +164,7 @@ class HealthService:
             ("pgvector", self._pgvector),
             ("embedding model", self._model),
             ("default index", self._index),
+            ("vector search", self._vector_search),
             ("disk", self._disk),
             ("jobs", self._jobs),
             *([("replica", functools.partial(_following, replica))] if replica else []),
@@ -194,11 +206,31 @@ class HealthService:
             raise WorkbenchError(f"{first.title} ({first.id}): {first.stalled}{more}")
         return work.sentence
 
+    def _vector_search(self) -> str:
+        """Describe how each index is searched. Raises WorkbenchError if a graph loses passages."""
+        indexes = self._corpus.indexes.list()
+        lossy = [index for index in indexes if (state := graph_state(index.graph)) and not state.is_sound]
+        if lossy:
+            names = ", ".join(f"{index.name} ({search_sentence(index)})" for index in lossy)
+            raise WorkbenchError(
+                f"No graph finds enough of the passages of {names}. Searches are exact, and slower; look for thousands "
+                "of passages with nearly the same text, and leave them out."
+            )
+        return "; ".join(f"{index.name}: {search_sentence(index)}" for index in indexes)
+
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free
         if free < LEAST_FREE:
             raise WorkbenchError(f"Only {size_text(free)} are free under {self._home}; make room.")
         return f"{size_text(free)} free"
+
+
+def search_sentence(index: Index) -> str:
+    """Describe how vectors of an index are searched: exactly, or by a graph that finds a measured share."""
+    state = graph_state(index.graph)
+    if state is None or index.passages_count <= SERVING["exact_up_to"]:
+        return "exact"
+    return state.sentence if state.is_sound else f"exact, as it has {state.sentence}"
 
 
 def _following(replica: ReplicaState) -> str:

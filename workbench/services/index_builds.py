@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from workbench.errors import InvalidInput, choices
 from workbench.retrieval.first_import import import_framework
@@ -12,7 +12,7 @@ from workbench.sizes import KB
 from workbench.storage.embedding_parts import EmbeddingHands
 from workbench.storage.job_parts import JobParts, PartsInHand
 from workbench.telemetry import BUILD, measured
-from workbench.types import Index, OnProgress, ShouldStop
+from workbench.types import Index, OnProgress, Progress, ShouldStop
 
 PART_BYTES = 100 * KB  # of text, to a part: some hundred and fifty passages of 200 tokens
 
@@ -94,6 +94,7 @@ class IndexService:
         )
         done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
         if parts is None or parts.leads:
+            corpus.store(index).maintain_graph(saying(on_progress, done))
             corpus.indexes.set_status(index.name, "ready")
         return done
 
@@ -147,3 +148,10 @@ class IndexService:
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index on disk."""
         return self._corpus.indexes.bytes_on_disk(name)
+
+
+def saying(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:
+    """Return what reports the steps of the graph's maintenance as the progress of work whose items are all done."""
+    if on_progress is None:
+        return None
+    return lambda text: on_progress(Progress(done, done, text))

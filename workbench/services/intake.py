@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ModelError
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
-from workbench.services.index_builds import IndexService
+from workbench.services.index_builds import IndexService, saying
 from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
 from workbench.storage.job_table import pace_of_ingests
@@ -84,6 +84,8 @@ class Intake:
         )
         if shared is not None and not shared.parts.leads:
             return report
+        if report.added + report.updated:
+            corpus.store(chosen).maintain_graph(saying(on_progress, len(items)))
         if index is None:
             self._bring_up_to_date(chosen.name, on_progress, should_stop)
         changed = chosen.is_default and report.added + report.updated

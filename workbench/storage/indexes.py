@@ -8,8 +8,11 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.storage.database import Connection, Database, Row
+from workbench.storage.graph import SERVING
 from workbench.storage.statements import statement
 from workbench.types import Index, ParameterValue
+
+_LIST = statement("index_list", graph_serves="graph_serves")
 
 
 class Indexes:
@@ -20,7 +23,7 @@ class Indexes:
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return a person's indexes, or those of one evaluation corpus, with what they hold."""
-        rows = self._database.rows(statement("index_list"), {"name": None, "dataset": dataset})
+        rows = self._database.rows(_LIST, {"name": None, "dataset": dataset, **SERVING})
         return [_index(row) for row in rows]
 
     def get(self, name: str | None = None) -> Index:
@@ -29,7 +32,7 @@ class Indexes:
         Raises:
             NotFound: the message lists the indexes there are.
         """
-        row = self._database.row(statement("index_get"), {"name": name})
+        row = self._database.row(statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING})
         if row is None:
             valid = choices(index.name for index in self.list())
             raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")
@@ -37,7 +40,7 @@ class Indexes:
 
     def counted(self, name: str) -> Index:
         """Return an index with the number of its documents and passages. Raises NotFound."""
-        row = self._database.row(statement("index_list"), {"name": name, "dataset": None})
+        row = self._database.row(_LIST, {"name": name, "dataset": None, **SERVING})
         return _index(row) if row else self.get(name)
 
     def create(

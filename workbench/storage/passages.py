@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import NotFound
 from workbench.storage.database import Connection, Row, numbers_value
+from workbench.storage.graph import SERVING
 from workbench.storage.rows import (
     StoredPassage,
     read,
@@ -19,7 +20,8 @@ from workbench.storage.rows import (
 )
 from workbench.types import Index, ResolvedScope
 
-_SHOWN = {"passage": "passage_columns", "document": "document_columns", "breadth": "breadth_by_size"}
+_SHOWN = {"passage": "passage_columns", "document": "document_columns"}
+NO_PARTS: Mapping[str, str] = {}
 LIKENESS_SAMPLE = 2000  # passages whose mean stands for an index
 
 
@@ -32,14 +34,17 @@ def passages_by_id(
 
 
 def nearest_passages(
-    connection: Connection, index: str, vector: NDArray[np.float32], limit: int, same_as: Index | None = None
+    connection: Connection, index: Index, vector: NDArray[np.float32], limit: int, same_as: Index | None = None
 ) -> list[tuple[StoredPassage, float]]:
     """Return the passages of the whole index nearest to a vector with their cosines, best first.
 
     This is ``ranking.nearest`` and ``passages_by_id`` in one statement; ``same_as`` as there.
     """
-    values = {"vector": vector_value(vector), "limit": limit, "index": index}
-    rows = _shown(connection, index, "nearest_passages", values, same_as)
+    values = {"vector": vector_value(vector), "limit": limit, "index": index.name}
+    name, parts = (
+        ("nearest_passages", {"breadth": "breadth_by_size"}) if index.has_graph else ("nearest_passages_exact", {})
+    )
+    rows = _shown(connection, index.name, name, values, same_as, parts)
     rows.sort(key=lambda row: (-row["score"], row["id"]))  # here rather than by a sort node that is planned anew
     scores = [float(row.pop("score")) for row in rows]
     return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
@@ -91,14 +96,22 @@ def documents_in_scope(connection: Connection, index: str, scope: ResolvedScope)
 
 
 def _shown(
-    connection: Connection, index: str, name: str, parameters: Mapping[str, object], same_as: Index | None
+    connection: Connection,
+    index: str,
+    name: str,
+    parameters: Mapping[str, object],
+    same_as: Index | None,
+    parts: Mapping[str, str] = NO_PARTS,
 ) -> list[Row]:
     if same_as is None:
-        return read(connection, index, name, parameters, **_SHOWN, condition="any_index")
+        return read(connection, index, name, parameters, **_SHOWN, **parts, condition="any_index")
     row = {
         "index": same_as.name,
         "created_at": same_as.created_at,
         "is_default": same_as.is_default,
         "embedding_model": same_as.embedding_model,
+        "has_graph": same_as.has_graph,
+        **SERVING,
     }
-    return read(connection, index, name, {**parameters, **row}, **_SHOWN, condition="same_index")
+    named = {**_SHOWN, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
+    return read(connection, index, name, {**parameters, **row}, **named)

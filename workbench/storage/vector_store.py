@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, Database
+from workbench.storage.graph import Say, maintain_graph
 from workbench.storage.replica import Replica
 from workbench.storage.rows import vector_from
 from workbench.storage.side_read import Fetched, side_read
@@ -57,26 +58,14 @@ class PassageStore:
         rows = self.database.rows(statement("embeddings_by_hash", self.index.name), {"hashes": list(hashes)})
         return {bytes(row["passage_hash"]): (vector_from(row["embedding"]), row["token_bits"]) for row in rows}
 
-    def leave_graph_out(self) -> None:
-        """Drop the HNSW graph before many passages come in; ``build_graph`` builds it at the end in one go.
+    def maintain_graph(self, say: Say | None = None) -> None:
+        """Build, measure or rebuild the HNSW graph if the size of the index asks for it."""
+        maintain_graph(self.database, self.index.name, say)
 
-        Searches by vector meanwhile read every row: for loads into an index that is not in use yet.
-        """
-        self.database.rows(statement("vector_index_drop", self.index.name))
-
-    def has_graph(self) -> bool:
-        """True where the HNSW graph stands, and thus everything that ``build_graph`` does was done."""
-        row = self.database.row(statement("vector_index_stands"), {"name": self.index.name})
-        return bool(row and row["stands"])
-
-    def build_graph(self) -> None:
-        """Pack the postings and build the HNSW graph over all rows, in as much memory as it takes (2 KB a passage)."""
-        name = self.index.name
-        self.database.autocommit(statement("pack_postings", name))
-        self.database.autocommit(statement("analyse", name))
-        with self.database.transaction() as connection:
-            connection.execute(statement("vector_index_memory"), {"name": name})
-            connection.execute(statement("vector_index_create", name))
+    def pack(self) -> None:
+        """Pack the postings and update the planner's statistics, after many passages were written."""
+        self.database.autocommit(statement("pack_postings", self.index.name))
+        self.database.autocommit(statement("analyse", self.index.name))
 
     # --- reading ----------------------------------------------------------------------------------------------------
 

@@ -98,6 +98,8 @@ class Index(Value):
     documents_count: int = 0
     passages_count: int = 0
     created_at: datetime | None = None
+    has_graph: bool = False  # searches of everything use its graph; otherwise they compute every distance
+    graph: Mapping[str, JsonValue] | None = None  # ``GraphState`` of its graph, measured when it was built or grew
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ COLUMNS = (
     Column("model", "Embedding model"),
     Column("documents", "Documents", "number"),
     Column("passages", "Passages", "number"),
+    Column("search", "Vector search"),
     Column("size", "On disk", "shown", "right"),
     Column("status", "Status", "state"),
 )
@@ -95,6 +96,8 @@ def row_of(index: IndexStatus, missing: int, job: Job | None) -> dict[str, objec
     notes = {"model": f"{index['dimensions']:,} dimensions"} | ({"chunker": options} if options else {})
     if index["is_default"]:
         notes["name"] = "default"
+    if index["graph"]:
+        notes["search"] = index["vector_search"]
     return {
         "id": index["name"],
         "name": index["name"],
@@ -104,11 +107,17 @@ def row_of(index: IndexStatus, missing: int, job: Job | None) -> dict[str, objec
             "model": index["embedding_model"],
             "documents": index["documents_count"],
             "passages": index["passages_count"],
+            "search": _search_of(index),
             "size": {"text": size_text(index["bytes"]), "order": index["bytes"]},
             "status": _standing(index["status"], missing, job),
         },
         "notes": notes,
     }
+
+
+def _search_of(index: IndexStatus) -> str:
+    """Name the way of searching in a word; a graph with the share of passages that it finds."""
+    return f"graph, finds {index['graph']['recall']:.2%}" if index["has_graph"] and index["graph"] else "exact"
 
 
 def _standing(status: str, missing: int, job: Job | None) -> dict[str, str]:

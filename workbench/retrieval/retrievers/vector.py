@@ -41,7 +41,7 @@ class VectorRetriever(Retriever):
                 return to_nodes(request, connection, self._kept(self._hits(query, list(ranking.scores.items()))))
             vector = request.encoded(query).vector
             with request.trace.stage(TimedStep.VECTOR):
-                nearest = nearest_passages(connection, request.index.name, vector, request.depth, request.same_as)
+                nearest = nearest_passages(connection, request.index, vector, request.depth, request.same_as)
         hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
         return [node_of(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 

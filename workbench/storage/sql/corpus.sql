@@ -235,14 +235,15 @@ INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions
 VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)
 
 -- index_list: indexes with what they hold; NULL parameters do not narrow
-SELECT x.*, count(i.document_id) AS documents_count, coalesce(sum(i.passages), 0)::bigint AS passages_count
-FROM indexes x LEFT JOIN index_documents i ON i.index_name = x.name
+SELECT x.*, count(h.document_id) AS documents_count, coalesce(sum(h.passages), 0)::bigint AS passages_count, (
+    SELECT {graph_serves} FROM indexes i WHERE i.name = x.name) AS has_graph
+FROM indexes x LEFT JOIN index_documents h ON h.index_name = x.name
 WHERE (%(name)s::text IS NULL OR x.name = %(name)s)
   AND (%(name)s::text IS NOT NULL OR x.dataset IS NOT DISTINCT FROM %(dataset)s)
 GROUP BY x.name ORDER BY x.created_at, x.name
 
 -- index_get: one index by name, or the default one where the name is NULL
-SELECT * FROM indexes WHERE CASE WHEN %(name)s::text IS NULL THEN is_default ELSE name = %(name)s END
+SELECT i.*, {graph_serves} AS has_graph FROM indexes i WHERE CASE WHEN %(name)s::text IS NULL THEN i.is_default ELSE i.name = %(name)s END
 
 -- index_status: building, ready or failed
 UPDATE indexes SET status = %(status)s WHERE name = %(name)s

@@ -25,10 +25,11 @@ p.source_id = ANY(%(source_ids)s)
 SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped
 
 -- breadth_by_size: a condition that always holds, and before a graph is walked sets how many of the nearest the walk keeps in
--- view, for its transaction: one for every 1,600 passages of the index, no fewer than the connection's and 1,000 at most
+-- view, for its transaction: one for every 1,600 passages of the index, no fewer than the connection's, as many as the graph
+-- was found to need, and 1,000 at most
 (SELECT set_config('hnsw.ef_search', least(1000, greatest(
-    current_setting('hnsw.ef_search')::integer, (sum(s.passages) / 1600)::integer))::text, true)
-FROM index_statistics s WHERE s.index_name = %(index)s) IS NOT NULL
+    current_setting('hnsw.ef_search')::integer, (sum(s.passages) / 1600)::integer, max((i.graph ->> 'ef_search')::integer)))::text, true)
+FROM index_statistics s JOIN indexes i ON i.name = s.index_name WHERE s.index_name = %(index)s) IS NOT NULL
 
 -- vector_everything: nearest passages by HNSW
 SELECT id, score FROM (
@@ -127,7 +128,7 @@ TRUE
 
 -- same_index: the condition of a search that remembers it from an earlier one: it is still the same, and the default or not
 EXISTS (SELECT FROM indexes i WHERE i.name = %(index)s AND i.created_at = %(created_at)s AND i.is_default = %(is_default)s
-    AND i.embedding_model = %(embedding_model)s)
+    AND i.embedding_model = %(embedding_model)s AND {graph_serves} = %(has_graph)s)
 
 -- passages_by_id: passages with their documents, for showing (OFFSET 0: only one way of joining to plan)
 SELECT {passage}, o.* FROM {data} p, LATERAL (SELECT {document} FROM documents d WHERE d.id = p.document_id OFFSET 0) AS o
@@ -138,6 +139,14 @@ SELECT n.*, o.* FROM (
     SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS n,
     LATERAL (SELECT {document} FROM documents d WHERE d.id = n.document_id OFFSET 0) AS o
+WHERE {condition}
+
+-- nearest_passages_exact: the same, every distance computed (OFFSET 0: only one way of joining to plan)
+SELECT b.*, n.score, o.* FROM (
+    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p
+    ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s) AS n,
+    LATERAL (SELECT {passage} FROM {data} p WHERE p.id = n.id OFFSET 0) AS b,
+    LATERAL (SELECT {document} FROM documents d WHERE d.id = b.document_id OFFSET 0) AS o
 WHERE {condition}
 
 -- token_bits_by_id: the one-bit token vectors of given passages
@@ -173,21 +182,6 @@ DELETE FROM {data} WHERE source_id = %(source_id)s
 
 -- documents_in_scope: the documents with passages in a scope
 SELECT DISTINCT p.document_id FROM {data} p WHERE {scope}
-
--- vector_index_drop: before a bulk load, which is faster without it
-DROP INDEX IF EXISTS {vector_index}
-
--- vector_index_create: the HNSW graph, built in one go
-CREATE INDEX IF NOT EXISTS {vector_index} ON {data} USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)
-
--- vector_index_stands: whether an index has its HNSW graph
-SELECT to_regclass(quote_ident('data_' || %(name)s || '_embedding_idx')) IS NOT NULL AS stands
-
--- vector_index_memory: grant the transaction that builds the graph the memory to keep it: 2 bytes a number, 1.2 KB for its links
-SELECT set_config('maintenance_work_mem', greatest(
-    (SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'),
-    reltuples::bigint * (SELECT 2 * dimensions + 1200 FROM indexes WHERE name = %(name)s) / 1024)::text, true)
-FROM pg_class WHERE oid = to_regclass(quote_ident('data_' || %(name)s))
 
 -- pack_postings: blocks that grew one by one put in the order of their terms, without room between them
 CLUSTER {postings} USING {postings_key}

@@ -1,0 +1,145 @@
+"""Vector search of stored passages: exact up to a size, above it by a graph that is measured and rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from workbench import Workbench
+from workbench.storage import graph
+from workbench.storage.documents import NewDocument
+from workbench.storage.graph import EXACT_UP_TO, SERVING, SHAPES, GraphShape, graph_state, self_recall
+from workbench.storage.passages import nearest_passages
+from workbench.storage.ranking import nearest
+from workbench.storage.rows import NewPassage, insert_passages, vector_received
+from workbench.types import Index, ResolvedScope
+
+WANTED = 10
+TICKET = (
+    "# Ticket {0}\n\nOpened on 2031-0{1}-1{1}. The {2} on floor {1} does not work. Please send somebody to look at it."
+)
+THINGS = ("printer", "badge", "lamp", "door", "window", "chair", "lift", "alarm", "camera", "desk")
+
+
+def _store(wb: Workbench, vectors: NDArray[np.float32], first: int = 0) -> Index:
+    """Store passages of these vectors, one to a document, as an ingest writes them."""
+    corpus = wb.corpus
+    source, index = wb.sources.ensure("made"), corpus.index()
+    with corpus.database.transaction() as connection:
+        passages: list[NewPassage] = []
+        for place in range(first, first + len(vectors)):
+            document = NewDocument(
+                source_id=source.id, key=f"d{place}", title=f"D{place}", text=f"text {place}", content_hash=str(place)
+            )
+            document_id, *_ = corpus.documents.write(connection, document)
+            passages.append(NewPassage(document_id, source.id, f"text {place}", "", 0, 5, 0, "english"))
+            corpus.indexes.holding(connection, index.name, document_id, str(place), 1)
+        insert_passages(connection, index.name, passages, vectors, [None] * len(passages))
+    return index
+
+
+def _vectors(wb: Workbench, groups: Sequence[tuple[int, float]], seed: int = 5) -> NDArray[np.float32]:
+    """Return groups of vectors: (count, spread) scatter around a centre; a small spread makes them nearly equal."""
+    rng, dimensions = np.random.default_rng(seed), wb.corpus.encoder().dimensions
+    made = [
+        rng.standard_normal(dimensions) + spread * rng.standard_normal((count, dimensions)) for count, spread in groups
+    ]
+    vectors = np.concatenate(made).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _lost(wb: Workbench, index: Index) -> int:
+    """Return how many of a third of the passages a search by their own vector does not return, by either statement."""
+    lost, size = 0, EXACT_UP_TO + 1 if index.has_graph else 0
+    with wb.corpus.store(index).reading() as connection:
+        query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name}"
+        for row in connection.execute(query.encode()).fetchall()[::3]:
+            vector = vector_received(row["sent"])
+            scores = nearest(connection, index.name, vector, ResolvedScope(), WANTED, size).scores
+            shown = {passage.id: score for passage, score in nearest_passages(connection, index, vector, WANTED)}
+            lost += any(row["id"] not in found and min(found.values()) < 0.9999 for found in (scores, shown))
+    return lost
+
+
+def test_every_passage_of_a_small_index_is_found_by_its_own_vector(minilm_wb: Workbench) -> None:
+    wb = minilm_wb
+    for number in range(40):
+        wb.documents.create(text=TICKET.format(number, number % 9 + 1, THINGS[number % 10]), title=f"Ticket {number}")
+    wb.documents.create(text="worker-1 INFO heartbeat ok, queue empty, nothing to do. " * 150, title="Log")
+    wb.documents.create(text="Herons nest in the reeds by the old mill and hunt eels at dusk.", title="Herons")
+    index = wb.corpus.index()
+    assert not index.has_graph
+    built = wb.corpus.database.rows(b"SELECT FROM pg_indexes WHERE strpos(indexdef, 'hnsw') > 0")  # pyright: ignore
+    assert built == [], "a graph that small indexes do not use slows down their writes"
+    assert _lost(wb, index) == 0
+    result = wb.search("where do herons nest", strategy="vector")
+    assert result[0].document_title == "Herons"
+
+
+def test_an_index_that_outgrows_exact_search_gets_a_graph_that_finds_its_passages(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVING, "exact_up_to", 600)
+    index = _store(wb, _vectors(wb, [(300, 1.0)]))
+    wb.corpus.store(index).maintain_graph()
+    assert wb.corpus.index().graph is None, "300 passages are searched exactly"
+    _store(wb, _vectors(wb, [(300, 0.02), (300, 1.0), (100, 0.0)], seed=6), first=300)
+    wb.corpus.store(index).maintain_graph()
+    index = wb.corpus.index()
+    state = graph_state(index.graph)
+    assert index.has_graph and state is not None and state.is_sound and state.passages == 1_000
+    assert state.asked >= 900, "an index smaller than the sample is asked for nearly all of its passages"
+    assert _lost(wb, index) <= 0.005 * state.passages
+    status = next(row for row in wb.health.status()["indexes"] if row["name"] == index.name)
+    assert status["has_graph"] and f"finds {state.recall:.2%} of {state.asked:,} passages" in status["vector_search"]
+    assert next(check for check in wb.health.doctor() if check.name == "vector search").ok
+
+
+def test_a_graph_that_loses_passages_is_rebuilt_with_more_links(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SERVING, "exact_up_to", 600)
+    poor = GraphShape(2, 4, 10)
+    monkeypatch.setattr(graph, "SHAPES", (poor, *SHAPES))
+    index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.2), (300, 1.0)]))
+    said: list[str] = []
+    wb.corpus.store(index).maintain_graph(said.append)
+    state = graph_state(wb.corpus.index().graph)
+    assert state is not None and state.is_sound and state.m > poor.m
+    assert said[0].startswith("building the graph of 1,000 passages (m 2,") and len(said) > 2, said
+
+
+def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_was_deleted(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVING, "exact_up_to", 400)
+    index = _store(wb, _vectors(wb, [(500, 1.0)]))
+    store = wb.corpus.store(index)
+    for expected, added in ((500, 20), (500, 200), (720, 0)):  # 20 more are less than a tenth
+        store.maintain_graph()
+        state = graph_state(wb.corpus.index().graph)
+        assert state is not None and state.passages == expected
+        if added:
+            _store(wb, _vectors(wb, [(added, 1.0)], seed=added), first=1_000 * added)
+    assert wb.corpus.index().has_graph
+    wb.corpus.database.rows(b"DELETE FROM documents WHERE key > 'd11'")  # pyright: ignore[reportArgumentType]
+    index = wb.corpus.index()
+    assert not index.has_graph and _lost(wb, index) == 0
+
+
+def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_says_so(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVING, "exact_up_to", 600)
+    monkeypatch.setattr(graph, "SHAPES", (GraphShape(2, 4, 10),))
+    index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.01), (300, 1.0)]))
+    wb.corpus.store(index).maintain_graph()
+    index = wb.corpus.index()
+    assert index.graph is not None and not index.has_graph
+    assert _lost(wb, index) == 0
+    check = next(check for check in wb.health.doctor() if check.name == "vector search")
+    assert not check.ok and "Searches are exact, and slower" in check.detail
+    with wb.corpus.database.transaction() as connection:
+        found, asked = self_recall(connection, index.name, 10, 1_000)
+    assert found / asked == pytest.approx(float(str(index.graph["recall"])), abs=1e-4)

@@ -20,7 +20,7 @@ from tests.otlp_collector import Collector, attributes, collecting
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.telemetry import UNHEARD
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 QUESTION = "purring contentment"
 DOCS = {

@@ -15,7 +15,7 @@ from evals.measures.significance import Difference, compare
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, choices
 
-DIGITS = 9  # far below what counts as a difference
+BASELINE_DIGITS = 9  # far below what counts as a difference
 
 
 class Baseline(TypedDict):
@@ -42,7 +42,7 @@ class BaselineCheck:
 def save(run: EvalRun, path: Path) -> None:
     """Write a run with its value for every question, so that it can be a baseline."""
     questions = {
-        name: {metric: {key: round(value, DIGITS) for key, value in sorted(by_question.items())}}
+        name: {metric: {key: round(value, BASELINE_DIGITS) for key, value in sorted(by_question.items())}}
         for name, strategy in run.strategies.items()
         for metric, by_question in list(strategy.values.items())[:1]
     }

@@ -62,7 +62,10 @@ def leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardL
     lines = [_line(result, metric) for result in ordered]
     if len(ordered) > 1:
         best = ordered[0]
-        pairs = [(r.cell.label, _values(r)[metric], best.cell.label, _values(best)[metric]) for r in ordered[1:]]
+        pairs = [
+            (r.cell.label, _values_by_metric(r)[metric], best.cell.label, _values_by_metric(best)[metric])
+            for r in ordered[1:]
+        ]
         against = [None, *compare(metric, pairs)]
     else:
         against = [None] * len(ordered)
@@ -92,7 +95,12 @@ def against(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str
         raise InvalidInput("A run that is not done cannot be compared; finish the experiment first.")
     _check_measured([reference, *measured.values()], metric)
     pairs = [
-        (result.cell.label, _values(result)[metric], reference.cell.label, _values(reference)[metric])
+        (
+            result.cell.label,
+            _values_by_metric(result)[metric],
+            reference.cell.label,
+            _values_by_metric(reference)[metric],
+        )
         for result in measured.values()
     ]
     return dict(zip(measured, compare(metric, pairs), strict=True))
@@ -185,7 +193,7 @@ def _check_measured(results: Sequence[CellResult], metric: str) -> None:
             )
 
 
-def _values(result: CellResult) -> Mapping[str, Mapping[str, float]]:
+def _values_by_metric(result: CellResult) -> Mapping[str, Mapping[str, float]]:
     return result.run.values if result.run else {}
 
 
@@ -194,7 +202,7 @@ def _means(result: CellResult) -> dict[str, float]:
 
 
 def _line(result: CellResult, metric: str) -> LeaderboardLine:
-    low, high = bootstrap_interval(list(_values(result).get(metric, {}).values()))
+    low, high = bootstrap_interval(list(_values_by_metric(result).get(metric, {}).values()))
     return LeaderboardLine(
         label=result.cell.label,
         run_id=result.run_id,

@@ -59,7 +59,11 @@ def side_by_side(
         label for label in before if paired and label in after and _same_questions(before[label], after[label], metric)
     ]
     differences = compare(
-        metric, [(label, _values(after[label], metric), label, _values(before[label], metric)) for label in tested]
+        metric,
+        [
+            (label, _values_of_metric(after[label], metric), label, _values_of_metric(before[label], metric))
+            for label in tested
+        ],
     )
     by_label = dict(zip(tested, differences, strict=True))
     pairs = [
@@ -79,12 +83,12 @@ def _by_label(results: Sequence[CellResult]) -> dict[str, CellResult]:
     return {result.cell.label: result for result in results if result.run is not None}
 
 
-def _values(result: CellResult, metric: str) -> dict[str, float]:
+def _values_of_metric(result: CellResult, metric: str) -> dict[str, float]:
     return dict(result.run.values[metric]) if result.run else {}
 
 
 def _same_questions(first: CellResult, second: CellResult, metric: str) -> bool:
-    return _values(first, metric).keys() == _values(second, metric).keys()
+    return _values_of_metric(first, metric).keys() == _values_of_metric(second, metric).keys()
 
 
 def _score(result: CellResult | None, metric: str) -> Score | None:

@@ -17,7 +17,7 @@ from evals.measures.significance import Difference, sentence
 from evals.measures.verdicts import JudgeAgreement, RagasSummary
 from workbench.types import JsonObject
 
-DIGITS = 4
+TABLE_DIGITS = 4
 PAGES = "page-hit"  # the families that have a table of their own
 WIDTH = 140  # columns of the tables on stderr
 
@@ -88,7 +88,9 @@ def table(run: EvalRun) -> Table:
     best = {name: max(strategy.means[name] for strategy in run.strategies.values()) for name in metrics}
     for name, strategy in run.strategies.items():
         means = strategy.means
-        cells = [f"{means[metric]:.{DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics]
+        cells = [
+            f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
+        ]
         latency = strategy.latency_ms
         table.add_row(name, *cells, f"{latency['p50']:.1f}", f"{latency['p95']:.1f}")
     return table
@@ -121,7 +123,7 @@ def ragas_table(run: EvalRun) -> Table:
 
 
 def _ragas_cell(summary: RagasSummary) -> str:
-    mean = "-" if summary["mean"] is None else f"{summary['mean']:.{DIGITS}f}"
+    mean = "-" if summary["mean"] is None else f"{summary['mean']:.{TABLE_DIGITS}f}"
     return f"{mean} ({summary['measured']}/{summary['not_measured']})"
 
 
@@ -155,7 +157,7 @@ def markdown(run: EvalRun) -> str:
     lines = ["| strategy | " + " | ".join((*metrics, "p50 ms", "p95 ms")) + " |"]
     lines.append("|---" + "|---:" * (len(metrics) + 2) + "|")
     for name, strategy in run.strategies.items():
-        cells = [f"{strategy.means[metric]:.{DIGITS}f}" for metric in metrics]
+        cells = [f"{strategy.means[metric]:.{TABLE_DIGITS}f}" for metric in metrics]
         cells += [f"{value:.1f}" for value in strategy.latency_ms.values()]
         lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -167,7 +169,7 @@ def answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
     for name in ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused"):
         table.add_column(name, justify="left" if name == "strategy" else "right")
     for name, row in answers.items():
-        shares = f"{row.holding:.{DIGITS}f}", f"{row.refused:.{DIGITS}f}"
+        shares = f"{row.holding:.{TABLE_DIGITS}f}", f"{row.refused:.{TABLE_DIGITS}f}"
         table.add_row(name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1])
     return table
 
@@ -179,5 +181,5 @@ def cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
         table.add_column(name, justify="left" if name == "strategy" else "right")
     for strategy, rows in cutoffs.items():
         for row in rows:
-            table.add_row(strategy, f"{row.cutoff:g}", f"{row.documents:.1f}", f"{row.recall:.{DIGITS}f}")
+            table.add_row(strategy, f"{row.cutoff:g}", f"{row.documents:.1f}", f"{row.recall:.{TABLE_DIGITS}f}")
     return table

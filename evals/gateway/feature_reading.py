@@ -9,7 +9,7 @@ from workbench.retrieval.ask import Ask
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.services.outages import once_more
 from workbench.types import Ranker
-from workbench.types.leg_names import CLUSTER
+from workbench.types.parameter import CLUSTER
 from workbench.workbench import Workbench
 
 

@@ -15,7 +15,7 @@ from workbench.errors import Cancelled, Conflict, NotFound, StorageError, Unread
 from workbench.models.encoder import Encoder
 from workbench.models.llm import Llm
 from workbench.types import DATASET, Index, OnProgress, ResolvedScope, ShouldStop, Source
-from workbench.types.spans import PageSpan
+from workbench.types.results import PageSpan
 from workbench.workbench import Workbench
 
 

@@ -15,7 +15,7 @@ from workbench.types import Document
 from workbench.workbench import Workbench
 
 MOST_DOCUMENTS = 500  # read at once; of a larger corpus a random, repeatable choice
-SHORTEST = 200  # characters of a passage that an LLM is asked to write a question for
+MIN_PASSAGE_CHARS = 200  # characters of a passage that an LLM is asked to write a question for
 SEED = 7
 
 
@@ -58,7 +58,7 @@ def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoi
         PassageToAsk(name, passage.text, *passage.span)
         for document, name in zip(documents, keys, strict=True)
         for passage in passages_of(wb, document.id, index)
-        if len(passage.text) >= SHORTEST
+        if len(passage.text) >= MIN_PASSAGE_CHARS
     ]
     if not passages:
         raise InvalidInput("No passage is long enough to ask about; bring documents in first.")

@@ -18,7 +18,7 @@ from evals.test_set import Judgment, Question
 from workbench.errors import ModelError
 from workbench.types import Value
 
-SHORTEST = 8  # characters of a question that asks anything
+MIN_QUESTION_CHARS = 8  # characters of a question that asks anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ async def _write_all(endpoint: Endpoint, passages: Sequence[PassageToAsk]) -> li
             except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
                 return "", "", NONSENSE
             text = " ".join(written.question.split())
-            return (text, written.answer.strip(), "") if len(text) >= SHORTEST else ("", "", NONSENSE)
+            return (text, written.answer.strip(), "") if len(text) >= MIN_QUESTION_CHARS else ("", "", NONSENSE)
 
         return list(await asyncio.gather(*(question_of(passage) for passage in passages)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from workbench.types.spans import PageSpan
+from workbench.types.results import PageSpan
 
 PagePlace = tuple[str, int]  # document key, page counted from 1
 

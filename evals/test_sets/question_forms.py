@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 PARTICIPLE = r"\w+(?:ed|wn|lt|pt|en|ght|ung|ound|ade|ut|id|ept|eft|old|ost|ead|et|un)"
-WORD = r"[\w`'’+#/-]+(?:\.[\w`'’+#/-]+)*"
-WITHIN = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD}"  # a further word of a subject
-NAME = rf"(?:(?:The|the|An?|an?) )?{WORD}(?: {WITHIN}){{0,5}}?"
+WORD_PATTERN = r"[\w`'’+#/-]+(?:\.[\w`'’+#/-]+)*"
+WITHIN = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD_PATTERN}"  # a further word of a subject
+NAME = rf"(?:(?:The|the|An?|an?) )?{WORD_PATTERN}(?: {WITHIN}){{0,5}}?"
 ONE = rf"(?=(?:The|An?) |\w+ ?[^,;:]*[A-Z0-9]){NAME}"  # "A map", "mTOR"; not the adjective of "Secondary measures"
 ACTION = r"(?!be\b)[a-z]+(?: [^\s,;:()]+){2,12}?"
 CASE = r"(?:an?|the|no|two|several|you) (?![^,]*\b(?:was|were|had|did)\b)[^,;:()]{12,70}?"
@@ -91,8 +91,12 @@ def _form(name: str, statement: str, question: str) -> Form:
 
 
 FORMS = (
-    _form("definition", rf"(?P<x>An? {WORD}(?: {WORD}){{0,3}}?) is (?:an?|the) \w.{{24,}}", "What is {x}?"),
-    _form("definition", rf"(?P<x>[A-Z]{WORD}(?: [A-Z]{WORD}){{0,3}}) is an? \w.{{24,}}", "What is {x}?"),
+    _form(
+        "definition", rf"(?P<x>An? {WORD_PATTERN}(?: {WORD_PATTERN}){{0,3}}?) is (?:an?|the) \w.{{24,}}", "What is {x}?"
+    ),
+    _form(
+        "definition", rf"(?P<x>[A-Z]{WORD_PATTERN}(?: [A-Z]{WORD_PATTERN}){{0,3}}) is an? \w.{{24,}}", "What is {x}?"
+    ),
     _form("meaning", rf"(?P<x>{NAME}) (?:means|refers to|denotes|stands for) \w.{{12,}}", "What does {x} mean?"),
     _form("name", rf"(?P<x>{NAME}) {BE} (?:also )?(?:called|known as) .{{2,}}", "What {be} {x} called?"),
     _form("use", rf"(?P<x>{NAME}) (?P<be>is|are) used (?:to|for) \w.{{10,}}", "What {be} {x} used for?"),

@@ -21,7 +21,7 @@ from workbench.ingestion.chunking.blocks import Block, blocks_of, heading_text
 from workbench.sentences import sentence_spans
 from workbench.types import Document
 
-WORD = re.compile(r"[^\W\d_][\w'-]*")
+LETTER_WORD = re.compile(r"[^\W\d_][\w'-]*")
 ASKING = frozenset("what is are was were does do did how i can when where why who the a an of to in".split())  # noqa: SIM905
 FEW, COMMON = 3, 0.1  # a question says a word that so many documents hold at most, or this share of them
 
@@ -46,7 +46,7 @@ def synthesise(documents: Sequence[Document], keys: Sequence[str], count: int) -
     """
     if count < 1:
         raise InvalidInput(f"The number of questions cannot be {count}; use a whole number of at least 1.")
-    written = Counter(word for document in documents for word in WORD.findall(document.text or ""))
+    written = Counter(word for document in documents for word in LETTER_WORD.findall(document.text or ""))
     holding = Counter(word for document in documents for word in set(_words(document.text or "")))
 
     def is_common(word: str) -> bool:
@@ -114,7 +114,7 @@ def _from_headings(text: str, blocks: Sequence[Block]) -> Iterator[MadeQuestion]
 
 
 def _words(text: str) -> list[str]:
-    return [word.casefold() for word in WORD.findall(text)]
+    return [word.casefold() for word in LETTER_WORD.findall(text)]
 
 
 def _subject_of(question: str) -> list[str]:

@@ -13,7 +13,7 @@ from workbench.crawling.pieces import pieces
 LONGEST_LINE = 4_000  # characters of a line by which texts on every page are recognised
 MOST_PIECES = 32  # of 65,536 characters: the beginning of a page that it is compared by
 FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
-LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)")
+INLINE_LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)")
 WORD = re.compile(r"\w+")
 MARKS = re.compile(r"[^\w]+", re.UNICODE)
 
@@ -25,7 +25,7 @@ def block_hashes(text: str) -> tuple[int, ...]:
     """
     hashes: dict[int, None] = {}
     for block in _paragraphs(text):
-        plain = " ".join(" ".join(LINK.sub(r"\1", line).split()) for line in block)
+        plain = " ".join(" ".join(INLINE_LINK.sub(r"\1", line).split()) for line in block)
         hashes.setdefault(hash64(plain))
     return tuple(hashes)
 
@@ -53,7 +53,7 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
 
 def plain_words(text: str) -> str:
     """Return the words of a line of Markdown in lower case, without addresses and markup."""
-    return MARKS.sub(" ", LINK.sub(r"\1", text[:LONGEST_LINE])).strip().lower()
+    return MARKS.sub(" ", INLINE_LINK.sub(r"\1", text[:LONGEST_LINE])).strip().lower()
 
 
 def hash64(text: str) -> int:

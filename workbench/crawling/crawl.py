@@ -28,7 +28,9 @@ from workbench.types.progress import slow_step
 
 LOOK = 0.25  # seconds between looks at what can be stored
 TICK = 0.1  # seconds between looks at what else could be done
-HELD = 60_000  # bytes of text above which a page may be a collection of others: it is stored last, if at all
+COLLECTION_BYTES = (
+    60_000  # bytes of text above which a page may be a collection of others: it is stored last, if at all
+)
 ENOUGH = 16  # pages that can be stored, from which on it begins
 LONGEST_START = 10  # redirects from the start page that are followed, wherever they lead
 REMOVED_AT_ONCE = 0.2  # share of a source's documents that a crawl removes without being asked to
@@ -353,7 +355,7 @@ class Crawl:
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
         if self._furniture is None and not final and len(ready) < SAMPLE:
             return []
-        return [e.position for e in ready if final or (e.size <= HELD and not self._waits_for_others(e))]
+        return [e.position for e in ready if final or (e.size <= COLLECTION_BYTES and not self._waits_for_others(e))]
 
     def _waits_for_others(self, entry: Entry) -> bool:
         """Return whether a page is stored at the end only: it replaces a document, or claims another address."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 NEAR = 0.9  # share of a page's paragraphs and short lines that its copy has; the copy has no others
 FEWEST_BLOCKS = 5  # paragraphs below which only equal texts count as the same
-HELD = 0.8  # share of a page's paragraphs that lie in a larger one, to count as held by it
+CONTAINED_SHARE = 0.8  # share of a page's paragraphs that lie in a larger one, to count as held by it
 COVERED = 0.95  # share of the larger page's paragraphs that the pages it holds cover, to count as their collection
 FEWEST_HELD = 3
 COMMON = 0.5  # share of all pages above which a paragraph belongs to the site, not to a page
@@ -77,7 +77,7 @@ def _collection(
         for other, common in shared.items()
         if pages[other].url not in gone
         and len(pages[other].blocks) < len(page.blocks) / 2
-        and len(common) >= HELD * len(pages[other].blocks)
+        and len(common) >= CONTAINED_SHARE * len(pages[other].blocks)
     ]
     covered = {block for other in contained for block in shared[other]}
     if len(contained) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):

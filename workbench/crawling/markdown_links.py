@@ -9,7 +9,7 @@ from workbench.crawling.pieces import pieces
 
 # Inline links, also around pictures; definitions; addresses in angle brackets. Possessive quantifiers and classes
 # without "[" keep the search linear: a text of nothing but brackets is read in one go.
-LINK = re.compile(
+MARKDOWN_LINK = re.compile(
     r"(?<!!)\[(?:[^\[\]!]++|!(?!\[)|!\[[^\[\]]*+\]\([^()\s]*+\))*+\]\(\s{0,9}<?([^\s)>]{1,2000}+)"
     r"|^[ ]{0,3}\[[^\[\]\n]{1,999}+\]:[ \t]*+\n?[ \t]*+<?([^\s>]{1,2000}+)"
     r"|<(https?://[^<>\s]{1,2000}+)>",
@@ -20,5 +20,5 @@ LINK = re.compile(
 def markdown_links(text: str) -> Iterator[str]:
     """Yield the targets of a text's links as they are written, in order, pictures left aside."""
     for piece in pieces(text):
-        for match in LINK.finditer(piece):
+        for match in MARKDOWN_LINK.finditer(piece):
             yield match.group(1) or match.group(2) or match.group(3)

@@ -11,7 +11,7 @@ from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, spans_of
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.rows import NewPassage
 from workbench.types import Index
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 
 @dataclass(frozen=True, slots=True)

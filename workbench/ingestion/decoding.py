@@ -14,7 +14,7 @@ BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16'
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE = 64 * KB  # bytes that are looked at
+SAMPLE_BYTES = 64 * KB  # bytes that are looked at
 MOST_BROKEN = 0.01  # share of characters that a text in its declared charset may lack
 WIDER = {"gbk": "gb18030", "big5": "big5hkscs", "windows-874": "cp874"}  # Python's gbk and big5 lack characters
 NO_TEXT = frozenset(("replacement", "x-user-defined"))
@@ -37,7 +37,7 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     if looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
     codec = codec_of(declared)
-    if codec is not None and codec.startswith("utf-16") and not _utf16_without_mark(data[:SAMPLE]):
+    if codec is not None and codec.startswith("utf-16") and not _utf16_without_mark(data[:SAMPLE_BYTES]):
         codec = "utf-8"  # it was read as ASCII up to the label, as browsers know
     for encoding in (codec, "utf-8"):
         text = _try(data, encoding)
@@ -73,11 +73,11 @@ def codec_of(label: str | None) -> str | None:
 
 def looks_binary(data: bytes) -> bool:
     """Tell whether bytes without a byte order mark are no text: NUL bytes, or more than 5 % control characters."""
-    sample = data[:SAMPLE] + data[-SAMPLE:]
+    sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
     if not sample:
         return False
     if b"\0" in sample:
-        return not _utf16_without_mark(data[:SAMPLE])
+        return not _utf16_without_mark(data[:SAMPLE_BYTES])
     controls = sum(sample.count(byte) for byte in range(32) if byte not in TEXT_CONTROLS)
     return controls > len(sample) * 0.05
 
@@ -100,8 +100,8 @@ def _try(data: bytes, encoding: str | None) -> str | None:
 def _by_statistics(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    if b"\0" in data[:SAMPLE]:
+    if b"\0" in data[:SAMPLE_BYTES]:
         return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le", errors="replace")
-    best = from_bytes(data[:SAMPLE]).best()
+    best = from_bytes(data[:SAMPLE_BYTES]).best()
     guessed = _try(data, best.encoding if best else None)
     return guessed if guessed is not None else data.decode("cp1252", errors="replace")

@@ -8,8 +8,8 @@ from workbench.languages import CONFIGURATIONS
 from workbench.models.language_identifier import LETTERS, identifier, is_cjk
 
 NOISE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^>\n]*>|\]\([^)\n]*\)", re.DOTALL)
-SAMPLE = 4_000  # characters that are looked at, out of twice as many
-BEGINNING = 2 * SAMPLE
+SAMPLE_CHARS = 4_000  # characters that are looked at, out of twice as many
+BEGINNING = 2 * SAMPLE_CHARS
 THIN = 60  # letters; under this the statistics guess wildly
 SURE = 0.9
 PLAIN = 0.98  # share of plain letters: English borrows an accent now and then, other languages need them
@@ -25,7 +25,7 @@ def detect_language(text: str) -> str:
 
     "cjk" for Chinese, Japanese and Korean; "english" for short or doubtful ASCII; "simple" for anything unknown.
     """
-    sample = NOISE.sub(" ", text[:BEGINNING])[:SAMPLE]
+    sample = NOISE.sub(" ", text[:BEGINNING])[:SAMPLE_CHARS]
     letters = len(LETTERS.findall(sample))
     if is_cjk(sample):
         return "cjk"

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from workbench.ingestion.normalise import normalise
 from workbench.types import JsonObject, plain
 from workbench.types.json import JsonValue
-from workbench.types.scan import ScannedPage
-from workbench.types.spans import PageSpan
+from workbench.types.results import PageSpan, ScannedPage
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 CONCURRENCY = 3  # jobs a worker runs side by side: a long index build must not hold up a short crawl
 HEARTBEAT = 2.0  # seconds
 STALLED = 15.0  # seconds without a heartbeat after which a worker counts as dead
-AGAIN = 2.0  # seconds before a worker that lost the database tries again
+RECONNECT_DELAY_S = 2.0  # seconds before a worker that lost the database tries again
 PASS_ON = 2  # seconds before an invitation that found this worker at the job already is open again
 POLL = 1.0  # seconds between looks into the queue, beside its notifications
 
@@ -119,7 +119,7 @@ class WorkerHandle:
                     self._stopping.set()
                     break
                 logger.exception("the worker lost the queue; it tries again")
-            self._stopping.wait(AGAIN)
+            self._stopping.wait(RECONNECT_DELAY_S)
         self._ready.set()
 
     async def _run(self) -> None:

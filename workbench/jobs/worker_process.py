@@ -12,7 +12,7 @@ from workbench.errors import WorkbenchError
 logger = logging.getLogger(__name__)
 
 LOOK = 0.5  # seconds between two looks whether there is work
-AGAIN = 5.0  # seconds after a worker that could not start, or a database that did not answer
+RESTART_DELAY_S = 5.0  # seconds after a worker that could not start, or a database that did not answer
 HASTE = 0.1  # seconds for the watching thread, if the process is to end at once
 GRACE = 5.0  # seconds a worker gets to give its jobs back; killed then, its jobs are found by other workers
 
@@ -65,8 +65,8 @@ class WorkerProcess:
             try:
                 if self.pid is None and self._is_work_waiting():
                     self._process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.PIPE)
-                    pause = AGAIN
+                    pause = RESTART_DELAY_S
             except (WorkbenchError, OSError) as error:
                 logger.warning("the worker's process could not be started: %s", error)
-                pause = AGAIN
+                pause = RESTART_DELAY_S
             self._stopping.wait(pause)

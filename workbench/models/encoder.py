@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 TOKEN_AXES = 128  # axes a token vector is projected on; one bit each is kept of a passage's tokens
 TOKEN_BYTES = TOKEN_AXES // 8  # so 16 bytes a token

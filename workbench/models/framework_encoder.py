@@ -14,14 +14,14 @@ import numpy as np
 
 from workbench.errors import ConfigurationError, ModelError
 from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, unit_rows
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # about what a subword is: a model's own tokenizer is not always at hand
 DEFAULT_MAX_TOKENS = 384  # such a package rarely says how much its model reads; most read 512 tokens of their own
-BATCH = 32
+FRAMEWORK_BATCH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class FrameworkEncoder:
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages in batches of 32; a blank text is sent as one full stop, because endpoints refuse it."""
         rows: list[FloatArray] = []
-        for start in range(0, len(texts), BATCH):
-            batch = [text if text.strip() else "." for text in texts[start : start + BATCH]]
+        for start in range(0, len(texts), FRAMEWORK_BATCH):
+            batch = [text if text.strip() else "." for text in texts[start : start + FRAMEWORK_BATCH]]
             rows.append(self._vectors("get_text_embedding_batch", batch))
             if on_batch is not None:
                 on_batch(len(batch))

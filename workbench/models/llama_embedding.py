@@ -9,7 +9,7 @@ from pydantic import PrivateAttr
 
 from workbench.models.encoder import Encoder
 
-BATCH = 256  # texts handed over at once; the encoder cuts its own batches, the better the more it sees
+EMBEDDING_BATCH = 256  # texts handed over at once; the encoder cuts its own batches, the better the more it sees
 
 
 class WorkbenchEmbedding(BaseEmbedding):
@@ -18,7 +18,7 @@ class WorkbenchEmbedding(BaseEmbedding):
     _encoder: Encoder = PrivateAttr()
 
     def __init__(self, encoder: Encoder) -> None:
-        super().__init__(model_name=encoder.name, embed_batch_size=BATCH)
+        super().__init__(model_name=encoder.name, embed_batch_size=EMBEDDING_BATCH)
         self._encoder = encoder
 
     @classmethod

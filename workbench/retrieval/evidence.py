@@ -38,7 +38,7 @@ from workbench.storage.lexicon import stop_words
 from workbench.storage.rows import QueryTerm
 from workbench.storage.scores import terms_held
 from workbench.types import Evidence
-from workbench.types.leg_names import VECTOR
+from workbench.types.parameter import VECTOR
 
 COVERED = 0.6
 WHOLE = 0.8

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from workbench.retrieval.votes import Vote, in_full, of_likeness, of_meaning, of_words
-from workbench.types import leg_names
+from workbench.types import parameter
 
 if TYPE_CHECKING:
     from workbench.retrieval.request import Request
@@ -37,18 +37,18 @@ class LegKind:
 
 
 _TABLE = (
-    LegKind(leg_names.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=of_meaning),
-    LegKind(leg_names.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=of_words),
-    LegKind(leg_names.DOCUMENT, "Its document", "share of its name", "yellow"),
-    LegKind(leg_names.FEEDBACK, "Moved meaning", "cosine", "green", match="vector"),
-    LegKind(leg_names.HYDE, "Imagined answer", "cosine", "red", match="vector"),
-    LegKind(leg_names.QUERY, "Rephrased question", "score", "green"),
-    LegKind(leg_names.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
-    LegKind(leg_names.CLUSTER, "Near the best", "cosine", "red", reranks=True, vote=of_meaning),
-    LegKind(leg_names.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
-    LegKind(leg_names.LLM, "LLM's grade", "of 10", "green", reranks=True),
-    LegKind(leg_names.LEARNED, "Learned", "score", "yellow", reranks=True),
-    LegKind(leg_names.NOVELTY, "Novelty", "1 - cosine", "gray"),
+    LegKind(parameter.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=of_meaning),
+    LegKind(parameter.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=of_words),
+    LegKind(parameter.DOCUMENT, "Its document", "share of its name", "yellow"),
+    LegKind(parameter.FEEDBACK, "Moved meaning", "cosine", "green", match="vector"),
+    LegKind(parameter.HYDE, "Imagined answer", "cosine", "red", match="vector"),
+    LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
+    LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
+    LegKind(parameter.CLUSTER, "Near the best", "cosine", "red", reranks=True, vote=of_meaning),
+    LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
+    LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
+    LegKind(parameter.LEARNED, "Learned", "score", "yellow", reranks=True),
+    LegKind(parameter.NOVELTY, "Novelty", "1 - cosine", "gray"),
 )
 LEGS: dict[str, LegKind] = {kind.name: kind for kind in _TABLE}
 RERANKERS = frozenset(kind.name for kind in _TABLE if kind.reranks)

@@ -14,7 +14,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import passages_by_id
 from workbench.storage.rows import StoredPassage
 from workbench.types import Leg, Passage
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -17,7 +17,7 @@ from workbench.storage.database import Connection
 from workbench.storage.ranking import EXACT_UP_TO, scope_size
 from workbench.storage.vector_store import PassageStore
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 if TYPE_CHECKING:
     from PIL.Image import Image

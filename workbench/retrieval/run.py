@@ -19,7 +19,7 @@ from workbench.retrieval.words.corrections import correct, corrections
 from workbench.retrieval.words.question_names import told_names, within_named
 from workbench.telemetry import SEARCH, measured
 from workbench.types import SearchResult
-from workbench.types.timed_steps import TOTAL, TimedStep
+from workbench.types.results import TOTAL, TimedStep
 
 REPLICA_AWAY = "replica: it could not serve, so the primary was searched; see 'workbench status'"
 

@@ -13,10 +13,10 @@ from workbench.errors import InvalidInput, choices
 from workbench.retrieval import makers
 from workbench.retrieval import parameters as known
 from workbench.retrieval.strategy import ParametersOf, Strategy
-from workbench.types import leg_names, read_parameters
+from workbench.types import parameter, read_parameters
 
-_BOTH = (leg_names.VECTOR, leg_names.KEYWORD, leg_names.DOCUMENT)
-_RERANKED = (*_BOTH, leg_names.LATE, leg_names.CLUSTER)
+_BOTH = (parameter.VECTOR, parameter.KEYWORD, parameter.DOCUMENT)
+_RERANKED = (*_BOTH, parameter.LATE, parameter.CLUSTER)
 _RERANK = (makers.late, makers.cluster)
 
 _TABLE = (
@@ -25,7 +25,7 @@ _TABLE = (
         "Vector",
         "By meaning: passages whose embedding is nearest to the question's.",
         makers.vector,
-        legs=(leg_names.VECTOR,),
+        legs=(parameter.VECTOR,),
         is_one_leg=True,
     ),
     Strategy(
@@ -33,7 +33,7 @@ _TABLE = (
         "Keyword",
         "By words: BM25 over stemmed words; finds names, codes, rare terms.",
         makers.keyword,
-        legs=(leg_names.KEYWORD, leg_names.VECTOR),
+        legs=(parameter.KEYWORD, parameter.VECTOR),
         is_one_leg=True,
     ),
     Strategy(
@@ -106,7 +106,7 @@ _TABLE = (
         "MMR",
         "Rerank, then each next passage must add something the ones before it do not say.",
         makers.hybrid,
-        legs=(*_RERANKED, leg_names.NOVELTY),
+        legs=(*_RERANKED, parameter.NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
         stages=(*_RERANK, makers.mmr),
         has_keyword_leg=True,
@@ -117,7 +117,7 @@ _TABLE = (
         "Feedback",
         "Asks twice: the question moves towards the first passages (Rocchio; words by RM3), then rerank.",
         makers.feedback,
-        legs=(*_RERANKED, leg_names.FEEDBACK),
+        legs=(*_RERANKED, parameter.FEEDBACK),
         parameters=(
             *known.RERANK,
             known.FEEDBACK_PASSAGES,
@@ -133,7 +133,7 @@ _TABLE = (
         "Learned",
         "Rerank, then a linear model trained on judged questions weighs what all legs know.",
         makers.hybrid,
-        legs=(*_RERANKED, leg_names.LEARNED),
+        legs=(*_RERANKED, parameter.LEARNED),
         parameters=(*known.RERANK, known.RANKER),
         stages=(*_RERANK, makers.learned),
         has_keyword_leg=True,
@@ -144,7 +144,7 @@ _TABLE = (
         "HyDE",
         "An LLM imagines the answer; rerank over passages near to it and to the question.",
         makers.hyde,
-        legs=(*_RERANKED, leg_names.HYDE),
+        legs=(*_RERANKED, parameter.HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
         stages=_RERANK,
         has_keyword_leg=True,
@@ -155,7 +155,7 @@ _TABLE = (
         "Multi-query",
         "An LLM says the question in other words; all are searched, then rerank.",
         makers.multi_query,
-        legs=(*_RERANKED, leg_names.QUERY),
+        legs=(*_RERANKED, parameter.QUERY),
         parameters=(*known.RERANK, known.QUERIES),
         stages=_RERANK,
         has_keyword_leg=True,
@@ -166,7 +166,7 @@ _TABLE = (
         "LLM rerank",
         "Rerank, then an LLM reads the first passages and grades them.",
         makers.hybrid,
-        legs=(*_RERANKED, leg_names.LLM),
+        legs=(*_RERANKED, parameter.LLM),
         parameters=(*known.RERANK, known.GRADED, known.LLM_WEIGHT),
         stages=(*_RERANK, makers.llm_rerank),
         has_keyword_leg=True,
@@ -178,7 +178,7 @@ _TABLE = (
         "Cross-encoder",
         "Hybrid, then a model reads question and passage together and scores each.",
         makers.hybrid,
-        legs=(*_BOTH, leg_names.CROSS_ENCODER),
+        legs=(*_BOTH, parameter.CROSS_ENCODER),
         parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT),
         stages=(makers.cross_encoder,),
         has_keyword_leg=True,
@@ -190,7 +190,7 @@ _TABLE = (
         "LlamaIndex hybrid",
         "The framework's own hybrid as it comes: the baseline to beat.",
         makers.framework,
-        legs=(leg_names.VECTOR,),
+        legs=(parameter.VECTOR,),
     ),
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}

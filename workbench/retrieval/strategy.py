@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ConfigurationError
 from workbench.models.llm import HOW_TO_SET
 from workbench.types import JsonObject, Parameter, ParameterValue, Value
-from workbench.types.leg_names import KEYWORD
+from workbench.types.parameter import KEYWORD
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor

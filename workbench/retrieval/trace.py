@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from workbench.telemetry import STEP, measured
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from workbench.services.outages import read_once_more
 from workbench.services.question import check_query
 from workbench.services.requests import Requests
 from workbench.types import Passage, SearchResult, Value
-from workbench.types.timed_steps import TOTAL
+from workbench.types.results import TOTAL
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter

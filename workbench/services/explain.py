@@ -16,7 +16,7 @@ from workbench.services.question import MOST_RESULTS, check_limit, check_query
 from workbench.services.requests import Requests
 from workbench.services.search import AS_ASKED, EncodedQueries, SearchService
 from workbench.types import Passage, SearchResult
-from workbench.types.leg_names import KEYWORD, VECTOR
+from workbench.types.parameter import KEYWORD, VECTOR
 
 if TYPE_CHECKING:
     from workbench.retrieval.request import Request

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from workbench.ingestion.readers.pdf_words import PageBox, PageLine
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 WORD = re.compile(r"[^\W_]+")
 PASSES = 3  # alignments in turn: columns and tables may be stored in another order than they are drawn in

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from workbench.ingestion.readers.pdf_words import PageBox
     from workbench.types import Passage
-    from workbench.types.scan import ScannedPage
-    from workbench.types.spans import Span
+    from workbench.types.results import ScannedPage, Span
 
 MARKER = (255, 226, 120)  # laid over the paper as a felt pen is: what is dark stays dark
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 from workbench.errors import InvalidInput
-from workbench.types.result import MOST_RANKED
+from workbench.types.results import MOST_RANKED
 
 LONGEST_QUERY = 10_000  # characters
 MOST_CONVERSATIONS = 100  # that one question to a workspace ranks

@@ -13,7 +13,7 @@ from workbench.storage.database import Connection, Database, as_json, clean, onl
 from workbench.storage.ids import new_id
 from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Document, JsonObject, JsonValue
-from workbench.types.scan import ScannedPage, WordPlace
+from workbench.types.results import ScannedPage, WordPlace
 
 _HINT = "List the documents to see the valid ids."
 _LISTED = tuple(name for name in Document.__dataclass_fields__ if name != "text")

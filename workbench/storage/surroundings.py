@@ -10,7 +10,7 @@ from psycopg.sql import SQL
 from workbench.storage.database import Connection
 from workbench.storage.statements import statement
 from workbench.types import Index
-from workbench.types.spans import DocumentSpan, Span
+from workbench.types.results import DocumentSpan, Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Frozen values that travel between the layers: no I/O, no framework, plain Python types."""
 
-from workbench.types.ingest import IngestFailure, IngestReport
 from workbench.types.json import (
     JsonObject,
     JsonValue,
+    Value,
     as_items,
     as_number,
     as_object,
@@ -11,11 +11,20 @@ from workbench.types.json import (
     as_text_or_none,
     as_texts,
     as_whole,
+    plain,
 )
-from workbench.types.name import Name, preference
 from workbench.types.parameter import Parameter, ParameterValue, read_parameters
-from workbench.types.progress import Countdown, OnProgress, Progress, ShouldStop, far_text, span_text, time_left
-from workbench.types.ranker import Ranker
+from workbench.types.progress import (
+    Countdown,
+    IngestFailure,
+    IngestReport,
+    OnProgress,
+    Progress,
+    ShouldStop,
+    far_text,
+    span_text,
+    time_left,
+)
 from workbench.types.records import (
     APART_TYPES,
     ARTICLE_CATEGORIES,
@@ -27,11 +36,22 @@ from workbench.types.records import (
     Index,
     Project,
     Promotion,
+    Ranker,
     Source,
 )
-from workbench.types.result import CLOSE, Comparison, Evidence, Findings, Leg, Passage, SearchResult, far_sentence
+from workbench.types.results import (
+    CLOSE,
+    Comparison,
+    Evidence,
+    Findings,
+    Leg,
+    Name,
+    Passage,
+    SearchResult,
+    far_sentence,
+    preference,
+)
 from workbench.types.scope import NamesUse, ResolvedScope, Scope, ScopeKind
-from workbench.types.value import Value, plain
 
 __all__ = [
     "ARTICLE_CATEGORIES",

@@ -7,7 +7,23 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from workbench.errors import InvalidInput, choices
-from workbench.types.value import Value
+from workbench.types.json import Value
+
+# --- The names of the legs, which are the keys of an attribution; ``workbench.retrieval.legs`` has a row for each ---
+
+VECTOR = "vector"
+KEYWORD = "keyword"
+DOCUMENT = "document"
+FEEDBACK = "feedback"
+HYDE = "hyde"
+QUERY = "query"
+LATE = "late"
+CLUSTER = "cluster"
+CROSS_ENCODER = "cross-encoder"
+LLM = "llm"
+LEARNED = "learned"
+NOVELTY = "novelty"
+
 
 ParameterValue: TypeAlias = bool | int | float | str
 LONGEST_NAME = 60  # characters of something that is named by a parameter

@@ -8,9 +8,31 @@ from datetime import datetime
 from typing import Literal
 
 from workbench.languages import AUTO
-from workbench.types.json import JsonValue
+from workbench.types.json import JsonValue, Value
 from workbench.types.parameter import ParameterValue
-from workbench.types.value import Value
+
+# --- A ranker: what each feature of a candidate counts, and where these weights come from ---
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker(Value):
+    """The weights of the strategy ``learned`` under a name, by the feature's name; they may be negative.
+
+    ``trained_on`` is the title of the test set (several with commas), ``version`` its version, ``index`` the index it
+    was asked on, ``questions`` how many were learned from. ``figures`` are nDCG@10 cross-validated ("learned"), of the
+    fixed strategies on the same questions, and "p" of the paired test against "rerank"; ``note`` says more.
+    """
+
+    name: str
+    weights: Mapping[str, float]
+    trained_on: str = ""
+    version: int = 0
+    index: str = ""
+    questions: int = 0
+    figures: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+    created_at: datetime | None = None
+
 
 SOURCE_TYPES = ("upload", "crawl", "api", "workspace", "articles", "archive", "dataset")
 DATASET = "dataset"  # sources of this type hold evaluation corpora and are never part of a person's scope

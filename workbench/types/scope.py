@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from workbench.types.value import Value
+from workbench.types.json import Value
 
 ScopeKind = Literal["all", "global", "project"]
 NamesUse = Literal["prefer", "only", "ignore"]

@@ -16,12 +16,12 @@ from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import preference
 
-if TYPE_CHECKING:  # importing it brings the framework along, which nothing before the first reply may do
+if TYPE_CHECKING:
     from workbench.retrieval.why.explanation import Explanation
     from workbench.types.json import JsonObject
 
 MOST_WORDS = 50  # of a question; the most telling first
-_FIND = "Searches name it as chunk_id or page_id"
+_FIND_PASSAGE_ID = "Searches name it as chunk_id or page_id"
 
 
 def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) -> JsonObject:
@@ -29,13 +29,13 @@ def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) 
     if bool(chunk_id) == bool(page_id):
         if chunk_id:
             raise Refused("Give either chunk_id or page_id, not both", "Leave one of them out")
-        raise missing("chunk_id", f"chunk_id (a passage) or page_id (a document). {_FIND}.")
+        raise missing("chunk_id", f"chunk_id (a passage) or page_id (a document). {_FIND_PASSAGE_ID}.")
     try:
         why = call.workbench.explaining.explain(
             query, Ask(strategy or None), passage_id=chunk_id or None, document_id=page_id or None, elsewhere=False
         )
     except NotFound:
-        raise Refused(f"Not found: {chunk_id or page_id}", _FIND) from None
+        raise Refused(f"Not found: {chunk_id or page_id}", _FIND_PASSAGE_ID) from None
     around = call.workbench.documents.around(why.passage_id, 0, 0) if why.passage_id else []
     language = str(around[0].metadata.get("language", "english")) if around else "english"
     return {"success": True, **why_json(why, language)}

@@ -12,7 +12,7 @@ from workbench.errors import NotFound
 from workbench.types import Document
 from workbench.types.json import JsonObject
 
-_FIND = "Searches name it as page_id or document_id; rag_list_pages_for_source lists them"
+_FIND_PAGE_ID = "Searches name it as page_id or document_id; rag_list_pages_for_source lists them"
 
 
 def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int) -> JsonObject:
@@ -27,11 +27,11 @@ def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int)
 def document_of(call: Call, page_id: str, url: str) -> Document:
     """Return the document of an id or an address. Raises Refused."""
     if not page_id and not url:
-        raise missing("page_id", f"page_id or url. {_FIND}.")
+        raise missing("page_id", f"page_id or url. {_FIND_PAGE_ID}.")
     try:
         return call.workbench.documents.get(page_id) if page_id else call.workbench.documents.at(url)
     except NotFound:
-        raise Refused(f"Page not found: {page_id or url}", _FIND) from None
+        raise Refused(f"Page not found: {page_id or url}", _FIND_PAGE_ID) from None
 
 
 def page_json(document: Document) -> JsonObject:

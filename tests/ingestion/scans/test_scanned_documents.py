@@ -21,7 +21,7 @@ from workbench.ingestion.raw import plain_metadata
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.scans.page_text import PageText
 from workbench.ingestion.scans.scanned_pages import ReadScans
-from workbench.types.scan import ScannedPage
+from workbench.types.results import ScannedPage
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
 WORDS = (("Otters", "Otters hold hands while they sleep on the water."), ("Beavers", "Beavers build dams of wood."))

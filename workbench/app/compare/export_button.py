@@ -10,7 +10,7 @@ from workbench.app.compare.columns import Asking
 from workbench.comparison_files import FORMS, Asked
 from workbench.types import Comparison
 
-LONGEST = 60  # characters of a file's name
+MAX_FILE_NAME_CHARS = 60  # characters of a file's name
 
 
 def export_button(comparison: Comparison, asking: Asking, limit: int) -> None:
@@ -35,7 +35,7 @@ def export_button(comparison: Comparison, asking: Asking, limit: int) -> None:
 def file_name(question: str) -> str:
     """Return a file's name for a question: its words, nothing that a system could stumble over."""
     words = "".join(char if char.isalnum() else "-" for char in question)
-    return "-".join(part for part in words.split("-") if part)[:LONGEST] or "comparison"
+    return "-".join(part for part in words.split("-") if part)[:MAX_FILE_NAME_CHARS] or "comparison"
 
 
 def link() -> str:

@@ -14,8 +14,8 @@ from workbench.app.compare.same_text import place_key
 from workbench.errors import ModelError
 from workbench.marking import FUNCTION_WORDS
 from workbench.types import Comparison, Passage
-from workbench.types.leg_names import LATE
-from workbench.types.spans import Span
+from workbench.types.parameter import LATE
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from workbench.retrieval.why.explanation import Alignment

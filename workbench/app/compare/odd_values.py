@@ -16,7 +16,7 @@ OWN = (
     "form", "part",
 )  # fmt: skip
 OF_OTHERS = ("embed", "utm_")  # Streamlit's own, and what mail and chat programs append
-LONGEST = 60  # characters of a value that are repeated
+MAX_VALUE_CHARS = 60  # characters of a value that are repeated
 
 
 def tell_odd_values() -> None:
@@ -59,7 +59,7 @@ def _any_of(numbers: tuple[int, ...]) -> str:
 
 def _short(name: str, value: str) -> str:
     text = f"{name}={value}"
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"
 
 
 def _clean() -> None:

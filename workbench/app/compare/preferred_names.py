@@ -10,7 +10,7 @@ from workbench.app.state import address
 from workbench.app.widgets.labels import escaped
 from workbench.types import Comparison, Scope
 
-LONGEST = 48  # characters of a name that are shown
+MAX_NAME_CHARS = 48  # characters of a name that are shown
 
 
 def preferred_names(comparison: Comparison, scope: Scope) -> None:
@@ -24,7 +24,7 @@ def preferred_names(comparison: Comparison, scope: Scope) -> None:
         for name in names:
             documents = "1 document" if name.documents == 1 else f"{name.documents:,} documents"
             st.button(
-                escaped(name.text, LONGEST),
+                escaped(name.text, MAX_NAME_CHARS),
                 key=_key("chip", name.text),
                 icon=":material/close:",
                 icon_position="right",
@@ -34,7 +34,7 @@ def preferred_names(comparison: Comparison, scope: Scope) -> None:
             )
         for text in scope.ignored_names:
             st.button(
-                f"~~{escaped(text, LONGEST)}~~",
+                f"~~{escaped(text, MAX_NAME_CHARS)}~~",
                 key=_key("chipback", text),
                 icon=":material/undo:",
                 icon_position="right",

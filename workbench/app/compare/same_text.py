@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 from workbench.types import Comparison, Passage
-from workbench.types.spans import DocumentSpan
+from workbench.types.results import DocumentSpan
 
 Joins = Mapping[tuple[str, str], str]  # column and passage id -> what the same text has in common
 

@@ -59,13 +59,13 @@ def with_note(home: Path, client: str, file: Path, note: Note | None) -> str:
 
 def _read(stored: JsonValue) -> list[Note]:
     if isinstance(stored, list):
-        return [_note(as_object(one)) for one in stored]
+        return [_read_note(as_object(one)) for one in stored]
     one = as_object(stored)  # as it was kept while a client had one note: the former entry as a value
     before = one.get("before")
-    return [_note({**one, "entry": None if before is None else json.dumps(before, indent=2, ensure_ascii=False)})]
+    return [_read_note({**one, "entry": None if before is None else json.dumps(before, indent=2, ensure_ascii=False)})]
 
 
-def _note(stored: Mapping[str, JsonValue]) -> Note:
+def _read_note(stored: Mapping[str, JsonValue]) -> Note:
     note = Note(
         file=as_text(stored.get("file")),
         at=as_text(stored.get("at")),

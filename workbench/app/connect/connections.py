@@ -99,13 +99,13 @@ def apply(change: FileChange, home: Path) -> None:
     known = note_of(home, change.client, change.path)
     try:
         if change.note is not None:  # kept first, or what stood there would be lost with a full disk
-            _note(change, home, change.note)
+            _write_note(change, home, change.note)
         try:
             _put(change)
         except OSError:
-            _note(change, home, known)
+            _write_note(change, home, known)
             raise
-        _note(change, home, change.note)
+        _write_note(change, home, change.note)
     except OSError as error:
         raise ConfigurationError(f"{error.filename or change.path} cannot be written ({error.strerror}).") from error
 
@@ -158,7 +158,7 @@ def _text(place: Path) -> str:
         raise ConfigurationError(f"{place} cannot be read ({error}).") from error
 
 
-def _note(change: FileChange, home: Path, note: Note | None) -> None:
+def _write_note(change: FileChange, home: Path, note: Note | None) -> None:
     if note != note_of(home, change.client, change.path):
         _write(home / FILE, with_note(home, change.client, change.path, note), is_private=True)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 MOST = 5_000  # documents listed at once
-COLUMNS = (
+DOCUMENT_COLUMNS = (
     Column("title", "Document"),
     Column("type", "Type", whole=True),
     Column("passages", "Passages", "number"),
@@ -48,7 +48,7 @@ def source_page(workbench: Workbench, source: Source) -> None:
     actions = st.container(key="document_actions", horizontal=True, vertical_alignment="center", gap="small")
     chosen = table(
         f"documents_{source.id}",
-        COLUMNS,
+        DOCUMENT_COLUMNS,
         [_row(document) for document in documents],
         label="Documents",
         noun="documents",

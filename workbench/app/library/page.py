@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FILLING = 1.5  # seconds between two looks at sources that are filled
 _SELECTED = "selected_sources"
 VIEWS = {"sources": "Sources", "projects": "Projects and folders"}
-COLUMNS = (
+SOURCE_COLUMNS = (
     Column("title", "Source"),
     Column("place", "Place", whole=True),
     Column("tags", "Tags", "tags"),
@@ -121,7 +121,7 @@ def _table(workbench: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
     projects = {project.id: project.title for project in workbench.projects.list()}
     chosen = table(
         "sources",
-        COLUMNS,
+        SOURCE_COLUMNS,
         [
             row_of(source, projects, filling.get(source.id, ""))
             for source in sorted(sources, key=_changed, reverse=True)

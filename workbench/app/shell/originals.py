@@ -44,4 +44,4 @@ def _answer(document: str) -> Response:
     return Response(data, media_type=media_type, headers=headers)
 
 
-ROUTES = [Route("/originals/{document}", original)]
+ORIGINAL_ROUTES = [Route("/originals/{document}", original)]

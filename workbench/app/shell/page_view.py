@@ -84,7 +84,7 @@ def _picture(document: str, number: int, at: str) -> Response:
     return Response(target.getvalue(), media_type="image/jpeg", headers=SAFE)
 
 
-ROUTES = [
+PAGE_IMAGE_ROUTES = [
     Route("/originals/{document}/pages/{number:int}", picture),
     Route("/originals/{document}/seen/{number:int}", frame),
 ]

@@ -20,7 +20,7 @@ from workbench.app.widgets.rendered.markdown_tree import markdown_tree
 from workbench.languages import WORD
 from workbench.marking import matched_spans, stem
 from workbench.types.json import JsonValue
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 Segment = tuple[str, int]  # a stretch, and how like a word of the question it is, from 0 to 3
 MarkedPiece = tuple[bool, list[Segment]]  # whether the question has its words

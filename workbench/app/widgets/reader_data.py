@@ -10,7 +10,7 @@ from workbench.app.widgets.rendered.markdown_tree import markdown_tree
 from workbench.app.widgets.rendered.text_window import window
 from workbench.app.widgets.rendered.tints import Tints, stretches
 from workbench.types import JsonObject
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from workbench.storage.rows import StoredPassage

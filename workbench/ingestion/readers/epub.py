@@ -12,7 +12,7 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.html import declared_charset, fragment_to_markdown
 from workbench.ingestion.readers.package import XmlElement, open_package, parse_xml
 
-PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
+EPUB_PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
 
 
 def read_epub(data: bytes, name: str) -> Draft:
@@ -71,7 +71,7 @@ def _described(opf: XmlElement) -> dict[str, str]:
     properties: dict[str, str] = {}
     for element in opf.iterfind(".//{*}metadata/*"):
         name = str(element.tag).rpartition("}")[2]
-        key = "title" if name == "title" else PROPERTIES.get(name)
+        key = "title" if name == "title" else EPUB_PROPERTIES.get(name)
         if key and key not in properties and element.text and element.text.strip():
             properties[key] = element.text.strip()
     return properties

@@ -76,7 +76,7 @@ class FigureRow:
 def rows_of(items: Sequence[TextItem]) -> list[FigureRow]:
     """Return the lines of a page from its top, each split into a label and the figures that end it."""
     rows: list[FigureRow] = []
-    for line in _lines(items):
+    for line in _group_lines(items):
         pieces = _joined(word for item in line for word in _words(item))
         top, bottom = min(item.y for item in line), max(item.y + item.height for item in line)
         figures = _tail(pieces, CLOSE * (bottom - top))
@@ -85,7 +85,7 @@ def rows_of(items: Sequence[TextItem]) -> list[FigureRow]:
     return rows
 
 
-def _lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
+def _group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
     """Group items into lines by their middles; each line from left to right."""
     lines: list[list[TextItem]] = []
     for item in sorted((item for item in items if item.text.strip()), key=lambda item: item.y + item.height / 2):

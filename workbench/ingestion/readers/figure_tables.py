@@ -49,7 +49,9 @@ def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
             header, top = _header(rows, kept[0], filled)
             least = LEAST_DATED if all(YEAR.search(name) for name in header[1:]) else LEAST_ROWS
             if sum(len(row.figures) > 1 for row in table_rows) >= least:
-                tables.append(FigureTable(drawn_table(header, _lines(table_rows, filled)), top, rows[kept[-1]].bottom))
+                tables.append(
+                    FigureTable(drawn_table(header, _cell_lines(table_rows, filled)), top, rows[kept[-1]].bottom)
+                )
     return tables
 
 
@@ -154,7 +156,7 @@ def _fits(row: FigureRow, edges: Sequence[float]) -> bool:
     return row.right < edges[-1]
 
 
-def _lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]:
+def _cell_lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]:
     """Return the cells of each row; a label that goes on in the next line is one label."""
     lines: list[list[str]] = []
     for row in rows:

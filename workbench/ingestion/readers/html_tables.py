@@ -60,7 +60,7 @@ def _straighten(table: HtmlElement) -> None:
             row.drop_tree()
             continue
         for cell, name in zip(own, names[0], strict=True):
-            row.append(_named(row, name) if dropped and place == dropped else _copy(row, cell))
+            row.append(_has_name(row, name) if dropped and place == dropped else _copy(row, cell))
 
 
 def _set_head(table: HtmlElement) -> None:
@@ -106,7 +106,7 @@ def _copy(row: HtmlElement, cell: HtmlElement | None) -> HtmlElement:
     return copied
 
 
-def _named(row: HtmlElement, name: str) -> HtmlElement:
+def _has_name(row: HtmlElement, name: str) -> HtmlElement:
     cell = row.makeelement("th")
     cell.text = name
     return cell

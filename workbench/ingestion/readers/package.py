@@ -14,7 +14,7 @@ from workbench.sizes import GB
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or the binary format of before 2007
 MAX_UNPACKED = GB
 MADE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # a program's word on itself, no description
-PROPERTIES = {
+OFFICE_PROPERTIES = {
     "title": "title",
     "creator": "author",
     "created": "created",
@@ -94,7 +94,7 @@ def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
     root = parse_xml(package.read("docProps/core.xml"))
     properties: dict[str, str] = {}
     for element in root if root is not None else ():
-        key = PROPERTIES.get(str(element.tag).rpartition("}")[2])
+        key = OFFICE_PROPERTIES.get(str(element.tag).rpartition("}")[2])
         if key and element.text and element.text.strip() and not MADE.match(element.text):
             properties[key] = element.text.strip()
     return properties

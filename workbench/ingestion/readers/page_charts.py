@@ -11,7 +11,7 @@ from workbench.ingestion.readers.page_blocks import page_blocks
 from workbench.ingestion.readers.running_headers import PageTexts
 from workbench.ingestion.scans.page_text import mean_confidence
 from workbench.ingestion.scans.picture_words import PictureWords
-from workbench.types.scan import ScannedPage, WordPlace
+from workbench.types.results import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage

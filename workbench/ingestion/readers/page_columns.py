@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WORDS = re.compile(r"[^\W\d_]{3}.*[^\W\d_]{3}")
 MIDDLE = (0.35, 0.65)  # of the page's width, between which a gutter ends
-EDGE = 2.0  # points within which lines begin at one edge
+LEFT_EDGE_TOLERANCE = 2.0  # points within which lines begin at one edge
 OVER = 4.0  # points that a text must reach beyond an edge to go over it
 LEAST = 12  # lines of words that begin at the gutter
 STEP = 4.0  # points in which edges are counted
@@ -45,8 +45,8 @@ def regions_of(items: Sequence[TextItem], width: float) -> list[Region]:
     columns: list[Region] = []
     for top, bottom in _stretches(said, gutter):
         inside = [item for item in said if top < item.y + item.height / 2 < bottom]
-        right = [item for item in inside if item.x >= gutter - EDGE]
-        left = [item for item in inside if item.x < gutter - EDGE]
+        right = [item for item in inside if item.x >= gutter - LEFT_EDGE_TOLERANCE]
+        left = [item for item in inside if item.x < gutter - LEFT_EDGE_TOLERANCE]
         if _begins(right, gutter) >= LEAST and len(left) >= LEAST:
             columns += [
                 Region(tuple(left), -inf, gutter, top, bottom),
@@ -77,4 +77,4 @@ def _stretches(items: Sequence[TextItem], gutter: float) -> list[tuple[float, fl
 
 
 def _begins(items: Sequence[TextItem], gutter: float) -> int:
-    return sum(abs(item.x - gutter) <= EDGE and WORDS.search(item.text) is not None for item in items)
+    return sum(abs(item.x - gutter) <= LEFT_EDGE_TOLERANCE and WORDS.search(item.text) is not None for item in items)

@@ -33,7 +33,7 @@ def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     result = list(texts)
     regions = regions_of(page.text_items, page.width)
     rows = [rows_of(region.items) for region in regions]
-    placed = [(place, table) for place, lines in enumerate(rows) for table in _tables(lines)]
+    placed = [(place, table) for place, lines in enumerate(rows) for table in _tables_in_rows(lines)]
     for tables, covered in _groups(placed, regions, boxes):
         own = [boxes[place] for place in covered]
         others = [box for place, box in enumerate(boxes) if place not in covered]
@@ -51,7 +51,7 @@ def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     return result
 
 
-def _tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
+def _tables_in_rows(rows: Sequence[FigureRow]) -> list[FigureTable]:
     tables = figure_tables(rows)
     return [*tables, *single_column_tables(rows, tables)]
 

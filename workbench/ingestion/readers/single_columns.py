@@ -22,7 +22,7 @@ from workbench.ingestion.readers.figure_tables import (
 )
 from workbench.ingestion.readers.header_rows import MARKED
 
-EDGE = 4.0  # points within which the figures end
+RIGHT_EDGE_TOLERANCE = 4.0  # points within which the figures end
 FAR = 1.5  # line heights between a label and its figure, and between two runs of words
 LEAST_ROWS = 4
 LEAST_MARKED = 0.5  # of the figures are amounts by their look: "$ 1,204", "5 %"
@@ -40,7 +40,7 @@ def single_column_tables(rows: Sequence[FigureRow], taken: Sequence[FigureTable]
         if place < len(rows) and free[place] and _goes_on(rows, run, place):
             run.append(place)
             continue
-        found += _tables(rows, run)
+        found += _tables_in_run(rows, run)
         run = [place] if place < len(rows) and free[place] and _is_row(rows[place]) else []
     return found
 
@@ -69,7 +69,7 @@ def _goes_on(rows: Sequence[FigureRow], run: Sequence[int], place: int) -> bool:
     figures = [rows[inside].figures[0] for inside in run if rows[inside].figures]
     edge = median(figure.right for figure in figures)
     if row.figures:
-        return _is_row(row) and abs(row.figures[0].right - edge) <= EDGE
+        return _is_row(row) and abs(row.figures[0].right - edge) <= RIGHT_EDGE_TOLERANCE
     worded = 0
     for inside in reversed(run):
         if rows[inside].figures:
@@ -78,7 +78,7 @@ def _goes_on(rows: Sequence[FigureRow], run: Sequence[int], place: int) -> bool:
     return worded < LEADING and row.right < min(figure.left for figure in figures)
 
 
-def _tables(rows: Sequence[FigureRow], run: Sequence[int]) -> list[FigureTable]:
+def _tables_in_run(rows: Sequence[FigureRow], run: Sequence[int]) -> list[FigureTable]:
     """Return the table that a run of lines makes, if it makes one."""
     places = list(run)
     while places and not rows[places[-1]].figures:
@@ -128,7 +128,12 @@ def _header(rows: Sequence[FigureRow], first: int, figures: Sequence[PlacedText]
         over = [piece for piece in row.stretches() if piece.right > left]
         beside = [piece.text for piece in row.stretches() if piece.right <= left]
         far = top - row.bottom > APART * (row.bottom - row.top)
-        if far or len(over) != 1 or len(over[0].text) > LONGEST_NAME or over[0].right > right + 6 * EDGE:
+        if (
+            far
+            or len(over) != 1
+            or len(over[0].text) > LONGEST_NAME
+            or over[0].right > right + 6 * RIGHT_EDGE_TOLERANCE
+        ):
             break
         if (row.figures and not YEAR.search(over[0].text)) or over[0].left < _middle(rows[first]):
             break

@@ -29,7 +29,7 @@ def line_places(engine: RapidOCR, colours: NDArray[np.uint8]) -> list[Box]:
     looked_at = cv2.resize(colours, size).astype(np.uint8, copy=False)
     found: list[Box] = []
     for top, bottom in _bands(size[1]):
-        found = _joined(found, [_lower(box, top) for box in _places(engine, looked_at[top:bottom])])
+        found = _join_boxes(found, [_lower(box, top) for box in _places(engine, looked_at[top:bottom])])
     across, down = width / size[0], height / size[1]
     return [(left * across, top * down, right * across, bottom * down) for left, top, right, bottom in found]
 
@@ -67,7 +67,7 @@ def _lower(box: Box, rows: int) -> Box:
     return left, top + rows, right, bottom + rows
 
 
-def _joined(above: list[Box], band: list[Box]) -> list[Box]:
+def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
     """Put the boxes of the next band to those above; a line that both saw, whole or cut, is one box."""
     joined = list(band)
     kept: list[Box] = []

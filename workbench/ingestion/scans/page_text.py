@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.ingestion.scans.order import LineRow, Paragraph, paragraphs
 from workbench.ingestion.scans.recognition import ReadLine, ReadWord, around, recogniser
 from workbench.ingestion.scans.skew import UprightPage, upright
-from workbench.types.scan import ScannedPage, WordPlace
+from workbench.types.results import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,7 +12,7 @@ import numpy as np
 from workbench.ingestion.scans.order import rows
 from workbench.ingestion.scans.recognition import ReadLine, recogniser
 from workbench.ingestion.scans.skew import Box
-from workbench.types.scan import WordPlace
+from workbench.types.results import WordPlace
 
 if TYPE_CHECKING:
     from PIL.Image import Image

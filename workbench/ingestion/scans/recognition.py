@@ -174,14 +174,14 @@ def _words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float
         xs, ys = zip(*corners, strict=True)
         word = ReadWord(normal, float(confidence), (min(xs), min(ys), max(xs), max(ys)))
         if words and start == ended:
-            words[-1] = _joined(words[-1], word)
+            words[-1] = _join_words(words[-1], word)
         else:
             words.append(word)
         ended = cursor
     return tuple(words)
 
 
-def _joined(first: ReadWord, second: ReadWord) -> ReadWord:
+def _join_words(first: ReadWord, second: ReadWord) -> ReadWord:
     sizes = len(first.text), len(second.text)
     confidence = (first.confidence * sizes[0] + second.confidence * sizes[1]) / sum(sizes)
     return ReadWord(first.text + second.text, confidence, around((first.box, second.box)))

@@ -19,7 +19,7 @@ from workbench.models.bert.tokens import Tokens
 from workbench.models.bert.trial import chosen_precision
 from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch
 from workbench.models.token_axes import load_token_axes
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

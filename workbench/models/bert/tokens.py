@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from workbench.models.reading import SAMPLE, share_read
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -16,7 +16,7 @@ from workbench.retrieval.answering.quotable import Quote, quotable
 from workbench.retrieval.stages.late_interaction import beyond_chance, max_sim
 from workbench.types import Passage
 
-MOST_SENTENCES, MOST_WORDS = 5, 60  # of an answer
+MAX_ANSWER_SENTENCES, MAX_ANSWER_WORDS = 5, 60  # of an answer
 MOST_READ = 24  # sentences that are embedded, those with most of the question's words first: about a third of a second
 CLOSE = 0.1  # a further sentence must have this share of the best one's score, their places apart, or it only dilutes
 CLOSE_ROW = 0.5  # and a row of a table whose cells have no word of the question this one: its neighbours are as alike
@@ -44,10 +44,11 @@ def best_sentences(
     ``encoded`` None leaves meaning out: the words and the passages' order decide. ``headers`` as in ``quotable``.
     """
     every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
-    every, common = _asked_rows(every, [_words(query, quote.cells or quote.text) for quote in every])
-    headed = [_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
+    every, common = _asked_rows(every, [_shared_words(query, quote.cells or quote.text) for quote in every])
+    headed = [_shared_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
     above = [
-        headed[quote.number - 1] | (set() if quote.cells is None else _words(query, quote.text)) for quote in every
+        headed[quote.number - 1] | (set() if quote.cells is None else _shared_words(query, quote.text))
+        for quote in every
     ]
     shares = _rarity_shares(common, above)
     likely = sorted(range(len(every)), key=lambda place: -shares[place])[:MOST_READ]
@@ -132,7 +133,7 @@ def _within_limits(
     sentences = words = 0
     for place in order:
         length = len(quotes[place].text.split())
-        fits = sentences < MOST_SENTENCES and words + length <= MOST_WORDS
+        fits = sentences < MAX_ANSWER_SENTENCES and words + length <= MAX_ANSWER_WORDS
         if sentences and not (fits and own[place] >= least[place] * max(own)):
             continue
         sentences, words = sentences + 1, words + length
@@ -144,6 +145,6 @@ def quoted(quotes: Sequence[Quote]) -> str:
     return " ".join(f"{quote.shown or quote.text} [{quote.number}]" for quote in quotes)
 
 
-def _words(query: str, text: str) -> set[str]:
+def _shared_words(query: str, text: str) -> set[str]:
     """Return the stems of the question's words that stand in a text."""
     return {stem(text[start:end].lower()) for start, end in matched_spans(query, text)}

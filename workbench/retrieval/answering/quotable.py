@@ -11,7 +11,7 @@ from workbench.retrieval.answering.table_rows import labelled_rows
 from workbench.sentences import sentence_spans
 from workbench.types import Passage
 
-MOST_WORDS = 58  # of a quote, its ellipses apart: a sentence of more is parted at the ends of its clauses
+MAX_QUOTE_WORDS = 58  # of a quote, its ellipses apart: a sentence of more is parted at the ends of its clauses
 LONGEST = 500  # characters of a quote: a longer one is a table or a listing
 SHORTEST = 20  # and a shorter one says nothing by itself
 LETTERS = 0.6  # least share of letters and blanks in prose: rows of figures have less
@@ -136,18 +136,18 @@ def _with_dots(text: str) -> str:
 def _parted(text: str, start: int, end: int, clause_end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Part a span of more than MOST_WORDS words into the fewest runs of clauses that have no more."""
     begin = last = start
-    for match in clause_end.finditer(text, start, end) if _words(text, start, end) > MOST_WORDS else ():
-        if last > begin and _words(text, begin, match.end()) > MOST_WORDS:
+    for match in clause_end.finditer(text, start, end) if _count_words(text, start, end) > MAX_QUOTE_WORDS else ():
+        if last > begin and _count_words(text, begin, match.end()) > MAX_QUOTE_WORDS:
             yield begin, last
             begin = last
         last = match.end()
-    if last > begin and _words(text, begin, end) > MOST_WORDS:
+    if last > begin and _count_words(text, begin, end) > MAX_QUOTE_WORDS:
         yield begin, last
         begin = last
     yield begin, end
 
 
-def _words(text: str, start: int, end: int) -> int:
+def _count_words(text: str, start: int, end: int) -> int:
     return len(text[start:end].split())
 
 

@@ -21,7 +21,7 @@ from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, cite
 from workbench.retrieval.nodes import to_passages
 from workbench.retrieval.request import Request
 from workbench.types import Evidence, Passage
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 REFUSED = "Nothing in the documents answers this question."
 

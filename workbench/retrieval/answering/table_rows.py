@@ -42,12 +42,12 @@ def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
             columns = cells(line.group())
             continue
         row = cells(line.group())
-        words = _words(row, columns, "", ": ")
+        words = _row_sentence(row, columns, "", ": ")
         if words:
-            yield LabelledRow(line.start(), line.end(), words, _words(row, columns, ":", ", "), " ".join(row))
+            yield LabelledRow(line.start(), line.end(), words, _row_sentence(row, columns, ":", ", "), " ".join(row))
 
 
-def _words(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
+def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
     """Return the label, then "column value · column value"; "" without a label, or without named values or figures.
 
     ``sign`` stands behind a column's name, ``after_label`` behind the label where the first value has one, else ": ".

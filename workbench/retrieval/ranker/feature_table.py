@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.types import leg_names
+from workbench.types import parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Feature:
 BEFORE = "before"  # the score that the other weights correct: rerank's
 FEATURES = (
     Feature(BEFORE, "Rerank's score", "what rerank makes of all legs"),
-    Feature("meaning", "Meaning", "cosine of question and passage", leg_names.VECTOR),
-    Feature("words", "Words", "BM25", leg_names.KEYWORD),
-    Feature("coverage", "Words covered", "share of the question's words that it holds, by rarity", leg_names.KEYWORD),
-    Feature("closeness", "Words together", "how near to each other these words stand", leg_names.KEYWORD),
-    Feature("late", "Word by word", "MaxSim beyond chance", leg_names.LATE),
-    Feature("least", "Weakest words", "MaxSim of the half of the question that fits worst", leg_names.LATE),
-    Feature("document", "Its document", "share of the document's name that is said", leg_names.DOCUMENT),
+    Feature("meaning", "Meaning", "cosine of question and passage", parameter.VECTOR),
+    Feature("words", "Words", "BM25", parameter.KEYWORD),
+    Feature("coverage", "Words covered", "share of the question's words that it holds, by rarity", parameter.KEYWORD),
+    Feature("closeness", "Words together", "how near to each other these words stand", parameter.KEYWORD),
+    Feature("late", "Word by word", "MaxSim beyond chance", parameter.LATE),
+    Feature("least", "Weakest words", "MaxSim of the half of the question that fits worst", parameter.LATE),
+    Feature("document", "Its document", "share of the document's name that is said", parameter.DOCUMENT),
     Feature("title", "Title", "share of the question's words in the title, by rarity"),
     Feature("headings", "Headings", "share of the question's words in the headings above it, by rarity"),
     Feature("start", "Near the beginning", "1 / its place in the document"),

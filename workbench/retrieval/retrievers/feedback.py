@@ -27,7 +27,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import vectors
 from workbench.storage.rows import TermWeights
 from workbench.storage.surroundings import terms_of_passages
-from workbench.types.leg_names import FEEDBACK
+from workbench.types.parameter import FEEDBACK
 
 
 class FeedbackRetriever(Retriever):

@@ -19,8 +19,8 @@ from workbench.storage.passages import documents_in_scope, internal_ids, passage
 from workbench.storage.rows import scope_statement
 from workbench.storage.scores import cosines
 from workbench.types import Leg
-from workbench.types.leg_names import VECTOR
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import VECTOR
+from workbench.types.results import TimedStep
 
 
 class FrameworkHybridRetriever(Retriever):

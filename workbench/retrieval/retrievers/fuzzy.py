@@ -14,7 +14,7 @@ from workbench.retrieval.parameters import FORGIVE, LEAST_MEANING
 from workbench.retrieval.retrievers.hybrid import hybrid_hits
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.words.guesses import read_fuzzy_words
-from workbench.types.leg_names import KEYWORD, VECTOR
+from workbench.types.parameter import KEYWORD, VECTOR
 
 POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
 

@@ -30,8 +30,8 @@ from workbench.storage.passages import likeness_to_all
 from workbench.storage.ranking import LegRanking
 from workbench.storage.term_ranking import reads_all
 from workbench.types import Leg, ParameterValue
-from workbench.types.leg_names import DOCUMENT, KEYWORD, VECTOR
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import DOCUMENT, KEYWORD, VECTOR
+from workbench.types.results import TimedStep
 
 # For questions in another language than the index's. A multilingual model puts some passages near to everything, and
 # across languages similarities lie so close together that they come first: half of a passage's likeness to all others

@@ -16,8 +16,8 @@ from workbench.retrieval.retrievers.feedback import towards
 from workbench.retrieval.retrievers.hybrid import hybrid_hits
 from workbench.retrieval.retrievers.moved_query import moved_hits
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.types import leg_names
-from workbench.types.timed_steps import TimedStep
+from workbench.types import parameter
+from workbench.types.results import TimedStep
 
 
 class HydeRetriever(Retriever):
@@ -35,7 +35,7 @@ class HydeRetriever(Retriever):
                 with request.trace.stage(TimedStep.EMBED):
                     passage = request.encoder.encode([imagined]).vectors
                 vector = towards(request.encoded(query).vector, passage, request.number(HYDE_WEIGHT))
-                hits = moved_hits(request, connection, query, vector, leg_names.HYDE, pool)
+                hits = moved_hits(request, connection, query, vector, parameter.HYDE, pool)
             else:
                 hits = hybrid_hits(request, connection, query, pool)
             return to_nodes(request, connection, self._kept(hits))

@@ -16,8 +16,8 @@ from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
 from workbench.storage.ranking import LegRanking, best_by_terms
 from workbench.types import Leg
-from workbench.types.leg_names import KEYWORD, VECTOR
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import KEYWORD, VECTOR
+from workbench.types.results import TimedStep
 
 DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, where that was asked for
 

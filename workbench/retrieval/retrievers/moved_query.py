@@ -16,7 +16,7 @@ from workbench.retrieval.retrievers.hybrid import hybrid_hits
 from workbench.storage.database import Connection
 from workbench.storage.scores import cosines
 from workbench.types import Leg
-from workbench.types.leg_names import KEYWORD, VECTOR
+from workbench.types.parameter import KEYWORD, VECTOR
 
 
 def moved_hits(

@@ -17,8 +17,8 @@ from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
 from workbench.storage.scores import cosines
 from workbench.types import Leg
-from workbench.types.leg_names import KEYWORD, QUERY, VECTOR
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import KEYWORD, QUERY, VECTOR
+from workbench.types.results import TimedStep
 
 LONGEST = 300  # characters of a rephrasing that are used
 

@@ -15,8 +15,8 @@ from workbench.storage.passages import nearest_passages
 from workbench.storage.ranking import LegRanking, nearest
 from workbench.storage.rows import TermWeights
 from workbench.types import Leg
-from workbench.types.leg_names import VECTOR
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import VECTOR
+from workbench.types.results import TimedStep
 
 
 def vector_ranking(

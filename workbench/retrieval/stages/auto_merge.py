@@ -19,7 +19,7 @@ from workbench.retrieval.stages.widening import Widening, span, widened
 from workbench.storage.database import Connection
 from workbench.storage.surroundings import spans_of_pages, spans_of_sections
 from workbench.types import as_items, as_whole
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 REACH = 20  # only so many of the best passages merge, so that no weak neighbour swells a strong one
 FARTHEST = 8  # passages on either side of the one found: a longer section is returned as the part around it

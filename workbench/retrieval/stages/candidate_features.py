@@ -22,7 +22,7 @@ from workbench.retrieval.request import Likenesses, Request
 from workbench.retrieval.words.closeness import AskedWord, asked_words, coverage, coverage_and_closeness
 from workbench.storage.rows import StoredPassage
 from workbench.types import as_items
-from workbench.types.leg_names import DOCUMENT, KEYWORD, LATE, VECTOR
+from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
 
 FOUND_BY = (VECTOR, KEYWORD, LATE)  # whose places agree or do not
 TOP = 10  # places over which a place counts much: place 1 counts 1 / 11, place 11 half of it

@@ -26,8 +26,8 @@ from workbench.retrieval.parameters import CLUSTER_WEIGHT
 from workbench.retrieval.stages.rerank import untouched_leg, words_share
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.passages import vectors
-from workbench.types.leg_names import CLUSTER
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import CLUSTER
+from workbench.types.results import TimedStep
 
 # Chosen on scifact's train part, anthropic_docs and mtrag_un; .03 to .1 all gain on each (docs/benchmarks.md).
 TEMPERATURE = 0.05

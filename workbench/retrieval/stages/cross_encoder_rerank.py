@@ -9,8 +9,8 @@ from workbench.retrieval.hit import mixed
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import CROSS_WEIGHT
 from workbench.retrieval.stages.stage import Stage
-from workbench.types.leg_names import CROSS_ENCODER
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import CROSS_ENCODER
+from workbench.types.results import TimedStep
 
 
 class CrossEncoderRerank(Stage):

@@ -14,8 +14,8 @@ from workbench.retrieval.ranker.scoring import FeatureArray, shares, stretched, 
 from workbench.retrieval.stages.candidate_features import feature_sheet
 from workbench.retrieval.stages.stage import Stage
 from workbench.types import Leg
-from workbench.types.leg_names import LEARNED
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import LEARNED
+from workbench.types.results import TimedStep
 
 
 class LearnedRerank(Stage):

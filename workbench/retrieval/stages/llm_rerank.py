@@ -10,8 +10,8 @@ from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_sche
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import GRADED, LLM_WEIGHT
 from workbench.retrieval.stages.stage import Stage
-from workbench.types.leg_names import LLM
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import LLM
+from workbench.types.results import TimedStep
 
 HIGHEST = 10.0
 

@@ -23,8 +23,8 @@ from workbench.retrieval.parameters import LAMBDA
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.passages import vectors
 from workbench.types import Leg
-from workbench.types.leg_names import NOVELTY
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import NOVELTY
+from workbench.types.results import TimedStep
 
 
 class Mmr(Stage):

@@ -23,8 +23,8 @@ from workbench.retrieval.words.bm25 import rarity
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
 from workbench.storage.passages import token_bits
-from workbench.types.leg_names import LATE
-from workbench.types.timed_steps import TimedStep
+from workbench.types.parameter import LATE
+from workbench.types.results import TimedStep
 
 # Shares of digits among a passage's characters: prose has fewer than the first, and of a table with more than the
 # second nothing is read. On annual reports (19 questions) a page of evidence is among five / ten for .63 / .74 instead

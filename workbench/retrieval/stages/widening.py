@@ -16,7 +16,7 @@ from workbench.retrieval.nodes import EXTRA, stored
 from workbench.retrieval.request import Request
 from workbench.storage.database import Connection
 from workbench.storage.surroundings import document_slices
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,15 @@ from workbench.retrieval.stages.checkpoint import RETRIEVED
 from workbench.retrieval.why import fate, fates
 from workbench.retrieval.why.explanation import LegView, Step
 
-INDEXED, SCOPE, LEGS, FUSED, SHOWN = "index", "scope", "legs", "fused", "shown"
+INDEXED_STEP, SCOPE_STEP, LEGS_STEP, FUSED_STEP, SHOWN_STEP = "index", "scope", "legs", "fused", "shown"
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of a stage's class name
-_TITLES = {INDEXED: "In the index", SCOPE: "In scope", LEGS: "Found", FUSED: "Fused", SHOWN: "Shown"}
+_TITLES = {
+    INDEXED_STEP: "In the index",
+    SCOPE_STEP: "In scope",
+    LEGS_STEP: "Found",
+    FUSED_STEP: "Fused",
+    SHOWN_STEP: "Shown",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +46,10 @@ class Sizes:
 def course(passage: int, way: fate.Way, standing: Standing, sizes: Sizes) -> tuple[Step, ...]:
     """Return the steps of a watched request as a passage met them; from the one where it fell out none is ``kept``."""
     steps = [
-        *([] if sizes.index is None else [Step(INDEXED, _TITLES[INDEXED], sizes.index)]),
-        Step(SCOPE, _TITLES[SCOPE], sizes.scope),
+        *([] if sizes.index is None else [Step(INDEXED_STEP, _TITLES[INDEXED_STEP], sizes.index)]),
+        Step(SCOPE_STEP, _TITLES[SCOPE_STEP], sizes.scope),
         *_stages(passage, way, standing),
-        Step(SHOWN, _TITLES[SHOWN], sizes.shown, standing.rank, said=f"The first {way.limit} are shown."),
+        Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are shown."),
     ]
     lost = _lost_at(passage, way, standing)
     names = [step.name for step in steps]
@@ -58,22 +64,22 @@ def course(passage: int, way: fate.Way, standing: Standing, sizes: Sizes) -> tup
 
 def course_outside(index_passages: int) -> tuple[Step, ...]:
     """Return the course of a document of which the index holds no passage."""
-    return (Step(INDEXED, _TITLES[INDEXED], index_passages, kept=False),)
+    return (Step(INDEXED_STEP, _TITLES[INDEXED_STEP], index_passages, kept=False),)
 
 
 def course_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
     """Return the course of a document that a scope of so many passages leaves out."""
-    return (Step(SCOPE, _TITLES[SCOPE], scope_passages, kept=False),)
+    return (Step(SCOPE_STEP, _TITLES[SCOPE_STEP], scope_passages, kept=False),)
 
 
 def _stages(passage: int, way: fate.Way, standing: Standing) -> list[Step]:
     passed = dict(way.passed)
     retrieved = passed.pop(RETRIEVED, ())
-    said = f"{fate.standing(standing.legs)}; {fate.brought(way)}."
-    steps = [Step(LEGS, _TITLES[LEGS], len(way.fused or retrieved), said=said)]
+    said = f"{fate.leg_standings(standing.legs)}; {fate.brought(way)}."
+    steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
     if way.fused:
         said = f"The first {len(retrieved)} of {len(way.fused)} go on." if len(retrieved) < len(way.fused) else ""
-        steps.append(Step(FUSED, _TITLES[FUSED], len(retrieved), _place(passage, way.fused), said=said))
+        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _place(passage, way.fused), said=said))
     return [*steps, *(_stage(passage, way.limit, name, order) for name, order in passed.items())]
 
 
@@ -98,12 +104,12 @@ def _lost_at(passage: int, way: fate.Way, standing: Standing) -> str | None:
     if standing.fate in (fates.FOUND, fates.SHOWN):
         return None
     if standing.fate == fates.NOT_IN_SCOPE:
-        return SCOPE
+        return SCOPE_STEP
     if standing.fate == fates.NOT_RETRIEVED:
-        return LEGS
+        return LEGS_STEP
     later = [name for name in way.passed if name != RETRIEVED]
     if standing.fate == fates.LOST_IN_FUSION or not later:
-        return FUSED if way.fused else SHOWN
+        return FUSED_STEP if way.fused else SHOWN_STEP
     dropped = fate.dropped_between(passage, way)
     if dropped is not None:
         return dropped[1]

@@ -25,7 +25,7 @@ from workbench.storage.rows import StoredPassage
 from workbench.storage.scores import term_shares
 from workbench.storage.standing import bm25_standing, vector_standing
 from workbench.types import Name, Passage, Value
-from workbench.types.leg_names import DOCUMENT, KEYWORD, LATE, VECTOR
+from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
 
 
 @dataclass(frozen=True, slots=True)

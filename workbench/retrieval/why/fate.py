@@ -11,7 +11,7 @@ from workbench.retrieval.stages.checkpoint import RETRIEVED
 from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.why.explanation import LegView
 from workbench.retrieval.why.fates import LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE, NOT_RETRIEVED
-from workbench.types.leg_names import KEYWORD, LEARNED, VECTOR
+from workbench.types.parameter import KEYWORD, LEARNED, VECTOR
 
 _LEGS = {VECTOR: "by meaning", KEYWORD: "by words"}
 
@@ -35,7 +35,7 @@ def fate_of(passage: int, way: Way, legs: Mapping[str, LegView]) -> tuple[str, s
             rank = way.fused.index(passage) + 1
             first = len(retrieved)
             return LOST_IN_FUSION, f"Fused it is number {rank} of {len(way.fused)}; the first {first} went on."
-        return NOT_RETRIEVED, f"{standing(legs)}; {brought(way)}."
+        return NOT_RETRIEVED, f"{leg_standings(legs)}; {brought(way)}."
     steps = list(way.passed.items())
     dropped = dropped_between(passage, way)
     if dropped is not None:
@@ -78,7 +78,7 @@ def after(name: str) -> str:
     return "after rerank" if name in RERANKERS else f"after {name}"
 
 
-def standing(legs: Mapping[str, LegView]) -> str:
+def leg_standings(legs: Mapping[str, LegView]) -> str:
     """Return where the two legs that find see a passage in the whole scope, as the beginning of a sentence."""
     parts = [
         f"{phrase} it is number {legs[name].rank} in scope ({legs[name].score:.3f})"

@@ -22,7 +22,7 @@ from workbench.storage.embedded_text import embedded_text
 from workbench.storage.passages import token_bits
 from workbench.storage.rows import StoredPassage
 from workbench.types import Value
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 ALIKE = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
 MOST_LIKES = 12  # of one word

@@ -27,7 +27,7 @@ from workbench.storage.lexicon import (
     terms_of_variants,
 )
 from workbench.storage.rows import QueryTerm, TermWeights
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 GUESSED = 0.7  # weight of a guessed word against a known one, before its slips are counted
 OTHER_LETTER = 0.5  # of that weight where the first letter differs: there slips are rare

@@ -14,7 +14,7 @@ from html import escape
 from workbench.languages import folded, gram_spans, is_unspaced, spaced_words
 from workbench.storage.database import Connection
 from workbench.storage.lexicon import terms_of_words
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 SNIPPET = 200  # characters, about
 MOST_SNIPPETS = 3

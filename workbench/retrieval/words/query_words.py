@@ -12,7 +12,7 @@ from workbench.retrieval.words.bm25 import weigh
 from workbench.storage.database import Connection
 from workbench.storage.lexicon import query_terms, terms_in_scope
 from workbench.storage.rows import IndexTotals, QueryTerm
-from workbench.types.timed_steps import TimedStep
+from workbench.types.results import TimedStep
 
 _WORD = re.compile(r"[^\W_]")
 

@@ -16,7 +16,7 @@ from workbench.errors import ScopeError, WorkbenchError
 from workbench.languages import language_title
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
-from workbench.types.timed_steps import TOTAL, TimedStep
+from workbench.types.results import TOTAL, TimedStep
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

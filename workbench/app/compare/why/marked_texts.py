@@ -12,7 +12,7 @@ from workbench.app.widgets.rendered.continued_tables import moved_back, with_tab
 from workbench.app.widgets.rendered.elements import TextRun, drawn
 from workbench.app.widgets.rendered.markdown_tree import markdown_tree
 from workbench.marking import FUNCTION_WORDS, matched_spans
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from workbench.retrieval.why.word_by_word import QuestionWord, WordByWord
@@ -43,7 +43,7 @@ def counts(compared: WordByWord, word: QuestionWord) -> bool:
 def text_pieces(compared: WordByWord) -> tuple[list[TextPiece], list[TextPiece]]:
     """Return the title and headings, and the passage, in stretches."""
     matched = matched_spans(compared.question, compared.text, compared.language)
-    likes = _likes(compared)
+    likes = _similarities_by_span(compared)
     context = len(compared.context)
     return (
         _cut(compared.text, (0, len(compared.context.rstrip())), matched, likes),
@@ -61,7 +61,7 @@ def rendered_text(text: str, compared: WordByWord | None, table_header: str = ""
     if compared is None:
         return drawn(blocks, lambda run: [run.text])
     matched = matched_spans(compared.question, compared.text, compared.language)
-    likes, context = _likes(compared), len(compared.context)
+    likes, context = _similarities_by_span(compared), len(compared.context)
 
     def pieces(run: TextRun) -> list[TextPiece]:
         if run.start == run.end or not run.text:
@@ -80,7 +80,7 @@ def strength(similarity: float) -> float:
     return round(min(1.0, max(0.1, (similarity - FROM[0]) / (SURE - FROM[0]))), 2)
 
 
-def _likes(compared: WordByWord) -> dict[Span, dict[int, float]]:
+def _similarities_by_span(compared: WordByWord) -> dict[Span, dict[int, float]]:
     """Return the stretches of the text that are like a word of the question that counts, each with its likenesses."""
     likes: dict[Span, dict[int, float]] = {}
     for place, word in enumerate(compared.words):

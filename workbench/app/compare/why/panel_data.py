@@ -73,7 +73,7 @@ def panel_data(
         "context": context,
         "text": text or [(why.text, False, 0, {})],
         "blocks": rendered_text(why.text, compared, table_header) if form_of(document_type, "") == RENDERED else None,
-        "likes": _likes(compared),
+        "likes": _similarity_rows(compared),
         "terms": [
             {
                 "word": own_word(why.query, term.term, language),
@@ -166,7 +166,7 @@ def _question(why: Explanation, compared: WordByWord | None) -> list[QuestionPie
     return question_pieces(compared) if compared else [(why.query, None)]
 
 
-def _likes(compared: WordByWord | None) -> list[list[tuple[str, str]]]:
+def _similarity_rows(compared: WordByWord | None) -> list[list[tuple[str, str]]]:
     """Return for each word of the question its likes as (word, similarity), best first, each spelling once."""
     if compared is None:
         return []

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from workbench.types.json import JsonObject, JsonValue
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from workbench.app.widgets.rendered.elements import Element, Node, TextRun
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element as XmlElement

@@ -23,7 +23,7 @@ from workbench.app.widgets.rendered.notes import labelled_note
 from workbench.app.widgets.rendered.source_places import Cursor, NotingParser, SourceLines, flat, places_of
 from workbench.app.widgets.rendered.tex_brackets import tex_brackets_plugin
 from workbench.types.json import JsonObject, JsonValue
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 # The parser's types of elements without anything of their own, by the tag that shows them.
 _PLAIN = {

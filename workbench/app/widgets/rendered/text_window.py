@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 SIZE = 150_000  # characters shown at once
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?!.*`)|~{3,})", re.MULTILINE)

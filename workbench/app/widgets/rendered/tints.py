@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from workbench.app.widgets.rendered.elements import TextRun
 from workbench.types.json import JsonObject, JsonValue
-from workbench.types.spans import Span
+from workbench.types.results import Span
 
 
 class Tints:

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeVar, overload
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from workbench.errors import InvalidInput
-from workbench.types.json import JsonValue, as_items
-from workbench.types.leg_names import VECTOR
-from workbench.types.name import Name, preference
+from workbench.types.json import JsonValue, Value, as_items
+from workbench.types.parameter import VECTOR
 from workbench.types.scope import ResolvedScope
-from workbench.types.value import Value
 
 if TYPE_CHECKING:
     import altair
     import pandas
     from IPython.lib.pretty import RepresentationPrinter
     from PIL.Image import Image
+
+# --- A name that a question says, and that tells documents apart ---
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Value):
+    """A name of documents in a question; the documents that have it are preferred.
+
+    ``kind`` is "title", "name" (a part of a file's name or title), "year", "quarter", "type", "source", or the key of a
+    document's metadata. ``documents`` is how many have it.
+    """
+
+    text: str
+    kind: str
+    documents: int = 1
+
+
+def preference(names: Iterable[Name]) -> str:
+    """Return a sentence on what is preferred, such as "Preferring: 3M · 2018."; "" without a name."""
+    texts = " · ".join(name.text for name in names)
+    return f"Preferring: {texts}." if texts else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,3 +274,75 @@ class Comparison(Value):
 def _preferred(names: Iterable[Name]) -> tuple[str, ...]:
     sentence = preference(names)
     return (sentence,) if sentence else ()
+
+
+# --- The words that OCR read on a page, each with its place in the text and on the page's picture ---
+
+
+@dataclass(frozen=True, slots=True)
+class WordPlace:
+    """A word's characters ``start`` to ``end`` of a text, and its box in shares (0..1) of the page from its top left.
+
+    ``confidence`` is the recogniser's own, 0..1. A word that a line's end divides has one place a line.
+    """
+
+    start: int
+    end: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+    confidence: float
+
+    def moved(self, by: int) -> WordPlace:
+        """Return the place in a text that has ``by`` more characters before it."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPage:
+    """A page that OCR read: its number (from 1), the mean confidence of its words (0..1) and their places.
+
+    Of a page that has text of its own these are the words in its pictures alone.
+    """
+
+    number: int
+    confidence: float
+    words: tuple[WordPlace, ...]
+
+    def moved(self, by: int) -> ScannedPage:
+        """Return the page as part of a text that has ``by`` more characters before it."""
+        return replace(self, words=tuple(word.moved(by) for word in self.words))
+
+
+# --- Spans: stretches of a text, counted in characters, from ``start`` to before ``end`` ---
+
+Span: TypeAlias = tuple[int, int]  # start, end
+PageSpan: TypeAlias = tuple[int, int, int]  # page from 1, start, end: the characters that stand on it
+DocumentSpan: TypeAlias = tuple[str, int, int]  # document, start, end: a stretch of its text
+
+
+# --- The steps of a search whose time is kept, declared once and in the order in which they happen ---
+
+TOTAL = "total"  # beside the steps in ``timings_ms``: the whole search; the steps need not add up to it
+
+
+class TimedStep(StrEnum):
+    """A step that ``Trace.stage`` times; its value is the key in ``timings_ms``."""
+
+    LLM = "llm"
+    EMBED = "embed"
+    VECTOR = "vector"
+    SPELLING = "spelling"
+    KEYWORD = "keyword"
+    FRAMEWORK = "framework"
+    FUSE = "fuse"
+    WIDEN = "widen"
+    RERANK = "rerank"
+    CLUSTER = "cluster"
+    LEARNED = "learned"
+    CROSS_ENCODER = "cross-encoder"
+    MMR = "mmr"
+    FETCH = "fetch"
+    EVIDENCE = "evidence"
+    EXTRACT = "extract"

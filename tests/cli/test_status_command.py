@@ -17,7 +17,7 @@ from pathlib import Path
 from commands import COMMAND, Ran
 
 from workbench import Workbench
-from workbench.models.bert.trial import machine_key
+from workbench.models.bert.session import machine_key
 
 
 def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:

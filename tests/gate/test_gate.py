@@ -114,7 +114,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             "lint-imports",
             "models/bert/weights.py",
-            "import workbench.models.bert.trial\n",
+            "import workbench.models.bert.session\n",
             "No cycles are allowed in workbench.models.bert.",
         ),
         ("lint-imports", "models/planted.py", "from workbench import settings\n", "workbench.models.planted ->"),

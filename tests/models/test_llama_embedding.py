@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 
 from workbench.models.hashing import HashEncoder
-from workbench.models.llama_embedding import WorkbenchEmbedding
+from workbench.models.llamaindex import WorkbenchEmbedding
 
 
 def test_the_framework_gets_the_encoder_s_vectors() -> None:

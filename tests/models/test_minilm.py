@@ -11,7 +11,7 @@ import pytest
 
 from tests.models.numpy_bert import REFERENCE, NumpyBert
 from workbench.errors import Cancelled
-from workbench.models.bert.forward_pass import BATCH_TOKENS
+from workbench.models.bert.encoder import BATCH_TOKENS
 from workbench.models.minilm import MINILM, MiniLMEncoder
 from workbench.models.token_axes import load_token_axes
 from workbench.retrieval.stages.late_interaction import max_sim

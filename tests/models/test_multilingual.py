@@ -14,11 +14,12 @@ from workbench.errors import ConfigurationError, ModelError
 from workbench.models.multilingual import (
     MULTILINGUAL,
     MultilingualEncoder,
+    read_packed_weights,
     read_tokenizer,
+    read_vocabulary,
     read_weights,
     weights_file,
 )
-from workbench.models.packed_e5 import read_packed_weights, read_vocabulary
 from workbench.models.registry import load_encoder
 from workbench.retrieval.stages.late_interaction import max_sim
 

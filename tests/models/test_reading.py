@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from workbench.models.encoder import SAMPLE, share_read
 from workbench.models.hashing import HashEncoder
 from workbench.models.minilm import MiniLMEncoder
-from workbench.models.reading import SAMPLE, share_read
 
 
 @pytest.mark.parametrize(

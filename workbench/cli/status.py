@@ -18,7 +18,7 @@ from workbench.types import far_text, span_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.models.bert.trial import PrecisionChoice
+    from workbench.models.bert.session import PrecisionChoice
     from workbench.services.health import Status
     from workbench.storage.replica import ReplicaState
     from workbench.storage.workload import Workload

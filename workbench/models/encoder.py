@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.errors import ModelError
 from workbench.types.results import Span
 
 TOKEN_AXES = 128  # axes a token vector is projected on; one bit each is kept of a passage's tokens
@@ -92,7 +93,7 @@ class Encoder(Protocol):
         """Return the share 0..1 of the text's letters and digits that the model can tell apart.
 
         1: its words are known pieces; near 0: they fall into single letters or unknown pieces, so that similarities
-        say nothing (``workbench.models.reading``). Looks at the first 4000 characters; takes below a millisecond for a
+        say nothing (``workbench.models.encoder``). Looks at the first 4000 characters; takes below a millisecond for a
         question. A model whose tokenizer is not at hand says 1.
         """
         ...
@@ -102,3 +103,83 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     """Scale each row to length 1; a row of zeros stays."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return rows / np.maximum(lengths, np.float32(1e-12))
+
+
+# --- The languages that the built-in models were trained on, as ISO 639-1 codes ---
+
+ENGLISH = frozenset({"en"})
+
+# Conneau et al. 2020, arXiv:1911.02116, appendix A: the languages of XLM-RoBERTa's training text.
+_XLM_ROBERTA = (
+    "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is it "
+    "ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my nb ne nl nn no om or pa pl ps pt ro ru sa sd si sk sl "
+    "so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh"
+)
+XLM_ROBERTA = frozenset(_XLM_ROBERTA.split())
+
+# Yang et al. 2020, arXiv:1907.04307, section 4: the sixteen languages, of which two are Chinese.
+_UNIVERSAL = "ar de en es fr it ja ko nl pl pt ru th tr zh"
+UNIVERSAL = frozenset(_UNIVERSAL.split())
+
+
+# --- The share of a text that a model can tell apart, from the pieces its tokenizer cuts the text into ---
+
+READS_NOTHING = 0.5  # share of a question, up to which a model says nothing of it (see workbench.retrieval.votes)
+SAMPLE = 4000  # characters of a text that are looked at: enough to tell, and a question of any size costs the same
+
+
+def share_read(text: str, pieces: Iterable[tuple[Span, bool]], *, letters_are_words: bool) -> float:
+    """Return the share 0..1 of the text's letters and digits that stand in pieces the model tells apart.
+
+    ``pieces`` are the (start, end) characters of each piece, and False where the model knows no such piece. A single
+    letter within a longer word never counts as read. A letter that is a word of its own counts if it is ASCII, or if
+    ``letters_are_words``: a model with ideographs in its vocabulary knows each as a word, a model of English has a few
+    that mean nothing to it. A text without letters and digits is read: it has nothing that could be misread.
+    """
+    total = read = 0
+    for (start, end), is_known in pieces:
+        piece = text[start:end]
+        size = sum(map(str.isalnum, piece))
+        total += size
+        if is_known and (size > 1 or (size == 1 and _is_word(text, start, end, letters_are_words))):
+            read += size
+    return read / total if total else 1.0
+
+
+def _is_word(text: str, start: int, end: int, letters_are_words: bool) -> bool:
+    if letters_are_words:
+        return True
+    alone = not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum()
+    return alone and text[start:end].strip().isascii()
+
+
+# --- The place of a model that cannot be loaded: a call to it says why, and searches that need no model are served ---
+
+
+class UnavailableEncoder:
+    """An encoder that raises the reason it was given, as ModelError."""
+
+    dimensions = 0
+    max_tokens = 0
+    has_token_vectors = False
+    languages: frozenset[str] | None = None
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self._reason = reason
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> NoReturn:
+        """Raise ModelError."""
+        raise ModelError(self._reason)
+
+    def encode_query(self, text: str) -> NoReturn:
+        """Raise ModelError."""
+        raise ModelError(self._reason)
+
+    def token_spans(self, text: str) -> NoReturn:
+        """Raise ModelError."""
+        raise ModelError(self._reason)
+
+    def reads(self, text: str) -> NoReturn:
+        """Raise ModelError."""
+        raise ModelError(self._reason)

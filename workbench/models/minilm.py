@@ -5,15 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.models.bert.bert_encoder import BertEncoder, BertModel
-from workbench.models.bert.files import checked_bytes, packaged_file
-from workbench.models.bert.graph import build_graph
-from workbench.models.bert.graph_blocks import Precision
-from workbench.models.bert.session import PublishedWeights
+from workbench.models.bert.encoder import BertEncoder, BertModel
+from workbench.models.bert.graph import BertWeights, Dense, Layer, Norm, Precision, build_graph
+from workbench.models.bert.session import PublishedWeights, checked_bytes, packaged_file
 from workbench.models.bert.tokens import Special, Tokens
-from workbench.models.bert.weights import BertWeights, Dense, Layer, Norm
-from workbench.models.encoder import FloatArray
-from workbench.models.model_languages import ENGLISH
+from workbench.models.encoder import ENGLISH, FloatArray
 from workbench.models.token_axes import AXES_FILE
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.errors import ConfigurationError, choices
-from workbench.models.encoder import Encoder
-from workbench.models.model_languages import ENGLISH, XLM_ROBERTA
+from workbench.models.encoder import ENGLISH, XLM_ROBERTA, Encoder
 
 
 class Nearness(NamedTuple):
@@ -135,7 +134,7 @@ def load_encoder(name: str, models_dir: Path, threads: int = 0) -> Encoder:
         )
     if model is not None:
         return model.load(Path(models_dir), threads)
-    from workbench.models.framework_encoder import FRAMEWORK_MODELS, load_framework_encoder
+    from workbench.models.llamaindex import FRAMEWORK_MODELS, load_framework_encoder
 
     family, separator, published = name.partition(":")
     if separator and published and family in FRAMEWORK_MODELS:

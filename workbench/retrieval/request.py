@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import ModelError
-from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
-from workbench.models.reading import READS_NOTHING
+from workbench.models.encoder import READS_NOTHING, EncodedQuery, Encoder, FloatArray
 from workbench.retrieval.parameters import FIRST_DEPTH
 from workbench.retrieval.ranker.scoring import FeatureSheet
 from workbench.retrieval.strategy import Strategy

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.languages import CONFIGURATIONS
+from workbench.models.encoder import READS_NOTHING
 from workbench.models.language_identifier import likely_configurations
-from workbench.models.reading import READS_NOTHING
 from workbench.retrieval.words.bm25 import idf
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from workbench.errors import WorkbenchError
-from workbench.models.bert.trial import PrecisionChoice, remembered_choice
+from workbench.models.bert.session import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, counted, size_text
 from workbench.storage.graph import SERVING, graph_state

@@ -117,7 +117,7 @@ class Requests:
 
     def _encoder(self, index: Index) -> Encoder:
         """Return the index's model, or one that says why there is none: the keyword leg does not need it."""
-        from workbench.models.unavailable import UnavailableEncoder
+        from workbench.models.encoder import UnavailableEncoder
 
         try:
             return self._corpus.encoder_of(index)

@@ -13,11 +13,9 @@ import pytest
 
 from hatch_build import halved
 from workbench.errors import ModelError
-from workbench.models.bert.bert_encoder import BertEncoder
-from workbench.models.bert.files import packaged_file, write_whole
-from workbench.models.bert.graph import build_graph
-from workbench.models.bert.graph_blocks import Precision
-from workbench.models.bert.session import PublishedWeights
+from workbench.models.bert.encoder import BertEncoder
+from workbench.models.bert.graph import Precision, build_graph
+from workbench.models.bert.session import PublishedWeights, packaged_file, write_whole
 from workbench.models.minilm import HALF, MINILM, WHOLE, minilm_file, read_weights
 
 pytestmark = pytest.mark.slow

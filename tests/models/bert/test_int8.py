@@ -10,8 +10,8 @@ import pytest
 from onnxruntime import InferenceSession
 
 from workbench.errors import Cancelled
-from workbench.models.bert.graph_blocks import Precision
-from workbench.models.bert.trial import chosen_precision, machine_key, remembered_choice
+from workbench.models.bert.graph import Precision
+from workbench.models.bert.session import chosen_precision, machine_key, remembered_choice
 from workbench.models.minilm import MINILM, MiniLMEncoder
 
 pytestmark = pytest.mark.slow

@@ -10,10 +10,149 @@ perceptron's curve stay float.
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from workbench.models.bert.graph_blocks import FUSED, GraphBlocks, Precision
-from workbench.models.bert.weights import BLOCK, BertWeights, Dense, Layer, Norm, PackedTable
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.models.bert.onnx_file import Attribute, Constant, OnnxFile
+from workbench.models.encoder import FloatArray
+
+# --- The weights of a BERT encoder as values, whatever file they come from ---
+
+BLOCK = 32  # weights that share one scale in a table of four-bit numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """A linear layer: ``matrix`` (inputs, outputs) and ``bias`` (outputs,)."""
+
+    matrix: FloatArray
+    bias: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """A layer normalisation: ``gain`` and ``bias``, each (dimensions,)."""
+
+    gain: FloatArray
+    bias: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One transformer layer: attention, then the two-layer perceptron, each added to its input and normalised."""
+
+    query: Dense
+    key: Dense
+    value: Dense
+    context: Dense
+    context_norm: Norm
+    inner: Dense
+    outer: Dense
+    outer_norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTable:
+    """A table of four-bit numbers (rows, columns): (number - 8) times the scale of its block of 32 columns.
+
+    ``numbers`` is (rows, columns / 2), the even column in the low half of each byte; ``scales`` (rows, columns / 32).
+    """
+
+    numbers: NDArray[np.uint8]
+    scales: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class BertWeights:
+    """A whole encoder; ``positions`` (tokens, dimensions) hold the vector of the one segment too."""
+
+    words: FloatArray | PackedTable
+    positions: FloatArray
+    norm: Norm
+    layers: tuple[Layer, ...]
+    heads: int
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a token's vector."""
+        return int(self.positions.shape[1])
+
+
+# --- Blocks that the graphs of our models are put together from: dense layers in floats or 8-bit integers, ---
+
+Precision = Literal["float", "int8"]
+
+FUSED = "com.microsoft"  # the domain of ONNX Runtime's own operators
+LARGEST = 127  # of a weight in 8 bits
+TINY = np.float32(1e-12)  # no scale is smaller
+
+
+class Scaled(NamedTuple):
+    """A layer's input in 8 bits, by the names of its nodes: ``numbers`` times ``scale`` times each token's ``rows``."""
+
+    numbers: str
+    scale: str
+    zero: str
+    rows: str
+
+
+class GraphBlocks:
+    """Nodes and constants while a graph is put together; each method adds one block and returns its output's name.
+
+    Values that go through them are float32 of shape (texts, tokens, numbers).
+    """
+
+    def __init__(self, name: str, precision: Precision) -> None:
+        self.precision = precision
+        self.file = OnnxFile(f"{name}-{precision}")
+        self.nodes = 0
+        self.constants = 0
+
+    def normalised(self, hidden: str, norm: Norm) -> str:
+        """Add layer normalisation over the last axis."""
+        even = self.node("MeanVarianceNormalization", [hidden], axes=[2])
+        return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
+
+    def scaled(self, hidden: str) -> Scaled | None:
+        """Scale to 8 bits, where the dense layers want it: first each token by its largest number, then all of them."""
+        if self.precision == "float":
+            return None
+        largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)
+        rows = self.node("Max", [largest, self.constant(np.array(TINY))])
+        numbers = self.node("DynamicQuantizeLinear", [self.node("Div", [hidden, rows])], outputs=3)
+        return Scaled(numbers, f"{numbers}.1", f"{numbers}.2", rows)
+
+    def dense(self, dense: Dense, hidden: str, scaled: Scaled | None) -> str:
+        """Multiply by a dense layer's matrix and add its bias."""
+        if scaled is None:
+            product = self.node("MatMul", [hidden, self.constant(dense.matrix)])
+        else:
+            scales = np.maximum(np.abs(dense.matrix).max(axis=0) / LARGEST, TINY)
+            integers = np.rint(dense.matrix / scales).astype(np.int8)
+            inputs = [scaled.numbers, self.constant(integers), scaled.scale, self.constant(scales), scaled.zero]
+            product = self.node("Mul", [self.node("MatMulIntegerToFloat", inputs, FUSED), scaled.rows])
+        return self.node("Add", [product, self.constant(dense.bias)])
+
+    def constant(self, value: Constant) -> str:
+        """Add an array and return its name."""
+        name = f"constant{self.constants}"
+        self.file.add_constant(name, value)
+        self.constants += 1
+        return name
+
+    def node(
+        self, operator: str, inputs: list[str], domain: str = "", outputs: int = 1, **attributes: Attribute
+    ) -> str:
+        """Add an operator and return its first output; the others are called the same with ``.1``, ``.2``."""
+        name = f"{operator}{self.nodes}"
+        names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
+        self.file.add_node(operator, inputs, names, domain, attributes)
+        self.nodes += 1
+        return name
+
 
 SIGNS = np.uint8(0x88)  # turns two numbers 0..15 around 8 into signed ones around 0
 

@@ -15,7 +15,7 @@ from itertools import accumulate, islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from workbench.models.reading import SAMPLE, share_read
+from workbench.models.encoder import SAMPLE, share_read
 from workbench.types.results import Span
 
 if TYPE_CHECKING:

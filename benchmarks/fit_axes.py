@@ -1,4 +1,4 @@
-"""The fit of a model's 128 token axes to text: ``python -m workbench.models.fit_axes --model multilingual``.
+"""The fit of a model's 128 token axes to text: ``python -m benchmarks.fit_axes --model multilingual``.
 
 Writes the model's file of axes beside this one. The axes belong to the model, not to a corpus: fitted once on one
 corpus they serve the others as well as their own would. Indexes store bits on these axes, so new ones mean that
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.errors import InvalidInput, WorkbenchError
-from workbench.models.bert.bert_encoder import BertEncoder
+from workbench.models.bert.encoder import BertEncoder
 from workbench.models.minilm import MINILM
 from workbench.models.multilingual import MULTILINGUAL
 from workbench.models.token_axes import fit_token_axes, save_token_axes
@@ -47,7 +47,7 @@ def fit(encoder: BertEncoder, folder: Path, out: Path) -> int:
 
 def main() -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m workbench.models.fit_axes", description="Fit the token axes.")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fit_axes", description="Fit the token axes.")
     parser.add_argument("--model", choices=sorted(MODELS), default="minilm", help="whose axes (%(default)s)")
     parser.add_argument("--folder", type=Path, default=SAMPLE, help="folder of Markdown files (default: the sample)")
     parser.add_argument("--out", type=Path, help="file to write (default: the package's own)")

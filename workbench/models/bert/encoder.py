@@ -2,27 +2,130 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from workbench.models.bert.forward_pass import ForwardPass, usable_cores
-from workbench.models.bert.graph_blocks import Precision
-from workbench.models.bert.projection import load_projection
-from workbench.models.bert.session import PublishedWeights
+from workbench.models.bert.graph import Precision
+from workbench.models.bert.onnx_file import OnnxFile
+from workbench.models.bert.session import PublishedWeights, chosen_precision
 from workbench.models.bert.tokens import Tokens
-from workbench.models.bert.trial import chosen_precision
 from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch
-from workbench.models.token_axes import load_token_axes
+from workbench.models.token_axes import TokenAxes, load_token_axes
 from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+    from onnxruntime.capi.onnxruntime_pybind11_state import RunOptions
+
+# --- The forward pass: texts of one length go through a session together, several at once, stopped where asked ---
+
+ASK = 0.1  # seconds
+BATCH_TOKENS = 2048  # of texts of one length that share a run
+Output = tuple[
+    FloatArray, ...
+]  # vectors (texts, dimensions) and, of some models, (texts, tokens, dimensions) of tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardPass:
+    """A session and how it is used best: ``workers`` runs at once, and texts ``together`` in one run or each alone.
+
+    In 8 bits each text runs alone: its scales are its own, so that a text has the same vector whatever comes with it.
+    """
+
+    session: InferenceSession
+    workers: int
+    together: bool
+
+    def run(self, ids: Sequence[Sequence[int]], options: RunOptions | None = None) -> Output:
+        """Return what the model says of texts of one length."""
+        outputs = self.session.run(None, {"input_ids": np.array(ids, dtype=np.int32)}, options)
+        return cast(Output, tuple(outputs))
+
+    def batches(
+        self, ids: Sequence[Sequence[int]], ask: Callable[[], None] | None = None
+    ) -> Iterator[tuple[list[int], Output]]:
+        """Yield places and outputs, longest texts first: those need most memory, and fail early if at all.
+
+        ``ask`` is called every tenth of a second meanwhile, and may raise to stop: runs end before their next operator.
+        """
+        import onnxruntime
+
+        options = onnxruntime.RunOptions()
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="model") as pool:
+            pending: deque[tuple[list[int], Future[Output]]] = deque()
+            try:
+                for places in self._parts(ids):
+                    pending.append((places, pool.submit(self.run, [ids[place] for place in places], options)))
+                    if len(pending) > 2 * self.workers:
+                        yield _finished(*pending.popleft(), ask)
+                while pending:
+                    yield _finished(*pending.popleft(), ask)
+            except BaseException:
+                options.terminate = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _parts(self, ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+        order = sorted(range(len(ids)), key=lambda place: -len(ids[place]))
+        for length, group in groupby(order, key=lambda place: len(ids[place])):
+            places = list(group)
+            size = max(1, BATCH_TOKENS // length) if self.together else 1
+            yield from (places[start : start + size] for start in range(0, len(places), size))
+
+
+def _finished(places: list[int], future: Future[Output], ask: Callable[[], None] | None) -> tuple[list[int], Output]:
+    while ask is not None and not wait([future], timeout=ASK).done:
+        ask()
+    return places, future.result()
+
+
+def usable_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+# --- One-bit token vectors through ONNX Runtime: numpy's own product wakes threads that spin, which halves the ---
+
+
+class BitProjection:
+    """The product with a model's token axes in a session of its own, on the calling thread."""
+
+    def __init__(self, axes: TokenAxes) -> None:
+        import onnxruntime
+
+        graph = OnnxFile("token-axes")
+        graph.add_constant("axes", axes.axes.T)
+        graph.add_constant("middle", axes.axes @ axes.mean)
+        graph.add_node("MatMul", ["tokens", "axes"], ["product"])
+        graph.add_node("Sub", ["product", "middle"], ["coordinates"])
+        graph.add_input("tokens", "float32", ["tokens", axes.axes.shape[1]])
+        graph.add_output("coordinates", "float32", ["tokens", len(axes.axes)])
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(graph.to_bytes(), options, providers=["CPUExecutionProvider"])
+
+    def bits(self, tokens: FloatArray) -> bytes:
+        """Return 16 bytes for each row of ``tokens`` (tokens, dimensions), as ``TokenAxes.bits`` does."""
+        (coordinates,) = self._session.run(None, {"tokens": tokens})
+        return np.packbits(cast(FloatArray, coordinates) > 0, axis=1).tobytes()
+
+
+@cache
+def load_projection(path: Path) -> BitProjection:
+    """Return the projection on the axes of a file."""
+    return BitProjection(load_token_axes(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +160,7 @@ class BertEncoder:
     """A built-in model; weights and tokenizer are read, and graphs are built, when the first text is encoded.
 
     Queries are encoded in full precision. Passages are encoded in 8 bits where that is faster on this machine
-    (``workbench.models.bert.trial``); both kinds of vectors belong to one index.
+    (``workbench.models.bert.session``); both kinds of vectors belong to one index.
     """
 
     has_token_vectors = True

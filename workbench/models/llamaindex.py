@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding, Embedding
+from pydantic import PrivateAttr
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, unit_rows
+from workbench.models.encoder import EncodedQuery, EncodedTexts, Encoder, FloatArray, OnBatch, unit_rows
 from workbench.types.results import Span
-
-if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # about what a subword is: a model's own tokenizer is not always at hand
 DEFAULT_MAX_TOKENS = 384  # such a package rarely says how much its model reads; most read 512 tokens of their own
@@ -136,3 +135,41 @@ class FrameworkEncoder:
                 f"The embedding model '{self.name}' failed ({type(error).__name__}: {error}); "
                 "check WORKBENCH_EMBEDDING_MODEL and that its endpoint answers."
             ) from error
+
+
+# --- An encoder as LlamaIndex's embedding, for its retrievers and stores; import it where it is used, it is slow ---
+
+EMBEDDING_BATCH = 256  # texts handed over at once; the encoder cuts its own batches, the better the more it sees
+
+
+class WorkbenchEmbedding(BaseEmbedding):
+    """``BaseEmbedding`` over any encoder; asynchronous calls run in a thread."""
+
+    _encoder: Encoder = PrivateAttr()
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(model_name=encoder.name, embed_batch_size=EMBEDDING_BATCH)
+        self._encoder = encoder
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name LlamaIndex stores."""
+        return "WorkbenchEmbedding"
+
+    def _get_query_embedding(self, query: str) -> Embedding:
+        return self._encoder.encode_query(query).vector.tolist()
+
+    def _get_text_embedding(self, text: str) -> Embedding:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[Embedding]:
+        return self._encoder.encode(texts).vectors.tolist()
+
+    async def _aget_query_embedding(self, query: str) -> Embedding:
+        return await asyncio.to_thread(self._get_query_embedding, query)
+
+    async def _aget_text_embedding(self, text: str) -> Embedding:
+        return await asyncio.to_thread(self._get_text_embedding, text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[Embedding]:
+        return await asyncio.to_thread(self._get_text_embeddings, texts)

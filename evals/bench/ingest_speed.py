@@ -7,7 +7,7 @@ import time
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench.ingestion.incoming import Incoming, text_item
 from workbench.models.minilm import MINILM, MiniLMEncoder
-from workbench.storage.rows import NewPassage
+from workbench.storage.passages import NewPassage
 from workbench.workbench import Workbench
 
 DOCUMENTS = 60  # a half; there are two

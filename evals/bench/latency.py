@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from evals.bench.loading import BenchCorpus
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
-from workbench.storage.lexicon import query_terms
-from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, nearest
-from workbench.storage.rows import TermWeights
+from workbench.storage.passages import TermWeights
+from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, nearest, query_terms
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope, SearchResult, Value
 
@@ -141,7 +140,7 @@ class Bench:
         """Return a timed call of the framework's own hybrid over its own table."""
         from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
-        from workbench.storage.framework_store import framework_copy
+        from workbench.storage.llamaindex import framework_copy
 
         store = framework_copy(self._workbench.corpus.database, self._index)
 

@@ -14,7 +14,7 @@ import numpy as np
 from evals.bench.synthetic_corpus import PASSAGES_A_DOCUMENT, SyntheticCorpus, SyntheticPassage, as_new_passage
 from workbench.settings import Settings
 from workbench.storage.documents import NewDocument
-from workbench.storage.rows import insert_passages
+from workbench.storage.passages import insert_passages
 from workbench.types import Index, Source
 from workbench.workbench import Workbench
 

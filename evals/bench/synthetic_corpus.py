@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.rows import NewPassage
+from workbench.storage.passages import NewPassage
 
 WORDS_A_PASSAGE = 130
 TOKENS_A_PASSAGE = 190  # of a model such as MiniLM, for as many words

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from workbench.services.naming import check_title
-from workbench.storage.database import Row
+from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
-from workbench.storage.ids import new_id
 from workbench.storage.job_parts import Part, PartsInHand
 from workbench.storage.test_sets import TestSetTables
 from workbench.types import JsonObject

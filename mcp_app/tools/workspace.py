@@ -22,7 +22,7 @@ from workbench.types.json import JsonObject
 if TYPE_CHECKING:
     from workbench.services.mirror import Pending
     from workbench.services.workspaces import ConversationHit, EmbeddingReport
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
 
 NOTE = 200  # tokens that are left for what stands beside the failures
 FAMILY = ToolFamily(render=compact, failure=failure_json)

@@ -13,8 +13,8 @@ from workbench.app.shell.work_view import headline, in_tray, outcome, sentence
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.labels import unread_sentence
 from workbench.errors import NotFound
-from workbench.storage.job_files import FileTally, JobFile
-from workbench.storage.job_table import Job
+from workbench.storage.job_parts import FileTally, JobFile
+from workbench.storage.jobs import Job
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FILES = [("a.md", b"# A\n\nThe tide gauge."), ("b.pdf", b"%PDF-1.4 broken"), ("c.txt", b"")]

@@ -17,7 +17,7 @@ from tests.evals.test_experiments import ASKED, MANY
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.jobs.assignment import Assignment, Job
-from workbench.storage.job_table import Jobs
+from workbench.storage.jobs import Jobs
 from workbench.types import Progress
 
 LONG = 60.0  # seconds until a test gives up

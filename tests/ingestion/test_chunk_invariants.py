@@ -14,7 +14,7 @@ from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage, chunk
 from workbench.ingestion.chunking.wordless import has_words
 from workbench.ingestion.normalise import normalise
 from workbench.models.hashing import HashEncoder
-from workbench.storage.embedded_text import embedded_text
+from workbench.storage.passages import embedded_text
 
 ENCODER = HashEncoder()
 WORDS = st.sampled_from(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from workbench.ingestion.context import context_header
 from workbench.ingestion.normalise import normalise
-from workbench.storage.embedded_text import embedded_text
+from workbench.storage.passages import embedded_text
 
 
 def test_title_and_headings_are_joined_outermost_first_and_repeats_said_once() -> None:

@@ -12,8 +12,7 @@ from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.jobs.assignment import Outcome
 from workbench.jobs.worker import start_worker
-from workbench.storage.embedding_parts import EmbeddingHands
-from workbench.storage.job_parts import MOST_TIMES, PartLost, PartsInHand
+from workbench.storage.job_parts import MOST_TIMES, EmbeddingHands, PartLost, PartsInHand
 
 
 def test_two_workers_build_an_index_and_a_killed_one_costs_the_parts_it_had_in_hand(

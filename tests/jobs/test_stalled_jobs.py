@@ -18,7 +18,7 @@ from workbench import Workbench
 from workbench.jobs import assignment as assignments
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.worker import start_worker
-from workbench.storage.job_table import Job
+from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress
 from workbench.types.progress import slow_step
 

@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.retrieval.words.bm25 import ceiling, idf, rarity, weigh
-from workbench.storage.rows import IndexTotals, QueryTerm
+from workbench.storage.passages import IndexTotals, QueryTerm
 
 TEXTS = {
     "a.txt": "apple apple banana",

@@ -12,8 +12,8 @@ from workbench import Workbench
 from workbench.errors import ScopeError
 from workbench.retrieval.names.names_table import QUICK, KeptNames, NamesTable
 from workbench.retrieval.names.periods import periods_in
-from workbench.storage.lexicon import query_terms
-from workbench.storage.said_names import DocumentNames
+from workbench.storage.documents import DocumentNames
+from workbench.storage.ranking import query_terms
 from workbench.types import Scope, SearchResult
 
 SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."

@@ -18,7 +18,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from workbench import Workbench
-from workbench.storage.vector_store import PassageStore
+from workbench.storage.store import PassageStore
 
 STRANGE = 'O\'Brien "100%" %s :value \\ 🐈'
 ATTACKS = (

@@ -14,8 +14,7 @@ from tests.storage.relay import Relay
 from workbench import Workbench
 from workbench.errors import Conflict, StorageError
 from workbench.settings import Settings
-from workbench.storage.database import Database, as_json
-from workbench.storage.driver_errors import translated
+from workbench.storage.database import Database, as_json, translated
 
 HIDDEN = "s3cret-word"
 

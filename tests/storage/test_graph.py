@@ -12,9 +12,8 @@ from workbench import Workbench
 from workbench.storage import graph
 from workbench.storage.documents import NewDocument
 from workbench.storage.graph import EXACT_UP_TO, SERVING, SHAPES, GraphShape, graph_state, self_recall
-from workbench.storage.passages import nearest_passages
+from workbench.storage.passages import NewPassage, insert_passages, nearest_passages, vector_received
 from workbench.storage.ranking import nearest
-from workbench.storage.rows import NewPassage, insert_passages, vector_received
 from workbench.types import Index, ResolvedScope
 
 WANTED = 10

@@ -12,11 +12,10 @@ from keyword_index import brought
 
 from workbench import Workbench
 from workbench.retrieval.words.bm25 import weigh
-from workbench.storage import term_ranking
-from workbench.storage.lexicon import query_terms
-from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, in_scope
-from workbench.storage.rows import TermWeights
-from workbench.storage.vector_store import PassageStore
+from workbench.storage import postings as term_ranking
+from workbench.storage.passages import TermWeights
+from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, in_scope, query_terms
+from workbench.storage.store import PassageStore
 from workbench.types import ResolvedScope
 
 WORDS = [

@@ -10,8 +10,8 @@ from evals.bench.loading import fill
 from evals.bench.synthetic_corpus import SyntheticCorpus
 from workbench import Workbench
 from workbench.storage.graph import SERVING
+from workbench.storage.passages import scope_parameters, scope_statement, vector_value
 from workbench.storage.ranking import EXACT_UP_TO, in_scope, nearest
-from workbench.storage.rows import scope_parameters, scope_statement, vector_value
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 

@@ -25,9 +25,8 @@ from workbench import Workbench
 from workbench.errors import StorageError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
-from workbench.storage.database import SESSION_OPTIONS, check_reachable
+from workbench.storage.database import SESSION_OPTIONS, check_reachable, is_pooled
 from workbench.storage.migrate import migrations
-from workbench.storage.pooler import is_pooled
 from workbench.storage.postgres import embedded_url
 
 BIRDS = {f"{n}.md": f"# Bird {n}\n\nHerons stand in reed {n}, and owls{n % 7} hoot at night." for n in range(60)}

@@ -13,7 +13,7 @@ from workbench import Workbench
 from workbench.errors import StorageError
 from workbench.settings import Settings
 from workbench.storage.database import Connection, Database
-from workbench.storage.side_read import side_read
+from workbench.storage.store import side_read
 
 BACKEND = sql.SQL("SELECT pg_backend_pid() AS pid")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench import Workbench
-from workbench.storage.passages import vectors
-from workbench.storage.rows import vector_from
+from workbench.storage.passages import vector_from, vectors
 
 
 def test_a_vector_that_was_sent_is_the_one_that_is_written_as_text(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from workbench.storage.crawls import CrawlPage
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
 run = run_verb

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from workbench.models.bert.session import PrecisionChoice
     from workbench.services.health import Status
+    from workbench.storage.jobs import Workload
     from workbench.storage.replica import ReplicaState
-    from workbench.storage.workload import Workload
     from workbench.workbench import Workbench
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 from workbench.ingestion.about import about_document
 from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, spans_of
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.rows import NewPassage
+from workbench.storage.passages import NewPassage
 from workbench.types import Index
 from workbench.types.results import Span
 

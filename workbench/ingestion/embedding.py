@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from workbench.ingestion.vector_file import VectorFile
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.rows import NewPassage
-from workbench.storage.vector_store import PassageStore
+from workbench.storage.passages import NewPassage
+from workbench.storage.store import PassageStore
 
 T = TypeVar("T")
 WINDOW = 512  # passages whose texts and tokens are in memory at once, of a book of thousands

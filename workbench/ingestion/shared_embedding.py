@@ -14,10 +14,9 @@ from workbench.errors import Cancelled, WorkbenchError
 from workbench.ingestion.embedding import WINDOW, EmbeddedPassages, known_vectors, windows
 from workbench.ingestion.vector_file import VectorFile
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.embedding_parts import MOST_TIMES, EmbeddingHands, EmbeddingPart
-from workbench.storage.job_parts import PAUSE, PartLost
-from workbench.storage.rows import NewPassage
-from workbench.storage.vector_store import PassageStore
+from workbench.storage.job_parts import MOST_TIMES, PAUSE, EmbeddingHands, EmbeddingPart, PartLost
+from workbench.storage.passages import NewPassage
+from workbench.storage.store import PassageStore
 from workbench.types import ShouldStop
 from workbench.types.progress import slow_step
 

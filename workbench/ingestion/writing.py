@@ -11,11 +11,11 @@ from workbench.ingestion.shared_embedding import LEAST, PART, SharedEmbedding, h
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.database import Connection
 from workbench.storage.documents import Documents, NewDocument
-from workbench.storage.embedding_parts import EmbeddingHands, drop_embedding_parts
 from workbench.storage.indexes import Indexes
-from workbench.storage.rows import insert_passages
+from workbench.storage.job_parts import EmbeddingHands, drop_embedding_parts
+from workbench.storage.passages import insert_passages
 from workbench.storage.statements import statement
-from workbench.storage.vector_store import PassageStore
+from workbench.storage.store import PassageStore
 from workbench.types import Index
 
 WINDOW = 2048  # passages of one COPY, whose postings the database makes together

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from workbench.errors import StorageError
-from workbench.storage.job_table import Job, Jobs
+from workbench.storage.jobs import Job, Jobs
 from workbench.types import JsonObject, Progress
 from workbench.types.progress import SLOW_STEPS, SlowSteps
 

@@ -10,7 +10,7 @@ from workbench.errors import Cancelled, NotFound, WorkbenchError
 from workbench.jobs.assignment import Assignment, Outcome, WorkerStopped
 from workbench.jobs.runners import Runner, Runners
 from workbench.storage.job_parts import PartLost
-from workbench.storage.job_table import Job, Jobs
+from workbench.storage.jobs import Job, Jobs
 from workbench.telemetry import JOB, measured
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from workbench.errors import UnreadableDocument
 from workbench.ingestion.incoming import Incoming, files_under, keeps_original
 from workbench.ingestion.tally import ItemNews
 from workbench.storage.database import Connection
-from workbench.storage.job_files import FileNote, JobFiles
+from workbench.storage.job_parts import FileNote, JobFiles
 from workbench.types import IngestFailure
 
 KEPT, HELD = 64, 0.25  # news of files that cost nothing are written together: so many, or after so many seconds

@@ -15,9 +15,8 @@ from workbench.jobs.sharing import embedding_shared, progress_beside, progress_o
 from workbench.services.documents import DocumentService
 from workbench.services.index_builds import IndexService
 from workbench.services.sources import UPLOADS, SourceService
-from workbench.storage.embedding_parts import EmbeddingHands
-from workbench.storage.job_parts import PartLost
-from workbench.storage.job_table import Jobs
+from workbench.storage.job_parts import EmbeddingHands, PartLost
+from workbench.storage.jobs import Jobs
 from workbench.types import IngestReport, OnProgress, Source, as_text_or_none, as_texts
 
 NAMED = 3  # notes that the outcome of a job tells; its log has all

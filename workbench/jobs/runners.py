@@ -19,7 +19,7 @@ from workbench.services.index_builds import IndexService
 from workbench.services.mirror import MirroredFolder
 from workbench.services.sources import SourceService
 from workbench.services.workspaces import WorkspaceService
-from workbench.storage.job_table import Jobs
+from workbench.storage.jobs import Jobs
 from workbench.types import as_text
 
 Runner = Callable[[Assignment], Outcome]

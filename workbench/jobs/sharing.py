@@ -9,10 +9,9 @@ from dataclasses import replace
 
 from workbench.errors import StorageError
 from workbench.jobs.assignment import TELL, Assignment
-from workbench.storage.embedding_parts import EmbeddingHands, EmbeddingTally
-from workbench.storage.ids import new_id
-from workbench.storage.job_parts import PartsInHand
-from workbench.storage.job_table import Jobs
+from workbench.storage.database import new_id
+from workbench.storage.job_parts import EmbeddingHands, EmbeddingTally, PartsInHand
+from workbench.storage.jobs import Jobs
 from workbench.types import OnProgress, Progress
 
 

@@ -10,7 +10,7 @@ from workbench.jobs.assignment import Assignment, Outcome
 from workbench.services.documents import DocumentService
 from workbench.services.mirror import MirroredFolder
 from workbench.services.workspaces import WorkspaceService
-from workbench.storage.job_files import JobFiles
+from workbench.storage.job_parts import JobFiles
 from workbench.types import JsonObject, as_object, as_text, as_text_or_none, as_texts
 
 _DONE = {"created": "created", "updated": "updated", "unchanged": "unchanged: its source holds this content already"}

@@ -19,8 +19,7 @@ from workbench.errors import NotFound, WorkbenchError
 from workbench.jobs.assignment import WorkerStopped
 from workbench.jobs.execution import help_with_job, run_job
 from workbench.jobs.runners import Runners
-from workbench.storage.job_table import Jobs
-from workbench.storage.queue import JOIN, Queue, queues_of
+from workbench.storage.jobs import JOIN, Jobs, Queue, queues_of
 
 if TYPE_CHECKING:
     from procrastinate.manager import JobManager

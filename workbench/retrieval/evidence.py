@@ -34,9 +34,9 @@ from workbench.retrieval.request import Request
 from workbench.retrieval.words.bm25 import idf
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
-from workbench.storage.lexicon import stop_words
-from workbench.storage.rows import QueryTerm
-from workbench.storage.scores import terms_held
+from workbench.storage.passages import QueryTerm
+from workbench.storage.postings import terms_held
+from workbench.storage.ranking import stop_words
 from workbench.types import Evidence
 from workbench.types.parameter import VECTOR
 

@@ -11,8 +11,7 @@ from workbench.retrieval.hit import Hit
 from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.request import Request
 from workbench.storage.database import Connection
-from workbench.storage.passages import passages_by_id
-from workbench.storage.rows import StoredPassage
+from workbench.storage.passages import StoredPassage, passages_by_id
 from workbench.types import Leg, Passage
 from workbench.types.results import TimedStep
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workbench.storage.rows import IndexTotals, QueryTerm, TermWeights
+from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
 from workbench.types import Value
 
 

@@ -14,7 +14,7 @@ from workbench.retrieval.strategy import Strategy
 from workbench.retrieval.trace import Trace
 from workbench.storage.database import Connection
 from workbench.storage.ranking import EXACT_UP_TO, scope_size
-from workbench.storage.vector_store import PassageStore
+from workbench.storage.store import PassageStore
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope
 from workbench.types.results import TimedStep
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.question_words import Words
     from workbench.retrieval.words.highlight import MarkableText
     from workbench.storage.database import Connection
-    from workbench.storage.rows import StoredPassage
+    from workbench.storage.passages import StoredPassage
 
 MOST_RESULTS = 50
 DEPTH = 200  # passages that are ranked: several of each of the documents that are shown

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.errors import Conflict, InvalidInput
 from workbench.services.corpus import Corpus
 from workbench.storage.backup import Backup, Manifest
-from workbench.storage.queue import Queue
+from workbench.storage.jobs import Queue
 from workbench.types import OnProgress, Progress, Value
 from workbench.version import __version__
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
     from workbench.retrieval.names.names_table import KeptNames
-    from workbench.storage.embedding_parts import EmbeddingHands
-    from workbench.storage.vector_store import PassageStore
+    from workbench.storage.job_parts import EmbeddingHands
+    from workbench.storage.store import PassageStore
 
 DEFAULT_INDEX = "main"
 
@@ -122,7 +122,7 @@ class Corpus:
 
     def store(self, index: Index) -> PassageStore:
         """Return the store of an index, kept while its row stays as it is, with what LlamaIndex reads it by."""
-        from workbench.storage.vector_store import PassageStore
+        from workbench.storage.store import PassageStore
 
         with self._lock:
             store = self._stores.get(index.name)
@@ -158,7 +158,7 @@ class Corpus:
             reading.result()
 
     def _read_names(self, index: Index) -> None:
-        from workbench.storage.lexicon import query_terms
+        from workbench.storage.ranking import query_terms
 
         with self.store(index).reading() as connection:
             totals, _ = query_terms(connection, index.name, "")
@@ -198,7 +198,7 @@ class Corpus:
 
     def close(self) -> None:
         """Give back every connection of the databases and of the stores."""
-        from workbench.storage.sqlalchemy_engines import dispose
+        from workbench.storage.llamaindex import dispose
 
         loaded = self.__dict__.get("llm")  # asked or not: closing is no reason to load it
         if loaded is not None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from workbench.crawling.count_words import KEPT_OUT, standing
 from workbench.storage.crawls import CrawlPage, CrawlPlan, PageCount
-from workbench.storage.job_table import FINISHED, Job
+from workbench.storage.jobs import FINISHED, Job
 from workbench.types import JsonValue, Progress, Value, as_texts, as_whole
 
 OUTCOMES = (

@@ -10,7 +10,7 @@ from workbench.errors import Conflict, InvalidInput
 from workbench.services.naming import check_title
 from workbench.services.sources import PlaceNames, SourceService
 from workbench.storage.crawls import CrawlPlan
-from workbench.storage.job_table import Job
+from workbench.storage.jobs import Job
 from workbench.types import JsonObject, Source, as_object, as_text_or_none, as_texts
 
 MOST_NAMESAKES = 1_000  # sources of one title that are told apart by a number

@@ -23,9 +23,8 @@ from workbench.services.job_service import JobService
 from workbench.services.naming import check_key
 from workbench.services.sources import SourceService
 from workbench.storage.crawls import CrawlPage, Crawls
-from workbench.storage.embedding_parts import EmbeddingHands
-from workbench.storage.job_parts import PartLost
-from workbench.storage.job_table import Job
+from workbench.storage.job_parts import EmbeddingHands, PartLost
+from workbench.storage.jobs import Job
 from workbench.types import JsonObject, OnProgress, Source
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from workbench.retrieval.ask import Ask
 from workbench.services.corpus import Corpus
 from workbench.services.requests import Requests
 from workbench.services.search import SearchService
-from workbench.storage.document_facts import DocumentFacts, SourcePlace
+from workbench.storage.documents import DocumentFacts, SourcePlace
 from workbench.types import Passage, ResolvedScope, SearchResult, Value
 
 PASSAGES_A_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from workbench.ingestion.pipeline import AfterWrite
     from workbench.ingestion.shared_items import SharedItems
     from workbench.ingestion.tally import OnItems
-    from workbench.storage.embedding_parts import EmbeddingHands
-    from workbench.storage.rows import StoredPassage
+    from workbench.storage.job_parts import EmbeddingHands
+    from workbench.storage.passages import StoredPassage
 
 TURNS = 64  # contents that are written side by side
 

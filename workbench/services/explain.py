@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.why.fate import Way
     from workbench.retrieval.why.word_by_word import WordByWord
     from workbench.storage.database import Connection
-    from workbench.storage.rows import StoredPassage
+    from workbench.storage.passages import StoredPassage
 
 ELSEWHERE = (50, MOST_RESULTS)  # how far down the other strategies' rankings are read; the second if the first lacks it
 ONE_LEG = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are those of a leg
@@ -245,8 +245,7 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
         from workbench.retrieval.why.explanation import shows
-        from workbench.storage.scores import cosines
-        from workbench.storage.term_ranking import scores_of
+        from workbench.storage.postings import cosines, scores_of
 
         request, result, query = watched.request, watched.result, watched.query
         by_id = {passage.node_id: passage for passage in candidates}

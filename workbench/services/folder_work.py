@@ -9,7 +9,7 @@ from typing import Protocol
 from workbench.services.job_service import JobService
 from workbench.services.mirror import MirroredFolder
 from workbench.services.work_size import LARGE
-from workbench.storage.job_table import Job
+from workbench.storage.jobs import Job
 
 
 class SearchedFolder(Protocol):

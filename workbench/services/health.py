@@ -16,9 +16,9 @@ from workbench.models.bert.session import PrecisionChoice, remembered_choice
 from workbench.services.corpus import Corpus
 from workbench.sizes import GB, counted, size_text
 from workbench.storage.graph import SERVING, graph_state
+from workbench.storage.jobs import Workload, workload
 from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
-from workbench.storage.workload import Workload, workload
 from workbench.types import APART_TYPES, Index, JsonObject, ParameterValue, Value
 from workbench.version import __version__
 

@@ -9,8 +9,7 @@ from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
 from workbench.services.language_offer import OFFERED, Offer, is_foreign, offer_of
 from workbench.sizes import KB
-from workbench.storage.embedding_parts import EmbeddingHands
-from workbench.storage.job_parts import JobParts, PartsInHand
+from workbench.storage.job_parts import EmbeddingHands, JobParts, PartsInHand
 from workbench.telemetry import BUILD, measured
 from workbench.types import Index, OnProgress, Progress, ShouldStop
 

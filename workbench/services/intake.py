@@ -13,7 +13,7 @@ from workbench.services.corpus import Corpus
 from workbench.services.index_builds import IndexService, saying
 from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
-from workbench.storage.job_table import pace_of_ingests
+from workbench.storage.jobs import pace_of_ingests
 from workbench.types import IngestFailure, IngestReport, OnProgress, Progress, ShouldStop
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workbench.ingestion.pipeline import AfterWrite
     from workbench.ingestion.shared_items import SharedItems
     from workbench.ingestion.tally import OnItems
-    from workbench.storage.embedding_parts import EmbeddingHands
+    from workbench.storage.job_parts import EmbeddingHands
 
 
 class Intake:

@@ -11,10 +11,8 @@ from pathlib import Path
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
 from workbench.services.corpus import Corpus
 from workbench.services.naming import UPLOADS
-from workbench.storage.job_files import FileTally, JobFile
-from workbench.storage.job_parts import JobParts, PartsTally
-from workbench.storage.job_table import FINISHED, Job, Jobs, LogLine
-from workbench.storage.queue import Queue
+from workbench.storage.job_parts import FileTally, JobFile, JobParts, PartsTally
+from workbench.storage.jobs import FINISHED, Job, Jobs, LogLine, Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 
 KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")

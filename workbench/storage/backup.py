@@ -19,8 +19,8 @@ from psycopg import sql
 from workbench.errors import Conflict, InvalidInput
 from workbench.sizes import MB
 from workbench.storage.database import Connection, Database, Row, only_row
+from workbench.storage.jobs import Queue
 from workbench.storage.migrate import SCHEMA
-from workbench.storage.queue import Queue
 from workbench.storage.statements import statement
 from workbench.types import OnProgress, Progress
 

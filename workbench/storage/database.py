@@ -8,6 +8,7 @@ import re
 import selectors
 import threading
 import time
+import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any, TypeAlias, TypeVar, cast
@@ -16,13 +17,202 @@ import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg.halfvec import HalfVectorBinaryDumper
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGresult
 from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import StorageError
-from workbench.storage.driver_errors import describe, translated
-from workbench.storage.pooler import answered_within, is_pooled, local_settings
+from workbench.errors import Conflict, StatementRefused, StorageError
+
+# --- The driver's errors as ours: one sentence each, here and nowhere else, and never a password in it ---
+
+
+def _is_conninfo(url: str) -> bool:
+    try:
+        conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return False
+    return True
+
+
+def describe(url: str) -> str:
+    """Return the URL's host, port and database for a message, never its password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return "the configured URL"
+    where = str(parts.get("host") or "the local socket")
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"{where}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+_KINDS = {
+    "sources": "source",
+    "projects": "project",
+    "folders": "folder",
+    "indexes": "index",
+    "datasets": "test set",
+}
+
+
+@contextmanager
+def translated(url: str) -> Generator[None]:
+    """Turn the driver's errors into ours, one sentence each."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StorageError(
+            f"The database at {describe(url)} gave no connection within 30 s; it may be down or fully busy: "
+            "check it, or raise WORKBENCH_POOL_SIZE."
+        ) from error
+    except psycopg.errors.UniqueViolation as error:
+        kind = _KINDS.get(error.diag.table_name or "", error.diag.table_name or "row")
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise Conflict(
+            f"There is {article} {kind} of that name already; choose another name, or use that one."
+        ) from error
+    except psycopg.errors.DiskFull as error:
+        raise StorageError(
+            f"The disk of the database at {describe(url)} is full; free some space there, then try again "
+            f"({error.diag.message_primary})."
+        ) from error
+    except psycopg.OperationalError as error:
+        raise StorageError(_connection_sentence(url, error)) from error
+    except psycopg.Error as error:
+        if not _is_conninfo(url):  # the driver's words would repeat the URL, with its password
+            raise StorageError(
+                "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+            ) from None
+        reason = error.diag.message_primary or str(error).strip().splitlines()[0]
+        raise StatementRefused(f"The database refused a statement: {reason}.") from error
+
+
+def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
+    text = str(error).lower()
+    place = describe(url)
+    if "password authentication failed" in text or "no password supplied" in text:
+        return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."
+    if "does not exist" in text and "database" in text:
+        return f"There is no such database at {place}; create it or correct WORKBENCH_DATABASE_URL."
+    if "the pooler gave no server" in text:
+        return (
+            f"The database behind {place} is down or fully busy ({error}); check it, or raise default_pool_size there."
+        )
+    if "unsupported startup parameter" in text:
+        return f"The pooler at {place} refuses what the URL has beside the address; take it out of the URL ({error})."
+    if any(
+        sign in text
+        for sign in (
+            "refused",
+            "could not translate",
+            "timeout",
+            "no such file",
+            "unreachable",
+            "resolve",
+            "login has been failing",
+        )
+    ):
+        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
+    return (
+        f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it is up."
+    )
+
+
+# --- Public ids: a prefix that says what it is, and 12 random hexadecimal digits ---
+
+PREFIXES = {
+    "project": "proj",
+    "folder": "fold",
+    "source": "src",
+    "document": "doc",
+    "job": "job",
+    "hand": "hand",
+    "run": "run",
+    "dataset": "set",
+    "question": "q",
+    "experiment": "exp",
+}
+
+
+def new_id(kind: str) -> str:
+    """Return a new id for a kind of thing, such as ``src_4fd2c0a91b7e``."""
+    return f"{PREFIXES[kind]}_{uuid.uuid4().hex[:12]}"
+
+
+# --- Service through a pooler, such as pgbouncer in transaction mode ---
+
+
+class NoServerFree(psycopg.OperationalError):
+    """A pooler takes connections of a server that is down or fully busy, and lets them wait."""
+
+
+def is_pooled(connection: psycopg.Connection[object], timeout: float = 10.0) -> bool:
+    """Tell whether a pooler stands between: then the server's process is not the one that the connection was told of.
+
+    Raises:
+        psycopg.OperationalError: nothing answered within ``timeout`` seconds, or no.
+    """
+    answer = answered_within(connection, b"SELECT pg_backend_pid()", timeout)
+    return int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
+
+
+def answered_within(connection: psycopg.Connection[object], statement: bytes, timeout: float) -> PGresult:
+    """Run statements without parameters and return the answer of the last; one that comes too late ends the connection.
+
+    Raises:
+        NoServerFree: nothing answered within ``timeout`` seconds. psycopg.OperationalError: the answer was an error.
+    """
+    asked, answer = connection.pgconn, None
+    try:
+        asked.send_query(statement)
+        with selectors.DefaultSelector() as selector:
+            selector.register(asked.socket, selectors.EVENT_READ)
+            while True:
+                while asked.is_busy():
+                    if not selector.select(timeout):
+                        raise NoServerFree(f"the pooler gave no server within {timeout:g} s")
+                    asked.consume_input()
+                latest = asked.get_result()
+                if latest is None:
+                    break
+                answer = latest
+                if answer.status == ExecStatus.FATAL_ERROR:
+                    raise psycopg.OperationalError(answer.error_message.decode(errors="replace").strip())
+    except psycopg.Error:
+        connection.close()
+        raise
+    if answer is None:
+        raise psycopg.OperationalError("the server gave no answer")
+    return answer
+
+
+def local_settings(settings: Mapping[str, str]) -> str:
+    """Return the statements that make settings hold until their transaction ends; the names and values are ours."""
+    lists = {name: ", ".join(f"'{part}'" for part in value.split(", ")) for name, value in settings.items()}
+    return "; ".join(f"SET LOCAL {name} = {value}" for name, value in lists.items())
+
+
+@contextmanager
+def lock_held(
+    connection: psycopg.Connection[tuple[object, ...]], number: sql.SQL, key: object, *, waits: bool
+) -> Generator[bool]:
+    """Hold an advisory lock while inside; yield False where somebody else has it and ``waits`` is false.
+
+    ``number`` makes the lock's number of ``key``. The connection commits by itself, and is closed afterwards; the lock
+    ends with it, or with its process. Through a pooler all of it is one open transaction, which the pooler keeps for
+    it; no row is kept from being vacuumed by that.
+    """
+    pooled = is_pooled(connection)
+    name = f"pg_{'' if waits else 'try_'}advisory_{'xact_' if pooled else ''}lock"
+    taking = sql.SQL("SELECT {}({})::text").format(sql.Identifier(name), number)
+    with connection.transaction() if pooled else nullcontext():
+        if pooled:
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        row = connection.execute(taking, [key]).fetchone()
+        yield row is not None and row[0] != "false"
+
 
 Row: TypeAlias = DictRow  # a dict by column name, as psycopg makes it of what a statement selects
 Values: TypeAlias = Mapping[str, object] | Sequence[object]  # bound to a statement, by name or by place

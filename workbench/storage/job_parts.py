@@ -5,15 +5,281 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
-from workbench.errors import WorkbenchError
+from workbench.errors import NotFound, WorkbenchError
 from workbench.storage.database import Connection, Database, clean
-from workbench.storage.embedding_parts import MOST_TIMES, EmbeddingHands
 from workbench.storage.statements import statement
-from workbench.types import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue, Value
+
+# --- Texts that several workers embed for one of them, who then writes them: parts of one large document or of ---
+
+MOST_TIMES = 10  # a part is taken so often at most: one that has not been done then kills its workers
+Vectors = tuple[NDArray[np.float32], bytes | None]  # of one text: its vector, and its token bits where there are some
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingPart:
+    """Texts in somebody's hands, to be embedded by ``model``."""
+
+    id: int
+    model: str
+    texts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingTally:
+    """How far the texts of a job are that are embedded and not yet written; ``holders`` have a part in hand."""
+
+    waiting: int
+    holders: int
+    passages: int
+    passages_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A part that a dead owner left, with the hashes of its texts."""
+
+    id: int
+    hashes: list[bytes]
+    done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingStanding:
+    """One part as its owner sees it; ``given_up`` when it was taken too often and nobody has it in hand."""
+
+    id: int
+    passages: int
+    done: bool
+    given_up: bool
+
+
+class EmbeddingParts:
+    """The table ``embedding_parts``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def publish(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
+        """Let texts be embedded by whoever takes them; returns the part's id, None where the job is gone."""
+        data = json.dumps(list(texts)).encode()
+        values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes), "texts": data}
+        row = self._database.row(statement("embedding_part_publish"), values)
+        return None if row is None else int(row["id"])
+
+    def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[Adopted]:
+        """Take over the parts of dead owners that begin with one of these texts."""
+        values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
+        rows = self._database.rows(statement("embedding_parts_adopt", gone="embedding_owner_gone"), values)
+        return [Adopted(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
+
+    def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:
+        """Take the first part (for one model) that waits or whose holder is gone, for somebody who holds a lock."""
+        values = {"job_id": job_id, "holder": holder, "model": model, "most": MOST_TIMES}
+        row = self._database.row(statement("embedding_part_take", gone="job_part_gone"), values)
+        return None if row is None else EmbeddingPart(row["id"], row["model"], json.loads(row["texts"]))
+
+    def done(self, part_id: int, holder: str, vectors: NDArray[np.float32], bits: Sequence[bytes] | None) -> None:
+        """Keep a part's vectors, float32 of shape (texts, dimensions); nothing where others have it in hand now."""
+        data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
+        values = {"id": part_id, "holder": holder, "vectors": data, "token_bits": None if bits is None else list(bits)}
+        self._database.rows(statement("embedding_part_done"), values)
+
+    def give_back(self, job_id: str, holder: str) -> None:
+        """Let the parts that somebody still has in hand wait for others."""
+        self._database.rows(statement("embedding_parts_give_back"), {"job_id": job_id, "holder": holder})
+
+    def standing(self, ids: Sequence[int]) -> list[EmbeddingStanding]:
+        """Tell of each of these parts whether it is done; one that is gone is left out."""
+        values = {"ids": list(ids), "most": MOST_TIMES}
+        rows = self._database.rows(statement("embedding_parts_done", gone="job_part_gone"), values)
+        return [EmbeddingStanding(**row) for row in rows]
+
+    def vectors(self, part_id: int) -> Iterator[tuple[bytes, Vectors]]:
+        """Yield the hash of each text of a part that is done, with its vectors; nothing where the part is gone."""
+        row = self._database.row(statement("embedding_part_vectors"), {"id": part_id})
+        if row is None:
+            return
+        hashes: list[bytes] = row["hashes"]
+        bits: list[bytes | None] = row["token_bits"] or [None] * len(hashes)
+        rows = np.frombuffer(row["vectors"], dtype=np.float32).reshape(len(hashes), -1)
+        yield from ((key, (vector, of_tokens)) for key, vector, of_tokens in zip(hashes, rows, bits, strict=True))
+
+    def tally(self, job_id: str) -> EmbeddingTally:
+        """Count a job's passages that are being embedded, and those that wait for being written."""
+        row = self._database.row(statement("embedding_parts_tally"), {"job_id": job_id})
+        return EmbeddingTally(**row or {})
+
+
+def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
+    """Forget parts, in the transaction that writes their vectors into an index."""
+    connection.execute(statement("embedding_parts_drop"), {"ids": list(ids)})
+
+
+class EmbeddingHands:
+    """The texts of one job as one pair of hands offers and takes them, while its process holds a lock of the name."""
+
+    def __init__(
+        self,
+        parts: EmbeddingParts,
+        job_id: str,
+        holder: str,
+        *,
+        invite: Callable[[], None],
+        is_wanted_elsewhere: Callable[[], bool],
+    ) -> None:
+        """Take ``invite`` and ``is_wanted_elsewhere`` as ``PartsInHand`` does."""
+        self.parts, self._job_id, self._holder = parts, job_id, holder
+        self._invite, self._is_wanted_elsewhere = invite, is_wanted_elsewhere
+
+    def publish(self, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
+        """Offer texts to all workers, these hands among them; returns the part's id, None where the job is gone."""
+        part_id = self.parts.publish(self._job_id, self._holder, model, hashes, texts)
+        self._invite()
+        return part_id
+
+    def adopt(self, model: str, hashes: Sequence[bytes]) -> list[Adopted]:
+        """Take over what a dead owner left of these texts."""
+        return self.parts.adopt(self._job_id, self._holder, model, hashes) if hashes else []
+
+    def take(self, model: str | None = None) -> EmbeddingPart | None:
+        """Take the next part: of a model, or to help with any, where these hands are not wanted elsewhere."""
+        if model is None and self._is_wanted_elsewhere():
+            return None
+        part = self.parts.take(self._job_id, self._holder, model)
+        if part is not None and self.tally().waiting:
+            self._invite()
+        return part
+
+    def done(self, part: EmbeddingPart, vectors: NDArray[np.float32], token_bits: Sequence[bytes] | None) -> None:
+        """Keep a part's vectors."""
+        self.parts.done(part.id, self._holder, vectors, token_bits)
+
+    def tally(self) -> EmbeddingTally:
+        """Count the job's passages that are being embedded."""
+        return self.parts.tally(self._job_id)
+
+    def give_back(self) -> None:
+        """Let what is still in these hands wait for others."""
+        self.parts.give_back(self._job_id, self._holder)
+
+
+# --- The files of an ingest job: uploads that wait for a worker, and what became of every file ---
+
+FileState = Literal["waiting", "busy", "added", "changed", "unchanged", "failed"]
+FileNote = tuple[int, FileState, int, str | None]  # position, state, passages, error
+SETTLED = ("added", "changed", "unchanged", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile(Value):
+    """One file of a job; ``error`` says why it failed, ``size`` is in bytes."""
+
+    position: int
+    name: str
+    size: int
+    state: FileState
+    passages: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileTally(Value):
+    """A job's files by state; shares (0..1) are by weight, ``recent`` what the present worker has settled."""
+
+    files: Mapping[str, int] = field(default_factory=dict)
+    settled: float = 0.0
+    busy: float = 0.0
+    recent: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """Return how many files there are."""
+        return sum(self.files.values())
+
+    @property
+    def settled_files(self) -> int:
+        """Return of how many files it is known what became of them."""
+        return sum(self.files.get(state, 0) for state in SETTLED)
+
+
+class JobFiles:
+    """The table ``job_files``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
+        """Keep uploads, in the transaction that makes their job."""
+        for position, (name, data) in enumerate(files):
+            values = {"job_id": job_id, "position": position, "name": clean(name), "bytes": data}
+            connection.execute(statement("job_file_add"), values)
+
+    def add_found(self, job_id: str, files: Sequence[tuple[str, int]]) -> None:
+        """Note files (name, size) that a worker found under the given paths."""
+        names, sizes = [name for name, _ in files], [size for _, size in files]
+        self._database.rows(statement("job_files_found"), {"job_id": job_id, "names": names, "sizes": sizes})
+
+    def places(self, job_id: str) -> dict[str, int]:
+        """Return the position of every file by its name (of two of one name, the later)."""
+        rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
+        return {row["name"]: row["position"] for row in rows}
+
+    def uploads(self, job_id: str) -> list[tuple[int, str, int]]:
+        """Return (position, name, bytes) of the uploads that wait here."""
+        rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
+        return [(row["position"], row["name"], row["size"]) for row in rows if row["uploaded"]]
+
+    def bytes(self, job_id: str, position: int) -> bytes:
+        """Return one upload. Raises NotFound."""
+        row = self._database.row(statement("job_file_bytes"), {"job_id": job_id, "position": position})
+        if row is None:
+            raise NotFound("upload", f"{job_id}/{position}")
+        return bytes(row["bytes"])
+
+    def wait(self, job_id: str) -> None:
+        """Let the files that another worker had in hand wait again."""
+        self._database.rows(statement("job_files_wait"), {"job_id": job_id})
+
+    def note(
+        self, job_id: str, notes: Sequence[tuple[int, FileState, int, str | None]], connection: Connection | None = None
+    ) -> None:
+        """Note (position, state, passages, error) of files, in the caller's transaction where there is one."""
+        positions, states, passages, errors = ([row[place] for row in notes] for place in range(4))
+        values = {"positions": positions, "states": states, "passages": passages, "errors": errors}
+        parameters = clean({"job_id": job_id} | values)
+        if connection is None:
+            self._database.rows(statement("job_files_note"), parameters)
+        else:
+            connection.execute(statement("job_files_note"), parameters)
+
+    def forget_bytes(self, job_id: str) -> None:
+        """Let go of a job's uploads once they have arrived; the notes on them stay."""
+        self._database.rows(statement("job_files_forget_bytes"), {"job_id": job_id})
+
+    def list(self, job_id: str, limit: int) -> list[JobFile]:
+        """Return a job's files in order; of more than ``limit`` the failed, those under way and the latest."""
+        rows = self._database.rows(statement("job_files_list"), {"job_id": job_id, "limit": limit})
+        return [JobFile(**row) for row in rows]
+
+    def tally(self, job_id: str) -> FileTally:
+        """Count a job's files."""
+        rows = self._database.rows(statement("job_files_tally"), {"job_id": job_id})
+        whole = sum(row["weight"] for row in rows) or 1.0
+        return FileTally(
+            files={row["state"]: row["files"] for row in rows},
+            settled=sum(row["weight"] for row in rows if row["state"] in SETTLED) / whole,
+            busy=sum(row["weight"] for row in rows if row["state"] == "busy") / whole,
+            recent=sum(row["recent"] for row in rows) / whole,
+        )
+
 
 PAUSE = 0.2  # seconds between two looks at parts that others have in hand
 

@@ -10,10 +10,8 @@ import psycopg
 from psycopg import sql
 
 from workbench.errors import StorageError
-from workbench.storage import queue_schema
-from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect
-from workbench.storage.driver_errors import describe, translated
-from workbench.storage.pooler import lock_held
+from workbench.storage import jobs
+from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect, describe, lock_held, translated
 
 _LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
 SCHEMA = "schema.sql"  # what an empty database gets first; number 0
@@ -47,12 +45,12 @@ def migrate(url: str) -> list[str]:
     wanted = migrations()
     with translated(url), connect(url) as connection:
         _check_encoding(connection, url)
-        if _applied(connection) == _checksums(wanted) and queue_schema.is_current(connection):
+        if _applied(connection) == _checksums(wanted) and jobs.is_current(connection):
             return []
         with lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # through a pooler one transaction
             connection.execute(SETTINGS_OF_TRANSACTION.encode())  # through a pooler; else the session's own, once more
             ran = _apply(connection, wanted)
-            queue_schema.bring_up_to_date(connection)
+            jobs.bring_up_to_date(connection)
             return ran
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.errors import NotFound, choices
-from workbench.storage.database import Database
-from workbench.storage.ids import new_id
+from workbench.storage.database import Database, new_id
 from workbench.storage.statements import statement
 from workbench.types import Folder, Project
 

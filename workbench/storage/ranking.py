@@ -8,23 +8,36 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.sql import SQL
 
-from workbench.storage.database import Connection, Database, Row, numbers_value
+from workbench.storage.database import Connection, Database, Row, clean, numbers_value, only_row
 from workbench.storage.graph import EXACT_UP_TO
-from workbench.storage.postings import Ids
-from workbench.storage.rows import TermWeights, read, scope_parameters, scope_statement, vector_value
-from workbench.storage.scores import cosines
-from workbench.storage.statements import statement
-from workbench.storage.term_ranking import (
+from workbench.storage.passages import (
+    IndexTotals,
+    QueryTerm,
+    TermWeights,
+    read,
+    scope_parameters,
+    scope_statement,
+    vector_value,
+)
+from workbench.storage.postings import (
     AT_ONCE,
     NOTHING,
+    Ids,
     ScoredPassages,
     TermRanking,
     best_of_everything,
     best_of_listed,
+    cosines,
+    postings_of_passages,
+    postings_of_terms,
+    scored,
     scores_of,
 )
-from workbench.types import ResolvedScope
+from workbench.storage.statements import statement
+from workbench.types import Index, ResolvedScope
+from workbench.types.results import DocumentSpan, Span
 
 DEEP, DEEPER = 2, 4  # passages ranked for each asked for in a large scope, and how much more where that was not enough
 
@@ -175,3 +188,203 @@ def _best_of_many(
         if len(kept) >= limit or len(scores) < depth:
             return TermRanking(dict(islice(kept.items(), limit)), ranking.known)
         depth *= DEEPER
+
+
+# --- The lexicon of an index: all its terms, which of them a scope holds, how words become terms ---
+
+Version = tuple[int, int, int]
+LOOKED_AT = (50, 5_000, 10**9)  # passages of a term, to see whether a large scope holds one; the last is all
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTerm:
+    """A term of the lexicon; ``df`` counts the passages of the whole index that have it."""
+
+    term: str
+    id: int
+    df: int
+
+
+def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
+    """Return the index's size and the query's terms in every language it holds."""
+    rows = read(connection, index, "query_terms", {"index": index, "query": query})
+    first = rows[0]
+    totals = IndexTotals(
+        int(first["all_passages"]), float(first["average_length"]), tuple(first["languages"]), first["changed"]
+    )
+    terms = tuple(
+        QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0), int(row["passages"]))
+        for row in rows
+        if row["term"] is not None
+    )
+    return totals, terms
+
+
+def lexicon_version(connection: Connection, index: str) -> Version:
+    """Return a value that differs whenever words may have come into an index."""
+    row = only_row(connection.execute(statement("lexicon_version", index), {"index": index}))
+    return int(row["newest"]), int(row["passages"]), int(row["terms"])
+
+
+def lexicon_terms(connection: Connection, index: str) -> list[str]:
+    """Return every term an index has had."""
+    return list(only_row(connection.execute(statement("lexicon_all", index)))["terms"])
+
+
+def terms_by_name(
+    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int
+) -> dict[str, KnownTerm]:
+    """Return what the lexicon knows of given terms, those that occur in a scope; ``size`` as for ``terms_in_scope``."""
+    rows = connection.execute(statement("terms_by_name", index), {"terms": clean(list(terms))}).fetchall()
+    held = terms_in_scope(connection, index, [row["id"] for row in rows], scope, size)
+    return {row["term"]: KnownTerm(row["term"], row["id"], row["df"]) for row in rows if row["id"] in held}
+
+
+def terms_of_variants(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
+    """Return the terms that any of many spellings of a word becomes and that the lexicon knows."""
+    query, values = statement("terms_of_variants", index), {"index": index, "variants": clean(" ".join(variants))}
+    return {row["term"] for row in connection.execute(query, values).fetchall()}
+
+
+def terms_of_words(connection: Connection, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
+    """Return the terms that (word, language) pairs become, as the keyword index makes them."""
+    terms: dict[tuple[str, str], set[str]] = {}
+    values = {"words": clean([word for word, _ in words]), "languages": [language for _, language in words]}
+    for row in connection.execute(statement("terms_of_words"), values).fetchall():
+        terms.setdefault((row["word"], row["language"]), set()).add(row["term"])
+    return terms
+
+
+def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
+    """Return how many of the words are stop words, by the text search's name of the language; none where 0."""
+    rows = connection.execute(statement("stop_words"), {"words": clean(list(words))}).fetchall()
+    return {row["language"]: row["words"] for row in rows}
+
+
+def terms_in_scope(
+    connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int
+) -> set[int]:
+    """Return which of given terms (by their ids) a scope holds; ``size`` is what ``ranking.scope_size`` says of it."""
+    if scope.is_everything:
+        return set(terms)
+    if scope.is_empty or not terms:
+        return set()
+    if size <= EXACT_UP_TO:
+        ids = ids_of(connection, index, scope)
+        return set(postings_of_passages(connection, index, terms, ids))
+    return _found_in(connection, index, terms, scope)
+
+
+def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
+    """Return which terms a large scope holds: of each some passages are looked at, more if none of them is in it."""
+    held = set[int]()
+    left = {
+        term: postings["passage"].astype(np.int64)
+        for term, postings in postings_of_terms(connection, index, terms).items()
+    }
+    for most in LOOKED_AT:
+        looked = {term: passages[:: -(-len(passages) // most)] for term, passages in left.items()}
+        if not looked:
+            break
+        inside = in_scope(connection, index, scope, np.unique(np.concatenate(list(looked.values()))).tolist())
+        held |= {term for term, passages in looked.items() if not inside.isdisjoint(passages.tolist())}
+        left = {term: passages for term, passages in left.items() if term not in held and len(passages) > most}
+    return held
+
+
+# --- The standing of one passage in a whole ranking of its scope: exact, for explaining, not for searching ---
+
+ScoreAndRank = tuple[float, int]  # score and rank, from 1
+
+
+def vector_standing(
+    connection: Connection, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
+) -> ScoreAndRank:
+    """Return a passage's cosine and its rank in the scope, as if the leg had no end."""
+    values = {"vector": vector_value(vector), "passage": passage, **scope_parameters(scope)}
+    query = statement("vector_standing", index, scope=scope_statement(scope))
+    row = only_row(connection.execute(query, values))
+    return float(row["score"]), int(row["rank"])
+
+
+def bm25_standing(
+    connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, passage: int
+) -> ScoreAndRank | None:
+    """Return a passage's BM25 score and its rank in the scope; None where it has none of the words."""
+    found = scored(postings_of_terms(connection, index, terms.ids), terms)
+    place = int(np.searchsorted(found.ids, passage))
+    if place == len(found.ids) or found.ids[place] != passage:
+        return None
+    score = found.scores[place]
+    ahead = found.ids[(found.scores > score) | ((found.scores == score) & (found.ids < passage))]
+    others = len(ahead) if scope.is_everything else len(in_scope(connection, index, scope, ahead.tolist()))
+    return float(score), 1 + others
+
+
+# --- Surroundings of passages: the neighbours' spans, the documents' text there, and the words they are made of ---
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTerm:
+    """A term of some passages; ``share`` is its part of each passage's terms, summed; ``df`` that of the index."""
+
+    id: int
+    term: str
+    df: int
+    share: float
+    passages: int
+
+
+def spans_around(
+    connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
+) -> list[Span | None]:
+    """Return for each (document, ordinal) the span from ``reach`` passages before it to as many after it."""
+    return _spans(
+        connection, statement("spans_around", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
+    )
+
+
+def spans_of_sections(
+    connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
+) -> list[Span | None]:
+    """Return for each (document, ordinal) the span of its section: the passages around it under the same heading.
+
+    Not more than ``reach`` passages on either side; None for a passage without a heading.
+    """
+    return _spans(
+        connection, statement("spans_of_sections", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
+    )
+
+
+def spans_of_pages(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
+    """Return for each stretch of a document the span of the pages it stands on; None where there are no pages."""
+    return _spans(connection, statement("spans_of_pages"), _stretches(places), len(places))
+
+
+def document_slices(connection: Connection, index: str, places: Sequence[DocumentSpan]) -> list[str | None]:
+    """Return the documents' text at given places; None where the index was cut from another version of it."""
+    rows = connection.execute(statement("document_slices"), {"index": index} | _stretches(places)).fetchall()
+    texts = {int(row["place"]): str(row["text"]) for row in rows}
+    return [texts.get(place) for place in range(1, len(places) + 1)]
+
+
+def terms_of_passages(connection: Connection, index: str, ids: Sequence[int]) -> list[FoundTerm]:
+    """Return every term of the given passages."""
+    rows = connection.execute(statement("terms_of_passages", index), {"ids": list(ids)}).fetchall()
+    return [FoundTerm(int(r["id"]), r["term"], int(r["df"]), float(r["share"]), int(r["passages"])) for r in rows]
+
+
+def _ordinals(passages: Sequence[tuple[str, int]]) -> dict[str, object]:
+    return {"document_ids": [document for document, _ in passages], "ordinals": [ordinal for _, ordinal in passages]}
+
+
+def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
+    documents, starts, ends = zip(*places, strict=True) if places else ((), (), ())
+    return {"document_ids": list(documents), "starts": list(starts), "ends": list(ends)}
+
+
+def _spans(connection: Connection, query: SQL, parameters: dict[str, object], places: int) -> list[Span | None]:
+    """Return the span of each place that was asked for, None where the database has none."""
+    rows = connection.execute(query, parameters).fetchall()
+    spans = {int(row["place"]): (int(row["first"]), int(row["last"])) for row in rows}
+    return [spans.get(place) for place in range(1, places + 1)]

@@ -9,8 +9,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
 from workbench.languages import AUTO
-from workbench.storage.database import Database, Row
-from workbench.storage.ids import new_id
+from workbench.storage.database import Database, Row, new_id
 from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 

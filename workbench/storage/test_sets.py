@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, as_json, clean
-from workbench.storage.ids import new_id
+from workbench.storage.database import Database, Row, as_json, clean, new_id
 from workbench.storage.statements import statement
 from workbench.types import JsonObject
 

@@ -27,8 +27,8 @@ from mcp_app.tools.knowledge.family import (
 from workbench.services.work_size import LARGE, work_bytes
 from workbench.types.json import JsonObject, JsonValue
 
-if TYPE_CHECKING:  # importing it brings the database driver along
-    from workbench.storage.job_table import Job
+if TYPE_CHECKING:
+    from workbench.storage.jobs import Job
 
 ACTIONS = ("create", "get", "list", "update", "delete")
 _DONE = {

@@ -14,7 +14,7 @@ from workbench.errors import NotFound
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
 
 
 def get_job(call: Call, job_id: str, limit: int, offset: int) -> JsonObject:

@@ -28,7 +28,7 @@ from workbench.errors import WorkbenchError
 from workbench.sizes import counted
 
 if TYPE_CHECKING:
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
 TICK = 1.0  # seconds between two looks at an experiment that goes on

@@ -33,7 +33,7 @@ from workbench.types.parameter import LONGEST_NAME
 
 if TYPE_CHECKING:
     from evals.test_sets.store import TestSetInfo
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
 SHOWN = 20  # trainings in the list

@@ -31,7 +31,7 @@ from workbench.types import as_text, as_text_or_none
 
 if TYPE_CHECKING:
     from evals.test_sets.store import TestSetInfo
-    from workbench.storage.job_table import Job
+    from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
 SHOWN = 20  # searches in the list

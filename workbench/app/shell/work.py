@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from workbench.app.state.shared import OPENING
 from workbench.jobs.worker import STALLED
-from workbench.storage.job_files import FileTally
-from workbench.storage.job_table import Job
+from workbench.storage.job_parts import FileTally
+from workbench.storage.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)

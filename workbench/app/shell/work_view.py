@@ -21,7 +21,7 @@ from workbench.app.widgets.labels import escaped, unread_sentence
 from workbench.app.widgets.table import Column, table
 from workbench.errors import StorageError, WorkbenchError
 from workbench.sizes import counted
-from workbench.storage.job_files import SETTLED, JobFile
+from workbench.storage.job_parts import SETTLED, JobFile
 from workbench.types import JsonValue, as_texts, far_text, time_left
 
 FOLD = 60.0  # seconds after its end for which work that ended well stays in the tray

@@ -13,7 +13,7 @@ from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.notices import act
 from workbench.app.widgets.table import Column, table
 from workbench.sizes import counted, size_text
-from workbench.storage.job_table import Job
+from workbench.storage.jobs import Job
 
 if TYPE_CHECKING:
     from workbench.services.health import IndexStatus

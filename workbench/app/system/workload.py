@@ -11,7 +11,7 @@ from workbench.app.widgets.table import Column, table
 from workbench.types import far_text, span_text
 
 if TYPE_CHECKING:
-    from workbench.storage.workload import JobLoad
+    from workbench.storage.jobs import JobLoad
     from workbench.workbench import Workbench
 
 TICK = 2.0  # seconds between two looks

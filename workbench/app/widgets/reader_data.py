@@ -13,7 +13,7 @@ from workbench.types import JsonObject
 from workbench.types.results import Span
 
 if TYPE_CHECKING:
-    from workbench.storage.rows import StoredPassage
+    from workbench.storage.passages import StoredPassage
     from workbench.types import Document
 
 RENDERED, RAW = "rendered", "raw"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.retrieval.request import Request
-from workbench.storage.surroundings import document_slices
+from workbench.storage.ranking import document_slices
 from workbench.types import Passage, as_items, as_whole
 
 

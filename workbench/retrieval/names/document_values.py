@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.retrieval.names.periods import Period, periods_in, without
-from workbench.storage.said_names import DocumentNames
+from workbench.storage.documents import DocumentNames
 from workbench.types import JsonValue
 
 MOST_WORDS = 8  # of a value; a longer one is a text

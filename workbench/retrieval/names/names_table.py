@@ -12,8 +12,8 @@ from functools import partial
 from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, values_of, words_in
 from workbench.retrieval.names.periods import periods_in
 from workbench.storage.database import Connection
-from workbench.storage.rows import IndexTotals
-from workbench.storage.said_names import DocumentNames, documents_listed, names_of_documents
+from workbench.storage.documents import DocumentNames, documents_listed, names_of_documents
+from workbench.storage.passages import IndexTotals
 from workbench.types import Name, ResolvedScope
 
 QUICK = 0.05  # seconds; a table that is made within this time is made anew at each change

@@ -24,9 +24,8 @@ from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.words.bm25 import idf
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
-from workbench.storage.passages import vectors
-from workbench.storage.rows import TermWeights
-from workbench.storage.surroundings import terms_of_passages
+from workbench.storage.passages import TermWeights, vectors
+from workbench.storage.ranking import terms_of_passages
 from workbench.types.parameter import FEEDBACK
 
 

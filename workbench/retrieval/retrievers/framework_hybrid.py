@@ -15,9 +15,8 @@ from llama_index.core.vector_stores.types import (
 from workbench.retrieval.hit import Hit
 from workbench.retrieval.nodes import node_of
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.storage.passages import documents_in_scope, internal_ids, passages_by_id
-from workbench.storage.rows import scope_statement
-from workbench.storage.scores import cosines
+from workbench.storage.passages import documents_in_scope, internal_ids, passages_by_id, scope_statement
+from workbench.storage.postings import cosines
 from workbench.types import Leg
 from workbench.types.parameter import VECTOR
 from workbench.types.results import TimedStep

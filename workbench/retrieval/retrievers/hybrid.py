@@ -27,8 +27,8 @@ from workbench.retrieval.words.query_words import read_words
 from workbench.retrieval.words.question_names import named_shares
 from workbench.storage.database import Connection
 from workbench.storage.passages import likeness_to_all
+from workbench.storage.postings import reads_all
 from workbench.storage.ranking import LegRanking
-from workbench.storage.term_ranking import reads_all
 from workbench.types import Leg, ParameterValue
 from workbench.types.parameter import DOCUMENT, KEYWORD, VECTOR
 from workbench.types.results import TimedStep

@@ -14,7 +14,7 @@ from workbench.retrieval.question_words import Words
 from workbench.retrieval.request import Request
 from workbench.retrieval.retrievers.hybrid import hybrid_hits
 from workbench.storage.database import Connection
-from workbench.storage.scores import cosines
+from workbench.storage.postings import cosines
 from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, VECTOR
 

@@ -15,7 +15,7 @@ from workbench.retrieval.parameters import QUERIES
 from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
-from workbench.storage.scores import cosines
+from workbench.storage.postings import cosines
 from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, QUERY, VECTOR
 from workbench.types.results import TimedStep

@@ -11,9 +11,8 @@ from workbench.retrieval.nodes import node_of, to_nodes
 from workbench.retrieval.request import Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
-from workbench.storage.passages import nearest_passages
+from workbench.storage.passages import TermWeights, nearest_passages
 from workbench.storage.ranking import LegRanking, nearest
-from workbench.storage.rows import TermWeights
 from workbench.types import Leg
 from workbench.types.parameter import VECTOR
 from workbench.types.results import TimedStep

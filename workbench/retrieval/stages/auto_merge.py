@@ -17,7 +17,7 @@ from workbench.retrieval.stages.final_order import preferred_first
 from workbench.retrieval.stages.stage import Stage
 from workbench.retrieval.stages.widening import Widening, span, widened
 from workbench.storage.database import Connection
-from workbench.storage.surroundings import spans_of_pages, spans_of_sections
+from workbench.storage.ranking import spans_of_pages, spans_of_sections
 from workbench.types import as_items, as_whole
 from workbench.types.results import Span
 

@@ -20,7 +20,7 @@ from workbench.retrieval.ranker.feature_table import FEATURES, NAMES
 from workbench.retrieval.ranker.scoring import FeatureSheet, scaled_by_question
 from workbench.retrieval.request import Likenesses, Request
 from workbench.retrieval.words.closeness import AskedWord, asked_words, coverage, coverage_and_closeness
-from workbench.storage.rows import StoredPassage
+from workbench.storage.passages import StoredPassage
 from workbench.types import as_items
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
 

@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore
 from workbench.retrieval.nodes import EXTRA, stored
 from workbench.retrieval.request import Request
 from workbench.storage.database import Connection
-from workbench.storage.surroundings import document_slices
+from workbench.storage.ranking import document_slices
 from workbench.types.results import TimedStep
 
 

@@ -9,7 +9,7 @@ from workbench.retrieval.parameters import NEIGHBOURS
 from workbench.retrieval.stages.final_order import preferred_first
 from workbench.retrieval.stages.stage import Stage
 from workbench.retrieval.stages.widening import Widening, span, widened
-from workbench.storage.surroundings import spans_around
+from workbench.storage.ranking import spans_around
 from workbench.types import as_items, as_whole
 
 

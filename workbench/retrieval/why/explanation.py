@@ -19,11 +19,9 @@ from workbench.retrieval.votes import of_words
 from workbench.retrieval.words.query_words import read_words
 from workbench.retrieval.words.question_names import named_shares
 from workbench.storage.database import Connection
-from workbench.storage.embedded_text import embedded_text
-from workbench.storage.passages import token_bits
-from workbench.storage.rows import StoredPassage
-from workbench.storage.scores import term_shares
-from workbench.storage.standing import bm25_standing, vector_standing
+from workbench.storage.passages import StoredPassage, embedded_text, token_bits
+from workbench.storage.postings import term_shares
+from workbench.storage.ranking import bm25_standing, vector_standing
 from workbench.types import Name, Passage, Value
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
 

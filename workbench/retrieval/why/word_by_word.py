@@ -18,9 +18,7 @@ from workbench.retrieval.request import Request
 from workbench.retrieval.stages.late_interaction import token_similarities
 from workbench.retrieval.stages.rerank import token_weights
 from workbench.storage.database import Connection
-from workbench.storage.embedded_text import embedded_text
-from workbench.storage.passages import token_bits
-from workbench.storage.rows import StoredPassage
+from workbench.storage.passages import StoredPassage, embedded_text, token_bits
 from workbench.types import Value
 from workbench.types.results import Span
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.storage.rows import IndexTotals, QueryTerm, TermWeights
+    from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
 
 K1 = 1.5  # term frequency saturates at k1 + 1 times the first occurrence
 B = 0.75  # 0: length does not matter, 1: it counts in full
@@ -36,7 +36,7 @@ def rarity(term: QueryTerm, passages: int) -> float:
 
 def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
     """Return the weights of the terms that the index knows."""
-    from workbench.storage.rows import TermWeights  # here, because the table of legs is read before any database is
+    from workbench.storage.passages import TermWeights  # here, because the table of legs is read before any database is
 
     indexed = [term for term in terms if term.id is not None]
     return TermWeights(

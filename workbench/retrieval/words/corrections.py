@@ -13,7 +13,7 @@ from workbench.retrieval.words.highlight import MarkableText
 from workbench.retrieval.words.query_words import read_words
 from workbench.retrieval.words.spelling import slips_forgiven
 from workbench.storage.database import Connection
-from workbench.storage.lexicon import terms_of_words
+from workbench.storage.ranking import terms_of_words
 from workbench.types import Passage
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from workbench.retrieval.names.names_said import SaidName
 from workbench.retrieval.words.bm25 import idf
-from workbench.storage.said_names import NamedDocument
+from workbench.storage.documents import NamedDocument
 
 NAMED = (
     0.5  # a share from which on a question names a document; less is what any two texts on one subject have in common

@@ -18,7 +18,8 @@ from workbench.retrieval.words.bm25 import weigh
 from workbench.retrieval.words.query_words import read_words
 from workbench.retrieval.words.spelling import Lexicon, guess, one_slip_away, slips_forgiven
 from workbench.storage.database import Connection
-from workbench.storage.lexicon import (
+from workbench.storage.passages import QueryTerm, TermWeights
+from workbench.storage.ranking import (
     KnownTerm,
     Version,
     lexicon_terms,
@@ -26,7 +27,6 @@ from workbench.storage.lexicon import (
     terms_by_name,
     terms_of_variants,
 )
-from workbench.storage.rows import QueryTerm, TermWeights
 from workbench.types.results import TimedStep
 
 GUESSED = 0.7  # weight of a guessed word against a known one, before its slips are counted

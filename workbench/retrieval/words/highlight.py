@@ -13,7 +13,7 @@ from html import escape
 
 from workbench.languages import folded, gram_spans, is_unspaced, spaced_words
 from workbench.storage.database import Connection
-from workbench.storage.lexicon import terms_of_words
+from workbench.storage.ranking import terms_of_words
 from workbench.types.results import Span
 
 SNIPPET = 200  # characters, about

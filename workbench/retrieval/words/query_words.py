@@ -10,8 +10,8 @@ from workbench.retrieval.question_words import Words
 from workbench.retrieval.request import Request
 from workbench.retrieval.words.bm25 import weigh
 from workbench.storage.database import Connection
-from workbench.storage.lexicon import query_terms, terms_in_scope
-from workbench.storage.rows import IndexTotals, QueryTerm
+from workbench.storage.passages import IndexTotals, QueryTerm
+from workbench.storage.ranking import query_terms, terms_in_scope
 from workbench.types.results import TimedStep
 
 _WORD = re.compile(r"[^\W_]")

@@ -14,7 +14,7 @@ from workbench.retrieval.request import Request
 from workbench.retrieval.words.document_names import NAMED, most_said, spelt_as_names, strength
 from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
-from workbench.storage.said_names import document_frequencies, named_documents
+from workbench.storage.documents import document_frequencies, named_documents
 from workbench.types import Name
 
 SURELY = 0.75  # the share of a title that is said from which on people are told that it is preferred

@@ -6,24 +6,63 @@ connection from ``reading``. LlamaIndex reads it by ``for_llama_index``.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, Database
 from workbench.storage.graph import Say, maintain_graph
+from workbench.storage.passages import vector_from
 from workbench.storage.replica import Replica
-from workbench.storage.rows import vector_from
-from workbench.storage.side_read import Fetched, side_read
 from workbench.storage.statements import statement
 from workbench.types import Index
 
 if TYPE_CHECKING:
-    from workbench.storage.llama_store import LlamaStore
+    from workbench.storage.llamaindex import LlamaStore
+
+# --- A read beside another one: on a further thread and connection, where a core and a connection are free ---
+
+Fetched = TypeVar("Fetched")
+
+# One for each core but the caller's. With every core at work a second thread only takes another caller's turn.
+_MOST = max(0, (os.cpu_count() or 1) - 1)
+_free = threading.Semaphore(_MOST)
+_threads = ThreadPoolExecutor(max(1, _MOST), thread_name_prefix="side-read")
+
+
+def side_read(
+    database: Database, connection: Connection, read: Callable[[Connection], Fetched]
+) -> Callable[[], Fetched]:
+    """Begin a read and return the call that waits for it, and raises what it raises.
+
+    Where nothing is free for it, that call reads over the given ``connection``.
+    """
+    if not _free.acquire(blocking=False):
+        return lambda: read(connection)
+    begun = _threads.submit(copy_context().run, _apart, database, read)
+
+    def result() -> Fetched:
+        done = begun.result()
+        return read(connection) if done is None else done[0]
+
+    return result
+
+
+def _apart(database: Database, read: Callable[[Connection], Fetched]) -> tuple[Fetched] | None:
+    """Read over a spare connection; None where there is none."""
+    try:
+        with database.spare() as connection:
+            return None if connection is None else (read(connection),)
+    finally:
+        _free.release()
 
 
 class PassageStore:
@@ -37,7 +76,7 @@ class PassageStore:
     @cached_property
     def for_llama_index(self) -> LlamaStore:
         """The same table as a store of LlamaIndex, made when it is first asked for."""
-        from workbench.storage.llama_store import LlamaStore
+        from workbench.storage.llamaindex import LlamaStore
 
         return LlamaStore(self.database, self.index, self._reader)
 

@@ -2,25 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import psycopg
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Database, Row, clean, connect
-from workbench.storage.driver_errors import translated
-from workbench.storage.embedding_parts import EmbeddingParts
-from workbench.storage.ids import new_id
-from workbench.storage.job_files import JobFiles
-from workbench.storage.job_parts import JobParts
-from workbench.storage.pooler import lock_held
-from workbench.storage.queue import TASK, AlreadyInvited, Queue, invitation
+from workbench.storage.database import (
+    Connection,
+    Database,
+    Row,
+    check_reachable,
+    clean,
+    connect,
+    lock_held,
+    new_id,
+    session_arguments,
+    translated,
+)
+from workbench.storage.job_parts import EmbeddingParts, JobFiles, JobParts
 from workbench.storage.statements import statement
 from workbench.types import JsonValue, Progress, Value, span_text
+
+if TYPE_CHECKING:
+    from procrastinate import App
+
+# --- The queue: procrastinate on the workbench's database; one task runs a job by its id, one takes parts of it ---
+
+TASK = "workbench.run_job"
+JOIN = "workbench.join_job"
+CONNECT_TIMEOUT = 10.0  # seconds
+QUEUE = "workbench"  # the queues begin with it, one for each kind of job; without a kind: jobs of former versions
+
+
+class AlreadyInvited(Exception):
+    """An event, not an error: an invitation to the job waits already."""
+
+
+class Queue:
+    """The way of jobs into the queue, and the app with which a worker takes them out."""
+
+    def __init__(self, url: str) -> None:
+        """Take ``url``, a libpq URL; nothing is connected."""
+        self._url = url
+        self._lock = threading.Lock()
+        self._deferring: App | None = None
+
+    def defer(self, connection: Connection, job_id: str, kind: str) -> None:
+        """Put a job into the queue, in the caller's transaction: it is there exactly when the job is."""
+        app = self._app_to_defer()
+        task = app.configure_task(TASK, queue=f"{QUEUE}.{kind}", lock=job_id, connection=connection)
+        task.defer(job_id=job_id)
+
+    def invite(self, connection: Connection, job_id: str, kind: str, seconds: int) -> None:
+        """Ask a worker to take parts of a job, in the caller's transaction, not before so many seconds have passed.
+
+        Raises:
+            AlreadyInvited: an invitation waits; the transaction is to be given up.
+        """
+        from procrastinate.exceptions import AlreadyEnqueued
+
+        app = self._app_to_defer()
+        task = app.configure_task(
+            JOIN,
+            queue=f"{QUEUE}.{kind}",
+            queueing_lock=invitation(job_id),
+            schedule_in={"seconds": seconds},
+            connection=connection,
+        )
+        try:
+            task.defer(job_id=job_id)
+        except AlreadyEnqueued as error:
+            raise AlreadyInvited(job_id) from error
+
+    def worker_app(
+        self, run: Callable[[str], None], join: Callable[[str], None], retry_on: type[Exception], *, pooled: bool
+    ) -> App:
+        """Return a procrastinate app with the tasks ``run(job_id)`` and ``join(job_id)``; ``pooled`` as asked.
+
+        Raising ``retry_on`` puts a job back; an invitation to join is never put back.
+        """
+        import procrastinate
+
+        arguments = session_arguments(pooled)
+        connector = procrastinate.PsycopgConnector(conninfo=self._url, min_size=1, max_size=4, kwargs=arguments)
+        app = procrastinate.App(connector=connector)
+        # A high limit in place of none: each worker that is stopped in an orderly way takes one.
+        again = procrastinate.RetryStrategy(max_attempts=10_000, wait=1, retry_exceptions=[retry_on])
+        app.task(name=TASK, queue=QUEUE, retry=again)(run)
+        app.task(name=JOIN, queue=QUEUE)(join)
+        return app
+
+    def is_pooled(self) -> bool:
+        """Tell whether a pooler stands between: nobody is notified of new jobs through it. Raises StorageError."""
+        return check_reachable(self._url, CONNECT_TIMEOUT)
+
+    def _app_to_defer(self) -> App:
+        import procrastinate
+
+        with self._lock:
+            if self._deferring is None:  # never opened: every statement runs on the caller's connection
+                self._deferring = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._url))
+            return self._deferring
+
+
+def queues_of(kinds: Iterable[str]) -> list[str]:
+    """Return the queues in which jobs of these kinds wait."""
+    return [QUEUE, *(f"{QUEUE}.{kind}" for kind in kinds)]
+
+
+def invitation(job_id: str) -> str:
+    """Return the name under which the invitation to a job's parts waits, once at a time."""
+    return f"join {job_id}"
+
 
 FINISHED = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
@@ -318,3 +420,135 @@ class Jobs:
             lock_held(connection, NAME_AS_NUMBER, job_id, waits=False) as ours,
         ):
             yield ours
+
+
+# --- The queue's own tables: procrastinate's schema, brought up to the installed version under the migrations' lock ---
+
+_NOTED = "SELECT to_regclass('queue_migrations') IS NOT NULL"
+
+
+def is_current(connection: psycopg.Connection) -> bool:
+    """Tell whether the database has every step of the installed version."""
+    if connection.execute(_NOTED).fetchone() == (False,):
+        return False
+    noted = {row[0] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
+    return set(_steps()) <= noted
+
+
+def bring_up_to_date(connection: psycopg.Connection) -> None:
+    """Apply the missing steps, in one transaction. The caller holds the migrations' lock."""
+    with connection.transaction():
+        fresh = connection.execute(_NOTED).fetchone() == (False,)
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS queue_migrations (name text PRIMARY KEY, "
+            "applied_at timestamptz NOT NULL DEFAULT now())"
+        )
+        noted = {row[0] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
+        missing = [name for name in _steps() if name not in noted]
+        bodies = [_whole_schema()] if fresh else [_step(name) for name in missing]
+        for body in bodies:
+            connection.execute(body)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        for name in missing:
+            connection.execute("INSERT INTO queue_migrations (name) VALUES (%s)", (name,))
+
+
+def _steps() -> list[str]:
+    return sorted(file.name for file in (_folder() / "migrations").iterdir() if file.name.endswith(".sql"))
+
+
+def _step(name: str) -> str:
+    return (_folder() / "migrations" / name).read_text(encoding="utf-8")
+
+
+def _whole_schema() -> str:
+    return (_folder() / "schema.sql").read_text(encoding="utf-8")
+
+
+def _folder() -> Path:
+    """Return the folder of procrastinate's statements; the package is not imported, for which every start would wait.
+
+    Raises:
+        FileNotFoundError: the package is not installed.
+    """
+    spec = find_spec("procrastinate")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("procrastinate is not installed")
+    return Path(spec.origin).parent / "sql"
+
+
+# --- The work that goes on now: workers, and the jobs that wait or run with their parts ---
+
+SHOWN = 50  # jobs
+
+
+@dataclass(frozen=True, slots=True)
+class JobLoad(Value):
+    """A job that waits or runs; ``parts_done`` of ``parts`` are done (0 where it is not cut), ``hands`` have one.
+
+    ``share``, ``seconds_left`` and ``stalled`` are those of ``Job``.
+    """
+
+    id: str
+    kind: str
+    title: str
+    status: str
+    done: int
+    total: int
+    message: str
+    worker: str | None
+    seconds_left: float | None
+    share: float
+    stalled: str | None
+    parts: int
+    parts_done: int
+    hands: int
+
+    @property
+    def workers(self) -> int:
+        """The workers at it: who has a part, or else who leads it."""
+        return max(self.hands, 1 if self.worker else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload(Value):
+    """The workers that live, on any machine, the number of jobs that wait and run, and the first fifty of them."""
+
+    workers: int
+    queued: int
+    running: int
+    jobs: tuple[JobLoad, ...]
+
+    @property
+    def stalled(self) -> tuple[JobLoad, ...]:
+        """The jobs whose numbers have not changed for a minute, or that no worker takes."""
+        return tuple(job for job in self.jobs if job.stalled)
+
+    @property
+    def sentence(self) -> str:
+        """The work in a sentence."""
+        workers = {0: "No worker", 1: "One worker"}.get(self.workers, f"{self.workers} workers")
+        if not (self.queued or self.running or self.workers):
+            return "No job waits or runs, and no worker is needed."
+        if not self.queued and not self.running:
+            return f"{workers}; no job waits or runs."
+        running = {0: "no job runs", 1: "1 job runs"}.get(self.running, f"{self.running} jobs run")
+        waiting = {0: "none waits", 1: "1 waits"}.get(self.queued, f"{self.queued} wait")
+        idle = "" if self.workers else "; start one with 'workbench worker'"
+        stalled = f"; {len(self.stalled)} stalled" if self.stalled else ""
+        return f"{workers}; {running}, {waiting}{stalled}{idle}."
+
+
+def workload(database: Database) -> Workload:
+    """Return the work that goes on. Raises StorageError."""
+    counts = database.row(statement("work_counts"), {"silent": SILENT}) or {}
+    rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": SHOWN})
+    return Workload(**counts, jobs=tuple(_load(row) for row in rows))
+
+
+def _load(row: Row) -> JobLoad:
+    job = job_of(row)
+    return JobLoad(
+        id=job.id, kind=job.kind, title=job.title, status=job.status, done=job.done, total=job.total,
+        message=job.message, worker=job.worker, seconds_left=job.seconds_left, share=job.share, stalled=job.stalled,
+        parts=row["parts"], parts_done=row["parts_done"], hands=row["hands"],
+    )  # fmt: skip

@@ -1,0 +1,335 @@
+"""One index's passages as a store of LlamaIndex: its PGVectorStore over the same table, with bound filters.
+
+It serves ``llamaindex-hybrid`` and those who build on LlamaIndex. The strategies need none of it, nor of the drivers
+and dialects that it brings along.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from llama_index.core.schema import BaseNode, MetadataMode, TextNode
+from llama_index.core.vector_stores.types import (
+    MetadataFilter,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
+from llama_index.vector_stores.postgres import PGVectorStore
+from llama_index.vector_stores.postgres.base import DBEmbeddingRow
+from psycopg.errors import UndefinedTable
+from pydantic import PrivateAttr
+from sqlalchemy import (
+    Column,
+    Integer,
+    MetaData,
+    Select,
+    Table,
+    TextClause,
+    func,
+    literal_column,
+    select,
+)
+from sqlalchemy.dialects.postgresql import REGCONFIG, TSVECTOR
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql import cast
+
+from workbench.errors import InvalidInput, choices
+from workbench.storage.database import (
+    SETTINGS_OF_TRANSACTION,
+    Database,
+    check_reachable,
+    clean,
+    session_arguments,
+    translated,
+)
+from workbench.storage.passages import NewPassage, insert_passages
+from workbench.storage.replica import Replica
+from workbench.storage.statements import statement
+from workbench.types import Index
+
+if TYPE_CHECKING:
+    from sqlalchemy import BindParameter, Engine
+    from sqlalchemy import Connection as SqlConnection
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+# --- LlamaIndex metadata filters as SQL with bound parameters: a value can never become SQL ---
+
+_COMPARISONS = {"==": "=", "!=": "!=", ">": ">", "<": "<", ">=": ">=", "<=": "<="}
+
+
+def bound_clause(filter_: MetadataFilter) -> TextClause:
+    """Return a SQLAlchemy condition on ``metadata_`` for one filter.
+
+    Numbers compare as numbers where the stored value is one (other rows do not match and do not fail), text as text.
+
+    Raises:
+        InvalidInput: an operator that has no meaning here.
+    """
+    from sqlalchemy import String, bindparam, text
+
+    operator = filter_.operator.value
+    key, value = clean(str(filter_.key)), filter_.value
+    if operator in _COMPARISONS:
+        sign = _COMPARISONS[operator]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            condition = (
+                "CASE WHEN jsonb_typeof(metadata_::jsonb -> :key) = 'number' "
+                f"THEN (metadata_::jsonb ->> :key)::float8 {sign} :value ELSE false END"
+            )
+            return text(condition).bindparams(_fresh("key", key), _fresh("value", float(value)))
+        shown = clean(str(value).lower() if isinstance(value, bool) else str(value))
+        return text(f"metadata_ ->> :key {sign} :value").bindparams(_fresh("key", key), _fresh("value", shown))
+    if operator in ("in", "nin"):
+        negation = "NOT " if operator == "nin" else ""
+        return text(f"{negation}(metadata_ ->> :key = ANY(:value))").bindparams(
+            _fresh("key", key), _fresh("value", _texts(value))
+        )
+    if operator in ("any", "all"):
+        function = "jsonb_exists_any" if operator == "any" else "jsonb_exists_all"
+        return text(f"{function}(metadata_::jsonb -> :key, :value)").bindparams(
+            _fresh("key", key), _fresh("value", _texts(value))
+        )
+    if operator == "contains":
+        return text("jsonb_exists(metadata_::jsonb -> :key, :value)").bindparams(
+            _fresh("key", key), _fresh("value", clean(str(value)))
+        )
+    if operator in ("text_match", "text_match_insensitive"):
+        column = "metadata_ ->> :key" if operator == "text_match" else "lower(metadata_ ->> :key)"
+        shown = clean(str(value)) if operator == "text_match" else clean(str(value)).lower()
+        return text(f"strpos({column}, :value) > 0").bindparams(
+            _fresh("key", key), bindparam("value", shown, String, unique=True)
+        )
+    if operator == "is_empty":
+        return text("metadata_ ->> :key IS NULL").bindparams(_fresh("key", key))
+    valid = [*_COMPARISONS, "in", "nin", "any", "all", "contains", "text_match", "text_match_insensitive", "is_empty"]
+    raise InvalidInput(f"A metadata filter cannot use the operator {operator!r}; use one of {choices(valid, 20)}.")
+
+
+def _fresh(name: str, value: object) -> BindParameter[object]:
+    """Bind under a name that stays unique when several filters are joined."""
+    from sqlalchemy import bindparam
+
+    return bindparam(name, value, unique=True)
+
+
+def _texts(value: object) -> list[str]:
+    return [clean(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]
+
+
+# --- LlamaIndex's PGVectorStore as it comes, in a table of its own: what the bench compares with ---
+
+# As the framework's documentation shows: HNSW as pgvector's defaults have it, full vectors, English full text.
+HNSW = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": 40, "hnsw_dist_method": "vector_cosine_ops"}
+
+
+def framework_copy(database: Database, index: Index) -> PGVectorStore:
+    """Copy an index's passages into the framework's own table and return its store, HNSW built at the end."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+    from sqlalchemy import create_engine
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    arguments: dict[str, object] = {
+        key: value for key, value in conninfo_to_dict(database.url).items() if value is not None
+    }
+    arguments["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which a server refuses
+    sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments)
+    async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments | {"cursor_factory": None})
+    store = PGVectorStore(
+        table_name=f"framework_{index.name}",
+        embed_dim=index.dimensions,
+        hybrid_search=True,
+        hnsw_kwargs=None,
+        engine=sync_engine,
+        async_engine=async_engine,
+    )
+    database.rows(statement("bench_framework_drop", index.name))
+    store._initialize()  # pyright: ignore[reportPrivateUsage]
+    database.rows(statement("bench_copy_to_framework", index.name))
+    store.hnsw_kwargs = dict(HNSW)
+    store._create_hnsw_index()  # pyright: ignore[reportPrivateUsage]
+    database.autocommit(statement("bench_framework_analyse", index.name))
+    return store
+
+
+# --- SQLAlchemy engines for the queries PGVectorStore brings along; one pair a database, nothing connected ---
+
+_CONNECT_TIMEOUT = 10.0  # seconds
+_engines: dict[str, tuple[Engine, AsyncEngine]] = {}
+_lock = threading.Lock()
+
+
+def engines(url: str) -> tuple[Engine, AsyncEngine]:
+    """Return the (sync, async) engines for a libpq URL, both on psycopg 3."""
+    with _lock:
+        if url not in _engines:
+            _engines[url] = _create(url)
+        return _engines[url]
+
+
+def dispose(url: str) -> None:
+    """Close the sync engine's connections; the next use opens new ones."""
+    with _lock:
+        pair = _engines.pop(url, None)
+    if pair is not None:
+        pair[0].dispose()
+
+
+def _create(url: str) -> tuple[Engine, AsyncEngine]:
+    from psycopg.conninfo import conninfo_to_dict
+    from sqlalchemy import create_engine
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    arguments = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
+    # keyword arguments instead of a rewritten URL: sockets, passwords and options pass unharmed
+    sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
+    async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
+    for engine in (sync_engine, async_engine.sync_engine):
+        _with_settings(engine, url)
+    return sync_engine, async_engine
+
+
+def _with_settings(engine: Engine, url: str) -> None:
+    """Let an engine's connections have our settings: with the session, or in each transaction through a pooler."""
+    from sqlalchemy import event
+
+    pooled = functools.cache(functools.partial(check_reachable, url, _CONNECT_TIMEOUT))  # known with the first use
+
+    def connecting(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
+        arguments.update(session_arguments(pooled()))
+
+    def beginning(connection: SqlConnection) -> None:
+        if pooled():
+            connection.exec_driver_sql(SETTINGS_OF_TRANSACTION)
+
+    event.listen(engine, "do_connect", connecting)
+    event.listen(engine, "begin", beginning)
+
+
+_NO_WORD = re.compile(r"(?!\b\.\b)\W+")  # as the framework has it: points within words stay
+
+
+class LlamaStore(PGVectorStore):
+    """The table ``data_<index>`` to LlamaIndex; its nodes carry our metadata, not a serialised node.
+
+    The framework's full text lies in a table beside it, ``full_text_<index>``, which the first query by words makes.
+    """
+
+    _database: Database = PrivateAttr()
+    _reader: Database = PrivateAttr()
+    _index: Index = PrivateAttr()
+
+    def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
+        """Take ``reader``, the database for queries (a replica), by default the same one. Opens no connection."""
+        sync_engine, async_engine = engines((reader or database).url)
+        super().__init__(
+            connection_string="postgresql+psycopg://",
+            async_connection_string="postgresql+psycopg://",
+            table_name=index.name,
+            embed_dim=index.dimensions,
+            hybrid_search=True,
+            use_jsonb=True,
+            use_halfvec=True,
+            perform_setup=False,
+            engine=sync_engine,
+            async_engine=async_engine,
+        )
+        self._database, self._reader, self._index = database, reader or database, index
+
+    def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
+        """Answer as the framework does; a refusal of the database is told as everywhere in the house."""
+        if isinstance(self._reader, Replica):
+            with self._reader.reading():  # says whether it is away
+                pass
+            if self._reader.is_away:
+                return self._of_primary().query(query, **kwargs)
+        watched = self._reader.noticing_loss() if isinstance(self._reader, Replica) else nullcontext()
+        with translated(self._reader.url), watched:
+            try:
+                return super().query(query, **kwargs)
+            except DBAPIError as error:
+                if isinstance(error.orig, UndefinedTable) and isinstance(self._reader, Replica):
+                    return self._of_primary().query(query, **kwargs)  # the full text was only just made
+                raise (error.orig or error) from error
+
+    def add(self, nodes: Sequence[BaseNode], **add_kwargs: object) -> list[str]:
+        """Store embedded nodes whose metadata name an existing ``document_id`` and its ``source_id``.
+
+        Raises:
+            InvalidInput: a node without an embedding or without those two.
+        """
+        passages, vectors = [], []
+        for ordinal, node in enumerate(nodes):
+            passages.append(_passage_of(node, ordinal))
+            vectors.append(node.get_embedding())
+        embedded = np.asarray(vectors, dtype=np.float32)
+        with self._database.transaction() as connection:
+            return insert_passages(connection, self._index.name, passages, embedded, [None] * len(passages))
+
+    def _of_primary(self) -> LlamaStore:
+        return LlamaStore(self._database, self._index)
+
+    def _build_sparse_query(
+        self,
+        query_str: str | None,
+        limit: int,
+        metadata_filters: MetadataFilters | None = None,
+        **kwargs: object,
+    ) -> Select[Any]:
+        """Select as the framework does, from the terms that ``full_text_<index>`` keeps."""
+        words = _NO_WORD.sub(" ", query_str or "").strip().replace(" ", "|")
+        asked = func.to_tsquery(cast(self.text_search_config, REGCONFIG), words)
+        passages, full_text = self._table_class, self._full_text()
+        chosen = select(
+            passages.id,
+            passages.node_id,
+            passages.text,
+            passages.metadata_,
+            func.ts_rank(full_text.c.text_search_tsv, asked).label("rank"),
+        ).join_from(full_text, passages, passages.id == full_text.c.passage_id)
+        matching = chosen.where(full_text.c.text_search_tsv.op("@@")(asked)).order_by(literal_column("rank").desc())
+        return self._apply_filters_and_limit(matching, limit, metadata_filters)
+
+    def _full_text(self) -> Table:
+        """Return the table of the passages' terms, made where nothing has asked for it before."""
+        self._database.rows(statement("full_text_create"), {"name": self._index.name})
+        columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
+        return Table(f"full_text_{self._index.name}", MetaData(), *columns)
+
+    def _build_filter_clause(self, filter_: MetadataFilter) -> TextClause:
+        return bound_clause(filter_)
+
+    def _db_rows_to_query_result(self, rows: list[DBEmbeddingRow]) -> VectorStoreQueryResult:
+        nodes = [TextNode(id_=row.node_id, text=row.text, metadata=dict(row.metadata)) for row in rows]
+        return VectorStoreQueryResult(
+            nodes=nodes, similarities=[float(row.similarity) for row in rows], ids=[row.node_id for row in rows]
+        )
+
+
+def _passage_of(node: BaseNode, ordinal: int) -> NewPassage:
+    metadata = dict(node.metadata)
+    try:
+        document_id, source_id = str(metadata.pop("document_id")), str(metadata.pop("source_id"))
+    except KeyError as error:
+        raise InvalidInput(
+            f"A node needs {error} in its metadata: every passage belongs to a stored document."
+        ) from error
+    text = node.get_content(MetadataMode.NONE)
+    return NewPassage(
+        document_id=document_id,
+        source_id=source_id,
+        text=text,
+        context=str(metadata.pop("context", "")),
+        start=int(metadata.pop("start", 0)),
+        end=int(metadata.pop("end", len(text))),
+        ordinal=int(metadata.pop("ordinal", ordinal)),
+        language=str(metadata.pop("language", "english")),
+        metadata=metadata,
+    )

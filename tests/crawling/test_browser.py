@@ -13,7 +13,7 @@ import pytest
 from tests.crawling.site import TestSite, finish, outcomes, page, reason, redirect
 from tests.crawling.trap import Trap, trapped
 from workbench import Workbench
-from workbench.crawling.chromium import find_chromium
+from workbench.crawling.browser import find_chromium
 from workbench.settings import Settings
 
 pytestmark = pytest.mark.browser

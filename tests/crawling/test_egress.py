@@ -14,8 +14,7 @@ from tests.crawling.site import TestSite, outcomes, page, reason, redirect
 from tests.crawling.trap import trapped
 from workbench import Workbench
 from workbench.crawling.egress import Guard, is_public, literal
-from workbench.crawling.http import GuardedHTTPStrategy
-from workbench.crawling.replies import FetchFailed
+from workbench.crawling.http import FetchFailed, GuardedHTTPStrategy
 from workbench.errors import CrawlRefused, InvalidInput
 
 PRIVATE = [

@@ -6,7 +6,7 @@ import pytest
 
 from tests.crawling.site import TestSite, page, reply
 from workbench import Workbench
-from workbench.crawling.estimate import HostLoad, estimate, fetching_seconds
+from workbench.crawling.preview import HostLoad, estimate, fetching_seconds
 
 
 def test_the_time_is_that_of_the_slowest_host_or_of_all_the_work() -> None:

@@ -6,13 +6,19 @@ import hashlib
 
 import pytest
 
-from workbench.crawling.block_hashes import block_hashes
-from workbench.crawling.extraction import Page, extract
-from workbench.crawling.furniture import furniture_of, without_furniture
-from workbench.crawling.markdown_links import markdown_links
-from workbench.crawling.pieces import PIECE, pieces, words_of
-from workbench.crawling.replies import Reply
-from workbench.crawling.sitemaps import read_llms, read_sitemap
+from workbench.crawling.extraction import (
+    PIECE,
+    Page,
+    block_hashes,
+    extract,
+    furniture_of,
+    markdown_links,
+    pieces,
+    without_furniture,
+    words_of,
+)
+from workbench.crawling.http import Reply
+from workbench.crawling.politeness import read_llms, read_sitemap
 
 pytestmark = pytest.mark.timeout(120)  # read in a way that grows with the square, one of them takes hours
 MEGABYTE = 1_000_000

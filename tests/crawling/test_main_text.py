@@ -9,10 +9,9 @@ import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason
 from workbench import Workbench
-from workbench.crawling.duplicates import PageToCompare, repeats
-from workbench.crawling.extraction import extract
-from workbench.crawling.furniture import furniture_of, without_furniture
-from workbench.crawling.replies import Reply
+from workbench.crawling.crawl import PageToCompare, repeats
+from workbench.crawling.extraction import extract, furniture_of, without_furniture
+from workbench.crawling.http import Reply
 from workbench.crawling.urls import canonical
 
 Crawl = Callable[..., dict[str, Any]]

@@ -11,11 +11,10 @@ import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason, reply
 from workbench import Workbench
-from workbench.crawling.bounds import bounds_of
 from workbench.crawling.extraction import robots_wishes
-from workbench.crawling.replies import AGENT_TOKEN, USER_AGENT
-from workbench.crawling.robots import parse
-from workbench.crawling.urls import canonical
+from workbench.crawling.http import AGENT_TOKEN, USER_AGENT
+from workbench.crawling.politeness import parse
+from workbench.crawling.urls import bounds_of, canonical
 
 Crawl = Callable[..., dict[str, Any]]
 PLAIN = {"Content-Type": "text/plain"}

@@ -16,7 +16,7 @@ from written_tables import ROOT
 from deploy.rehearse import POSTGRES
 from workbench.cli.commands import COMMANDS
 from workbench.cli.parser import Parser
-from workbench.crawling.chromium import NAMES
+from workbench.crawling.browser import NAMES
 from workbench.settings import Settings
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import QUICK, TestSite, page, reply
 from workbench import Workbench
-from workbench.crawling.count_words import KEPT_OUT
+from workbench.crawling.extraction import KEPT_OUT
 from workbench.jobs.execution import run_job
 from workbench.services.crawl_jobs import CrawlJob
 from workbench.settings import Settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.parser import number
-from workbench.crawling.count_words import word
+from workbench.crawling.extraction import word
 from workbench.errors import InvalidInput
 from workbench.sizes import size_text
 from workbench.types import JsonObject, as_number, as_object, as_text, as_whole
@@ -16,7 +16,7 @@ from workbench.types import JsonObject, as_number, as_object, as_text, as_whole
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.crawling.dry_run import DryRun
+    from workbench.crawling.preview import DryRun
     from workbench.workbench import Workbench
 
 SHOWN = 20  # rows of a list that is only a look

@@ -4,27 +4,103 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from workbench.crawling.block_hashes import hash_of_shape
-from workbench.crawling.bounds import bounds_from, bounds_of
-from workbench.crawling.count_words import KEPT_OUT, removals_held, standing
-from workbench.crawling.duplicates import PageToCompare, repeats
+from workbench.crawling.extraction import KEPT_OUT, SAMPLE, furniture_of, hash_of_shape, removals_held, standing
+from workbench.crawling.fetch_page import Storing, TryAgain, line_of, together, visit
 from workbench.crawling.frontier import Entry, Frontier
-from workbench.crawling.furniture import SAMPLE, furniture_of
+from workbench.crawling.http import Refusal
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.replies import Refusal
+from workbench.crawling.politeness import MOST_SITEMAPS
 from workbench.crawling.site import Site
-from workbench.crawling.sitemaps import MOST_SITEMAPS
-from workbench.crawling.storing import Storing, together
-from workbench.crawling.urls import host_of
-from workbench.crawling.visiting import TryAgain, line_of, visit
+from workbench.crawling.urls import bounds_from, bounds_of, host_of
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.types.progress import slow_step
+
+# --- Duplicates: a page whose text another page has, or one page that holds many others again ---
+
+NEAR = 0.9  # share of a page's paragraphs and short lines that its copy has; the copy has no others
+FEWEST_BLOCKS = 5  # paragraphs below which only equal texts count as the same
+CONTAINED_SHARE = 0.8  # share of a page's paragraphs that lie in a larger one, to count as held by it
+COVERED = 0.95  # share of the larger page's paragraphs that the pages it holds cover, to count as their collection
+FEWEST_HELD = 3
+COMMON = 0.5  # share of all pages above which a paragraph belongs to the site, not to a page
+
+
+@dataclass(frozen=True, slots=True)
+class PageToCompare:
+    """A page as this module sees it: its address, and the hashes of its paragraphs."""
+
+    url: str
+    blocks: tuple[int, ...]
+
+
+def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
+    """Return {address: reason} of the pages that only repeat others; ``pages`` in the order they were met.
+
+    Of two pages that are nearly the same the later one goes if all of its text is in the earlier one: pages that
+    differ in a line, such as two data sheets, are both kept. A collection (a print page that holds a whole book)
+    goes when at least three other pages together cover nearly all of it.
+    """
+    reasons: dict[str, str] = {}
+    holders: dict[int, list[int]] = defaultdict(list)
+    for place, page in enumerate(pages):
+        for block in page.blocks:
+            holders[block].append(place)
+    everywhere = {block for block, places in holders.items() if len(places) > max(3, COMMON * len(pages))}
+    pages = [PageToCompare(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
+    for place, page in enumerate(pages):
+        if len(page.blocks) >= FEWEST_BLOCKS:
+            shared = _shared(place, page, holders)
+            reason = _collection(page, shared, pages, reasons) or _near(place, page, shared, pages, reasons)
+            if reason:
+                reasons[page.url] = reason
+    return reasons
+
+
+def _shared(place: int, page: PageToCompare, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+    """Return {other page's place: the paragraphs it has in common with this one}."""
+    shared: dict[int, list[int]] = defaultdict(list)
+    for block in page.blocks:
+        for other in holders[block]:
+            if other != place:
+                shared[other].append(block)
+    return shared
+
+
+def _near(
+    place: int,
+    page: PageToCompare,
+    shared: Mapping[int, Sequence[int]],
+    pages: Sequence[PageToCompare],
+    gone: Mapping[str, str],
+) -> str:
+    for other in sorted(shared):
+        holds_all = len(shared[other]) == len(page.blocks) >= NEAR * len(pages[other].blocks)
+        if holds_all and other < place and pages[other].url not in gone:
+            return f"nearly the same text as {pages[other].url}"
+    return ""
+
+
+def _collection(
+    page: PageToCompare, shared: Mapping[int, Sequence[int]], pages: Sequence[PageToCompare], gone: Mapping[str, str]
+) -> str:
+    contained = [
+        other
+        for other, common in shared.items()
+        if pages[other].url not in gone
+        and len(pages[other].blocks) < len(page.blocks) / 2
+        and len(common) >= CONTAINED_SHARE * len(pages[other].blocks)
+    ]
+    covered = {block for other in contained for block in shared[other]}
+    if len(contained) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):
+        return f"holds {len(contained)} other pages again"
+    return ""
+
 
 LOOK = 0.25  # seconds between looks at what can be stored
 TICK = 0.1  # seconds between looks at what else could be done

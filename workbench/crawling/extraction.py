@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
-from workbench.crawling.markdown_links import markdown_links
-from workbench.crawling.pieces import words_of
-from workbench.crawling.replies import AGENT_TOKEN, Reply
+from workbench.crawling.http import AGENT_TOKEN, Reply
 from workbench.crawling.urls import canonical
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.decoding import codec_of, decode
@@ -25,6 +25,186 @@ from workbench.types import JsonValue
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
+# --- The words for how a crawl stands: the same while it runs, after a cancel and at its end, in every face ---
+
+KEPT_OUT = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that were never to be fetched
+_WORDS = {
+    "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
+    "fetched": "to be stored", "queued": "to be fetched",
+}  # fmt: skip
+
+
+def word(outcome: str) -> str:
+    """Return an outcome of a page, or the state of one without an outcome yet, as people say it."""
+    return _WORDS.get(outcome, outcome)
+
+
+def standing(done: int, total: int, *, stored_next: int, fetched_next: int, failed: int) -> str:
+    """Return how far a crawl is; ``failed`` pages are among those done."""
+    return (
+        f"{done:,} of {total:,} pages done, {stored_next:,} {word('fetched')}, {fetched_next:,} {word('queued')}, "
+        f"{failed:,} failed"
+    )
+
+
+def removals_held(count: int, documents: int) -> str:
+    """Return the sentence on removals that wait to be accepted."""
+    return (
+        f"Nothing was removed: {count:,} of {documents:,} documents would go, more than a fifth. "
+        "If the site is right, accept the removals."
+    )
+
+
+def ending(done: int, total: int, outcomes: Mapping[str, int]) -> str:
+    """Return how a crawl ended: the pages done by their outcomes, which add up, then those that were kept out."""
+    counts = {name: count for name, count in outcomes.items() if count}
+    settled = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name not in KEPT_OUT)
+    kept_out = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name in KEPT_OUT)
+    return f"{done:,} of {total:,} pages done: {settled or 'nothing new'}." + (
+        f" Besides: {kept_out}." * bool(kept_out)
+    )
+
+
+# --- Texts of any size in pieces: no search over a whole one may hold the interpreter, and with it everybody, ---
+
+PIECE = 64_000  # characters of a text or bytes of a file; a search over so many takes some milliseconds
+
+
+def pieces(text: str, size: int = PIECE) -> Iterator[str]:
+    """Yield a text in pieces of about ``size`` characters, cut after a line's end where there is one."""
+    start = 0
+    while start < len(text):
+        end = start + size
+        if end < len(text):
+            line = text.rfind("\n", start, end) + 1
+            end = line if line > start else end
+        yield text[start:end]
+        start = end
+
+
+def words_of(data: bytes, size: int = PIECE) -> Iterator[bytes]:
+    """Yield what ``b" ".join(data.split())`` holds, in pieces of about ``size`` bytes whose words are whole."""
+    start, is_first = 0, True
+    while start < len(data):
+        end = start + size
+        while end < len(data) and not data[end : end + 1].isspace():
+            end += 1
+        words = data[start:end].split()
+        if words:
+            yield (b"" if is_first else b" ") + b" ".join(words)
+            is_first = False
+        start = end
+
+
+# --- The pieces by which pages are compared: paragraphs and short lines, and lines for texts on every page ---
+
+LONGEST_LINE = 4_000  # characters of a line by which texts on every page are recognised
+MOST_PIECES = 32  # of 65,536 characters: the beginning of a page that it is compared by
+FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
+INLINE_LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)")
+WORD = re.compile(r"\w+")
+MARKS = re.compile(r"[^\w]+", re.UNICODE)
+
+
+def block_hashes(text: str) -> tuple[int, ...]:
+    """Return the hashes of a text's paragraphs, each once, in order; addresses and white space do not count.
+
+    Of a text of more than two million characters the beginning is compared.
+    """
+    hashes: dict[int, None] = {}
+    for block in _paragraphs(text):
+        plain = " ".join(" ".join(INLINE_LINK.sub(r"\1", line).split()) for line in block)
+        hashes.setdefault(hash64(plain))
+    return tuple(hashes)
+
+
+def hash_of_shape(body: bytes, url: str) -> int:
+    """Return a hash of a text's words that leaves out numbers and the words of the page's own address."""
+    address = set(WORD.findall(unquote(url).lower()))
+    words = WORD.findall(body.decode("utf-8", "replace").lower())
+    return hash64(" ".join(word for word in words if word not in address and not any(map(str.isdigit, word))))
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    """Yield the lines of each paragraph; blank lines part them."""
+    lines: list[str] = []
+    for piece in islice(pieces(text), MOST_PIECES):
+        for line in piece.removesuffix("\n").split("\n"):
+            if line.strip():
+                lines.append(line)
+            elif lines:
+                yield lines
+                lines = []
+    if lines:
+        yield lines
+
+
+def plain_words(text: str) -> str:
+    """Return the words of a line of Markdown in lower case, without addresses and markup."""
+    return MARKS.sub(" ", INLINE_LINK.sub(r"\1", text[:LONGEST_LINE])).strip().lower()
+
+
+def hash64(text: str) -> int:
+    """Return a signed 64-bit hash that is the same in every process."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
+
+
+# --- Texts that most pages of a site repeat and do not mark as navigation: menus, banners, footers in plain ---
+
+SAMPLE = 20  # pages that are looked at before the first is stored
+FEWEST = 4  # pages without which nothing can be said to repeat
+SHARE = 0.6  # of the sample
+
+
+def furniture_of(texts: Sequence[str]) -> frozenset[int]:
+    """Return the hashes of the lines that most of these pages have."""
+    if len(texts) < FEWEST:
+        return frozenset()
+    pages_with: Counter[int] = Counter()
+    for text in texts:
+        pages_with.update({hash64(words) for line in text.split("\n") if line and (words := plain_words(line))})
+    return frozenset(line for line, count in pages_with.items() if count >= SHARE * len(texts))
+
+
+def without_furniture(text: str, furniture: frozenset[int]) -> str:
+    """Return a page's text without the furniture at its two ends; unchanged where nothing else would be left."""
+    if not furniture:
+        return text
+    lines = text.split("\n")
+    first, last = 0, len(lines)
+    while first < last and _is_furniture(lines[first], furniture):
+        first += 1
+    while last > first and _is_furniture(lines[last - 1], furniture):
+        last -= 1
+    return "\n".join(lines[first:last]).strip("\n") or text
+
+
+def _is_furniture(line: str, furniture: frozenset[int]) -> bool:
+    if FENCE.match(line):
+        return False  # a code block is never cut open
+    words = plain_words(line)
+    return hash64(words) in furniture if words else not line.lstrip().startswith("#")
+
+
+# --- The links of a Markdown text ---
+
+# Inline links, also around pictures; definitions; addresses in angle brackets. Possessive quantifiers and classes
+# without "[" keep the search linear: a text of nothing but brackets is read in one go.
+MARKDOWN_LINK = re.compile(
+    r"(?<!!)\[(?:[^\[\]!]++|!(?!\[)|!\[[^\[\]]*+\]\([^()\s]*+\))*+\]\(\s{0,9}<?([^\s)>]{1,2000}+)"
+    r"|^[ ]{0,3}\[[^\[\]\n]{1,999}+\]:[ \t]*+\n?[ \t]*+<?([^\s>]{1,2000}+)"
+    r"|<(https?://[^<>\s]{1,2000}+)>",
+    re.MULTILINE,
+)
+
+
+def markdown_links(text: str) -> Iterator[str]:
+    """Yield the targets of a text's links as they are written, in order, pictures left aside."""
+    for piece in pieces(text):
+        for match in MARKDOWN_LINK.finditer(piece):
+            yield match.group(1) or match.group(2) or match.group(3)
+
 
 UNTOLD = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))  # the address says more
 DATES = (

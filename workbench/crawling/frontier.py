@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from workbench.crawling.bounds import CrawlBounds
-from workbench.crawling.count_words import KEPT_OUT
+from workbench.crawling.extraction import KEPT_OUT
+from workbench.crawling.http import Refusal
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.replies import Refusal
-from workbench.crawling.urls import file_suffix
+from workbench.crawling.urls import CrawlBounds, file_suffix
 from workbench.storage.crawls import NewPage
 
 MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders have no end

@@ -9,11 +9,20 @@ from urllib.parse import urljoin, urlsplit
 
 from workbench.crawling.egress import Guard
 from workbench.crawling.extraction import Page, extract
+from workbench.crawling.http import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, FetchFailed, Refusal, Reply
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.politeness import Manners, Turnstile, retry_after
-from workbench.crawling.replies import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, FetchFailed, Refusal, Reply
-from workbench.crawling.robots import Robots, parse, unreadable
-from workbench.crawling.sitemaps import MOST_SITEMAPS, ListedAddress, read_llms, read_sitemap
+from workbench.crawling.politeness import (
+    MOST_SITEMAPS,
+    ListedAddress,
+    Manners,
+    Robots,
+    Turnstile,
+    parse,
+    read_llms,
+    read_sitemap,
+    retry_after,
+    unreadable,
+)
 from workbench.crawling.urls import canonical, host_of
 from workbench.errors import CrawlRefused
 

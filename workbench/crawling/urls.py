@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
+
+from workbench.types import JsonValue, Value, as_text
 
 LONGEST = 2_000  # characters; a longer one is a trap or a form's state, not a page
 LONGEST_WRITTEN = 4 * LONGEST  # before dot segments and escapes are gone; data: addresses hold whole pictures
@@ -136,3 +140,40 @@ def _without_dots(path: str) -> str:
     if segments[-1] in (".", "..") and (not names or names[-1]):
         names.append("")
     return "/" + "/".join(names)
+
+
+# --- The part of the web that one crawl keeps to ---
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlBounds(Value):
+    """A host with its port and a path prefix; ``subdomains`` lets its subdomains in, too."""
+
+    host: str
+    prefix: str = "/"
+    subdomains: bool = False
+
+    def contains(self, url: str) -> bool:
+        """Tell whether a canonical address lies inside; http and https are the same place."""
+        parts = urlsplit(url)
+        bare, own = parts.netloc.removeprefix("www."), self.host.removeprefix("www.")
+        if bare != own and not (self.subdomains and bare.endswith("." + own)):
+            return False
+        return parts.path.startswith(self.prefix) or parts.path == self.prefix.rstrip("/")
+
+
+def bounds_from(values: Mapping[str, JsonValue]) -> CrawlBounds:
+    """Return the bounds that ``CrawlBounds.to_dict`` wrote."""
+    return CrawlBounds(as_text(values["host"]), as_text(values["prefix"]), bool(values["subdomains"]))
+
+
+def bounds_of(url: str, within: str) -> CrawlBounds:
+    """Return the bounds of a start page: its folder, its host, or its host with subdomains.
+
+    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``; ``/docs/v1.2`` is a folder, too.
+    """
+    parts = urlsplit(url)
+    if within != "path":
+        return CrawlBounds(parts.netloc, "/", subdomains=within == "domain")
+    prefix = f"{parts.path}/" if is_folder(url) else f"{parts.path.rpartition('/')[0]}/"
+    return CrawlBounds(parts.netloc, prefix)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Protocol
 
-from workbench.crawling.count_words import KEPT_OUT, standing
+from workbench.crawling.extraction import KEPT_OUT, standing
 from workbench.storage.crawls import CrawlPage, CrawlPlan, PageCount
 from workbench.storage.jobs import FINISHED, Job
 from workbench.types import JsonValue, Progress, Value, as_texts, as_whole

@@ -9,9 +9,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from workbench.crawling.count_words import ending, removals_held
-from workbench.crawling.one_page import WebPage
+from workbench.crawling.extraction import ending, removals_held
 from workbench.crawling.options import CrawlOptions
+from workbench.crawling.preview import WebPage
 from workbench.crawling.urls import canonical
 from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, choices
 from workbench.extras import check_extra
@@ -28,8 +28,8 @@ from workbench.storage.jobs import Job
 from workbench.types import JsonObject, OnProgress, Source
 
 if TYPE_CHECKING:
-    from workbench.crawling.dry_run import DryRun
     from workbench.crawling.egress import Guard
+    from workbench.crawling.preview import DryRun
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class CrawlService:
 
     def dry_run(self, url: str, *, samples: int = 3, **options: object) -> DryRun:
         """Look at a site without storing anything: what would be fetched, what not and why, samples, an estimate."""
-        from workbench.crawling.dry_run import LOOKED_AT, dry_run
+        from workbench.crawling.preview import LOOKED_AT, dry_run
         from workbench.crawling.site import Site
 
         options_read = CrawlOptions.read(options)
@@ -115,7 +115,7 @@ class CrawlService:
 
     def fetch(self, url: str) -> WebPage:
         """Return one page's text without storing it. Raises InvalidInput, CrawlRefused or UnreadableDocument."""
-        from workbench.crawling.one_page import read_page
+        from workbench.crawling.preview import read_page
         from workbench.crawling.site import Site
 
         address = self.checked(url)
@@ -227,8 +227,8 @@ class CrawlService:
         """
         check_extra("crawl")
         from workbench.crawling.crawl import Crawl
+        from workbench.crawling.fetch_page import Storing
         from workbench.crawling.site import Site
-        from workbench.crawling.storing import Storing
 
         job_id = running.job.id
         plan = self.table.plan(job_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.crawling.extraction import extract
-from workbench.crawling.replies import Reply
+from workbench.crawling.http import Reply
 from workbench.ingestion import addresses, conversations
 from workbench.ingestion.incoming import keeps_original
 from workbench.ingestion.readers.formats import BY_MEDIA_TYPE, HTML, MARKDOWN, READERS, ROWS, format_titles, is_prose

@@ -15,7 +15,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import note_change
 from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.table import Column, table
-from workbench.crawling.count_words import word
+from workbench.crawling.extraction import word
 from workbench.errors import WorkbenchError
 from workbench.sizes import counted
 from workbench.types import time_left

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from urllib.parse import unquote, urlsplit
 
-from workbench.crawling.count_words import word
+from workbench.crawling.extraction import word
 from workbench.storage.crawls import CrawlPage
 
 MARKS: dict[str, tuple[str, str]] = {

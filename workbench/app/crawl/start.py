@@ -16,7 +16,7 @@ from workbench.sizes import counted, size_text
 from workbench.types import as_number, as_whole
 
 if TYPE_CHECKING:
-    from workbench.crawling.dry_run import DryRun, RefusedAddress, TextSample, WantedPage
+    from workbench.crawling.preview import DryRun, RefusedAddress, TextSample, WantedPage
     from workbench.workbench import Workbench
 
 WITHIN = {"path": "The start page's folder", "host": "The whole host", "domain": "The host and its subdomains"}

@@ -3,21 +3,69 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypedDict
 
-from workbench.crawling.bounds import CrawlBounds, bounds_of
-from workbench.crawling.count_words import KEPT_OUT
-from workbench.crawling.estimate import HostLoad, estimate
+from workbench.crawling.extraction import KEPT_OUT
+from workbench.crawling.fetch_page import TryAgain, visit
 from workbench.crawling.frontier import Entry, Frontier
+from workbench.crawling.http import REDIRECTS, FetchFailed
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.replies import FetchFailed
 from workbench.crawling.site import Site
-from workbench.crawling.urls import host_of
-from workbench.crawling.visiting import TryAgain, visit
+from workbench.crawling.urls import CrawlBounds, bounds_of, canonical, host_of
 from workbench.errors import CrawlRefused
 from workbench.storage.crawls import NewPage, PageReply
-from workbench.types import JsonObject
+from workbench.types import JsonObject, Value
+
+# --- The estimate of a crawl's time and of what it will bring, from a few of its pages ---
+
+PASSAGE = 800  # bytes of text in a passage, about
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """The requests that a crawl will make to one host, and the host's pace.
+
+    At least ``interval`` seconds lie between two of them, and at most ``concurrency`` are made at once.
+    """
+
+    requests: int
+    interval: float
+    concurrency: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Value):
+    """The outcome of a crawl; ``at_least`` where not all of its pages are known. ``seconds`` of fetching."""
+
+    pages: int
+    at_least: bool
+    seconds: float
+    text_bytes: int
+    passages: int
+
+
+def estimate(
+    hosts: Iterable[HostLoad], concurrency: int, pages: int, seconds: float, size: float, is_complete: bool
+) -> Estimate:
+    """Return the estimate for ``pages`` pages that take ``seconds`` to answer and hold ``size`` bytes, on average."""
+    text = round(pages * size)
+    duration = round(fetching_seconds(hosts, concurrency, seconds), 1)
+    return Estimate(pages, not is_complete, duration, text, round(text / PASSAGE))
+
+
+def fetching_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float) -> float:
+    """Return how long requests of ``seconds`` each will take, ``concurrency`` of them at once over all hosts.
+
+    A host lets the next request through after its interval, and when one of its places is free. Hosts are asked side
+    by side, so the slowest one counts, or the work of all of them where the places are too few:
+    max(max over hosts of n * max(interval, seconds / places), N * seconds / concurrency).
+    """
+    loads = list(hosts)
+    slowest = max((load.requests * max(load.interval, seconds / load.concurrency) for load in loads), default=0.0)
+    return max(slowest, sum(load.requests for load in loads) * seconds / concurrency)
+
 
 LOOKED_AT = 12  # pages fetched at most: enough for samples and an estimate
 SAMPLE_CHARACTERS = 2_000
@@ -173,3 +221,45 @@ def _sample(entry: Entry, answer: PageReply) -> TextSample:
         "metadata": dict(answer.metadata),
         "rendered": answer.rendered,
     }
+
+
+# --- One page of the web, fetched and read without being stored ---
+
+MOST_HOPS = 5  # redirects
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage(Value):
+    """A page's main text as Markdown; ``url`` is the address that answered, after redirects."""
+
+    url: str
+    title: str
+    text: str
+    media_type: str
+
+
+async def read_page(site: Site, url: str) -> WebPage:
+    """Return the page at an address, which robots.txt allows to be fetched.
+
+    Raises:
+        CrawlRefused: it may not be fetched, or does not answer; the sentence says why.
+        UnreadableDocument: it is of a kind that is not read.
+    """
+    from workbench.ingestion.readers import read_bytes
+
+    for _ in range(MOST_HOPS + 1):
+        refusal = await site.refusal_after_asking(url)
+        if refusal is not None:
+            raise CrawlRefused(f"{url} may not be fetched. {refusal.reason}")
+        try:
+            fetched, page = await site.page(url, {})
+        except FetchFailed as error:
+            raise CrawlRefused(f"{url} cannot be fetched. {error.reason}") from error
+        if page is not None:
+            document = read_bytes(page.body, page.name)
+            return WebPage(url, page.title or document.title, document.text, fetched.media_type)
+        target = canonical(fetched.headers.get("location", ""), url) if fetched.status in REDIRECTS else None
+        if target is None:
+            raise CrawlRefused(f"{url} cannot be fetched. It answered {fetched.status}.")
+        url = target
+    raise CrawlRefused(f"{url} cannot be fetched. It leads on more than {MOST_HOPS} times.")

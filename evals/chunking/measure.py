@@ -26,7 +26,7 @@ from evals.test_sets.quotes import locate
 from workbench.errors import InvalidInput
 from workbench.ingestion.chunking import ChunkInput, chunk
 from workbench.ingestion.incoming import Incoming
-from workbench.ingestion.normalise import normalise
+from workbench.ingestion.text import normalise
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.types import Value
 

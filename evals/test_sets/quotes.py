@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from workbench.ingestion.normalise import normalise
+from workbench.ingestion.text import normalise
 
 
 def locate(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.ingestion.tokens import word_spans
-from workbench.ingestion.about import About, about_document, file_words
 from workbench.ingestion.chunking import ChunkInput, chunk
+from workbench.ingestion.metadata import About, about_document, file_words
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ingestion.context import context_header
-from workbench.ingestion.normalise import normalise
+from workbench.ingestion.metadata import context_header
+from workbench.ingestion.text import normalise
 from workbench.storage.passages import embedded_text
 
 

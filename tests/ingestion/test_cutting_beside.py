@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 from tests.ingestion.tokens import word_spans
-from workbench.ingestion.chunking.cutting_task import CuttingTask
-from workbench.ingestion.chunking.span import ChunkInput
+from workbench.ingestion.chunking.spans import ChunkInput
+from workbench.ingestion.chunking.task import CuttingTask
 
 LONG = 30  # seconds until a test gives up
 

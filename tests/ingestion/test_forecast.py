@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import Cancelled
-from workbench.ingestion.forecast import FIRST_PACE, Forecast
+from workbench.ingestion.progress import FIRST_PACE, Forecast
 from workbench.types import Progress, time_left
 
 LARGE = "\n\n".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.ingestion.language import detect_language
+from workbench.ingestion.text import detect_language
 
 
 @pytest.mark.parametrize(

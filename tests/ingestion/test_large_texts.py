@@ -13,7 +13,7 @@ import pytest
 from tests.ingestion import large_text_process
 from workbench import Workbench
 from workbench.ingestion import embedding, writing
-from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk, ruler
+from workbench.ingestion.chunking import CHUNKERS, ChunkInput, chunk, spans
 from workbench.models.hashing import HashEncoder
 from workbench.storage.database import Row
 
@@ -79,7 +79,7 @@ def test_a_document_in_windows_is_the_same_as_one_at_once(
     wb.documents.delete(document.id)
     monkeypatch.setattr(embedding, "WINDOW", 7)
     monkeypatch.setattr(writing, "WINDOW", 5)
-    monkeypatch.setattr(ruler, "PART", 300)
+    monkeypatch.setattr(spans, "PART", 300)
     wb.ingest(root, source="Book")
     (document,) = wb.documents.list()
     assert document.passages_count > 60
@@ -92,7 +92,7 @@ def test_a_text_that_is_measured_in_parts_is_cut_as_one_measured_whole(
 ) -> None:
     text = prose(40_000)
     options = {"embed": lambda texts: ENCODER.encode(texts).vectors} if CHUNKERS[name].needs_embed else {}
-    monkeypatch.setattr(ruler, "PART", len(text))
+    monkeypatch.setattr(spans, "PART", len(text))
     whole = chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options)
-    monkeypatch.setattr(ruler, "PART", 100)
+    monkeypatch.setattr(spans, "PART", 100)
     assert chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options) == whole

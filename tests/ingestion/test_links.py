@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ingestion.addresses import addresses_of, keys_of_target, url_key
-from workbench.ingestion.links import context_of, extract_links
-from workbench.ingestion.mentions import mention_keys
+from workbench.ingestion.citations import mention_keys
+from workbench.ingestion.links import addresses_of, context_of, extract_links, keys_of_target, url_key
 
 WRITTEN = {
     "See [the guide](guides/setup.md).": ("link", "guides/setup.md"),

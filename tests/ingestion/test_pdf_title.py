@@ -7,7 +7,7 @@ import io
 import pytest
 
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.pdf_title import title_of
+from workbench.ingestion.readers.pdf.reader import title_of
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.decoding import decode
 from workbench.ingestion.readers import READERS, read_bytes, read_file, supported_suffixes
+from workbench.ingestion.text import decode
 
 GERMAN = "Die Größe der Bäume übertrifft alles, was wir für möglich hielten."
 

@@ -10,9 +10,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import Cancelled
-from workbench.ingestion.ahead import run_ahead
 from workbench.ingestion.incoming import upload
-from workbench.ingestion.write_behind import WriteBehind
+from workbench.ingestion.prefetch import WriteBehind, run_ahead
 
 
 def stop() -> None:

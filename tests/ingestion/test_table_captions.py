@@ -8,9 +8,9 @@ import pytest
 
 from tests.ingestion.files import statement_pdf
 from tests.ingestion.tokens import word_spans
-from workbench.ingestion.about import about_document
 from workbench.ingestion.chunking import ChunkInput, chunk
-from workbench.ingestion.chunking.span import CutPassage
+from workbench.ingestion.chunking.spans import CutPassage
+from workbench.ingestion.metadata import about_document
 from workbench.ingestion.readers import read_bytes
 
 STATEMENT = "CONSOLIDATED STATEMENTS OF OTTERS"

@@ -1,6 +1,6 @@
 """The progress of an ingest, while one batch is written and the next goes through the model."""
 
-from workbench.ingestion.tally import DocumentChange, Tally
+from workbench.ingestion.progress import DocumentChange, Tally
 from workbench.types import Progress
 
 ITEMS = 30  # in three batches

@@ -12,8 +12,7 @@ import pytest
 from workbench import Workbench
 from workbench.app.library.uploads import start_upload
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.incoming import files_under
-from workbench.ingestion.zip_files import taken_apart, zip_members
+from workbench.ingestion.incoming import files_under, taken_apart, zip_members
 
 FILES = {
     "notes/a.md": b"# A\n\nTides.",
@@ -100,7 +99,7 @@ def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
 
 
 def test_a_member_that_lies_about_its_size_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.ingestion.zip_files.MAX_BYTES", 100)
+    monkeypatch.setattr("workbench.ingestion.incoming.MAX_BYTES", 100)
     (member,), _ = zip_members(packed({"a.md": b"x" * 101}))
     with pytest.raises(UnreadableDocument, match="which is the most that is read"):
         member.load()

@@ -11,7 +11,7 @@ import pytest
 from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts, no_writing, one_killed, passages
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
-from workbench.ingestion.shared_embedding import PART
+from workbench.ingestion.embedding import PART
 
 SECTIONS = [f"## Part {number}\n\n" + f"word{number} and {number * 7} " * 45 for number in range(1_000)]
 LARGE = {"large.md": "# Large\n\n" + "\n\n".join(SECTIONS)}  # a thousand passages in eight parts

@@ -13,7 +13,7 @@ from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.errors import NotFound
 from workbench.ingestion.incoming import text_item, upload
-from workbench.ingestion.shared_items import PART_BYTES, in_parts
+from workbench.ingestion.sharing import PART_BYTES, in_parts
 
 
 def held_by(wb: Workbench, job_id: str, workers: int) -> bool:

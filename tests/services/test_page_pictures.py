@@ -19,7 +19,7 @@ from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.display import heading
 from workbench.errors import InvalidInput, NotFound
-from workbench.ingestion.readers.pdf_words import PageLine, lines_of_page
+from workbench.ingestion.readers.pdf.words import PageLine, lines_of_page
 from workbench.services.marked_lines import boxes_of
 
 FILLER = "The survey of the coast was continued through the summer and closed in the first week of autumn."

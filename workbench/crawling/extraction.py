@@ -17,10 +17,10 @@ from urllib.parse import unquote, urljoin, urlsplit
 from workbench.crawling.http import AGENT_TOKEN, Reply
 from workbench.crawling.urls import canonical
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.decoding import codec_of, decode
 from workbench.ingestion.readers.formats import BY_MEDIA_TYPE, HTML, READERS, is_prose, reader_for
 from workbench.ingestion.readers.html import declared_charset, draft_from_tree, parsed
-from workbench.ingestion.readers.markdown import split_front_matter
+from workbench.ingestion.readers.plain_text import split_front_matter
+from workbench.ingestion.text import codec_of, decode
 from workbench.types import JsonValue
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from workbench.ingestion.enclosure import lies_inside
-from workbench.ingestion.incoming import Incoming, files_under
+from workbench.ingestion.incoming import Incoming, files_under, lies_inside
 
 _DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
 _URL_LINE = re.compile(

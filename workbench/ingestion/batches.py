@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from workbench.ingestion.incoming import Incoming
-from workbench.ingestion.tally import DocumentChange, Tally
+from workbench.ingestion.progress import DocumentChange, Tally
 from workbench.ingestion.writing import CutDocument, WrittenDocument
 from workbench.storage.documents import NewDocument
 from workbench.storage.job_parts import Part

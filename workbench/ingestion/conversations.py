@@ -10,8 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.enclosure import lies_inside
-from workbench.ingestion.incoming import Incoming
+from workbench.ingestion.incoming import Incoming, lies_inside
 from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
 from workbench.sizes import size_text
 

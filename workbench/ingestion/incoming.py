@@ -3,22 +3,175 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePosixPath
 
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.ocr.document import OnPage, reads_scans
 from workbench.ingestion.raw import RawDocument
-from workbench.ingestion.readers import MAX_BYTES, read_bytes
+from workbench.ingestion.readers import MAX_BYTES, passed_over, read_bytes, wanted
 from workbench.ingestion.readers.formats import format_titles, original_type
-from workbench.ingestion.readers.separate_reading import ParserProcess
-from workbench.ingestion.scans.extra import reads_scans
-from workbench.ingestion.scans.scanned_pages import OnPage
-from workbench.ingestion.zip_files import below, is_zip, zip_members
-from workbench.sizes import KB, size_text
+from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.sizes import GB, KB, size_text
 from workbench.types import IngestFailure
+
+# --- Staying inside a folder: an agent may search nothing that a link brings in from elsewhere ---
+
+
+def lies_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path, with every link followed, lies below ``folder``, which is resolved already."""
+    try:
+        return path.resolve().is_relative_to(folder)
+    except (OSError, RuntimeError):  # a link that leads in a circle
+        return False
+
+
+# --- The state of a folder's files as the file system tells it, which shows what has changed without reading ---
+
+Stamp = tuple[int, int, int, int]  # device's file number, size, time of change of content and of entry
+Stamps = dict[str, Stamp]  # by path below the folder
+
+
+def stamps_of(folder: Path) -> Stamps:
+    """Return what the file system says of every file below a resolved folder.
+
+    Hidden files and folders do not count, nor do links that lead out of it.
+    """
+    stamps: Stamps = {}
+    waiting = [(str(folder), "")]
+    while waiting:
+        place, prefix = waiting.pop()
+        try:
+            entries = os.scandir(place)
+        except OSError:
+            continue
+        with entries:
+            for entry in entries:
+                name = entry.name
+                if name.startswith("."):
+                    continue
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append((entry.path, f"{prefix}{name}/"))
+                        continue
+                    if entry.is_symlink() and not lies_inside(Path(entry.path), folder):
+                        continue
+                    status = entry.stat()
+                except OSError:  # gone between the listing and now
+                    continue
+                stamps[prefix + name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return stamps
+
+
+# --- Zip archives of documents: each file in one that can be read is a document of its own, as in a folder ---
+
+SUFFIX = ".zip"
+MOST_UNPACKED = GB  # bytes of an uploaded archive's files together, which are held in memory
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackedFiles:
+    """Uploaded files as (name, bytes), and the names of what their archives hold beside them that is not read."""
+
+    files: list[tuple[str, bytes]]
+    left_out: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ZipMember:
+    """A file in an archive: its path there, its size in bytes as the archive says, and the function that reads it."""
+
+    name: str
+    size: int
+    load: Callable[[], bytes]
+
+
+def is_zip(name: str) -> bool:
+    """Tell by its name whether a file is a zip archive."""
+    return name.lower().endswith(SUFFIX)
+
+
+def zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
+    """Return the files of an archive that can be read, and the paths of the others (hidden ones left out).
+
+    Raises:
+        UnreadableDocument: it is no zip archive, or is damaged.
+    """
+    try:
+        with _opened(archive) as opened:
+            infos = [info for info in opened.infolist() if not info.is_dir()]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise UnreadableDocument(f"It is no zip archive or damaged ({error}); pack the files anew.") from error
+    members = [
+        ZipMember(info.filename, info.file_size, partial(_read, archive, info))
+        for info in infos
+        if wanted(info.filename)
+    ]
+    others = [info.filename for info in infos if not wanted(info.filename) and not _is_hidden(info.filename)]
+    return members, others
+
+
+def unpacked(name: str, data: bytes) -> UnpackedFiles:
+    """Return the files of an uploaded archive, named below the archive's own name.
+
+    Raises:
+        UnreadableDocument: it is no zip archive, a file in it cannot be read, it holds none that is read, or more than
+            1 GB.
+    """
+    try:
+        members, others = zip_members(data)
+        if sum(member.size for member in members) > MOST_UNPACKED:
+            raise UnreadableDocument("It unpacks to more than 1 GB; add it by 'workbench ingest', or split it.")
+        if not members:
+            raise UnreadableDocument("It holds no file of a kind that is read.")
+        files = [(below(name, member.name), member.load()) for member in members]
+        return UnpackedFiles(files, [below(name, other) for other in others])
+    except UnreadableDocument as error:
+        raise UnreadableDocument(f"{name}: {error}") from error
+
+
+def taken_apart(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
+    """Return uploads with the readable files of each zip archive in its place. Raises UnreadableDocument."""
+    parts = [unpacked(name, data) if is_zip(name) else UnpackedFiles([(name, data)], []) for name, data in uploads]
+    return UnpackedFiles(
+        [file for part in parts for file in part.files], [name for part in parts for name in part.left_out]
+    )
+
+
+def below(archive: str, name: str) -> str:
+    """Return a file's name with the archive's before it, where its files do not lie in a folder of that name."""
+    stem = PurePosixPath(archive).stem
+    return name if name.startswith(f"{stem}/") else f"{stem}/{name}"
+
+
+def _opened(archive: Path | bytes) -> zipfile.ZipFile:
+    return zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive)
+
+
+def _read(archive: Path | bytes, info: zipfile.ZipInfo) -> bytes:
+    if info.flag_bits & 1:
+        raise UnreadableDocument(f"{info.filename} is protected by a password; pack the files without one.")
+    try:
+        with _opened(archive) as opened, opened.open(info) as file:
+            data = file.read(MAX_BYTES + 1)  # the size that the archive states is not believed
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
+        raise UnreadableDocument(f"{info.filename} is damaged in the archive ({error}); pack it anew.") from error
+    if len(data) > MAX_BYTES:
+        raise UnreadableDocument(
+            f"{info.filename} is more than {size_text(MAX_BYTES)}, which is the most that is read."
+        )
+    return data
+
+
+def _is_hidden(name: str) -> bool:
+    return passed_over(name) or "__MACOSX" in name.split("/")
+
 
 # Raise it when readers change what they make of the same bytes: everything, every PDF or every workbook is read again.
 READING = "2"

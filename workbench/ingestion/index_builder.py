@@ -8,7 +8,7 @@ from functools import partial
 
 from workbench.errors import Cancelled, NotFound
 from workbench.ingestion.embedding import EmbeddedPassages
-from workbench.ingestion.write_behind import WriteBehind
+from workbench.ingestion.prefetch import WriteBehind
 from workbench.ingestion.writing import BATCH, CutDocument, IndexWriter, StoredDocument
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents

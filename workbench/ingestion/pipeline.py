@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.ahead import Room, run_ahead
 from workbench.ingestion.batches import (
     ItemBatch,
     PartEnd,
@@ -24,17 +23,15 @@ from workbench.ingestion.batches import (
     batches_of_parts,
     change_of,
 )
-from workbench.ingestion.document_date import date_of
 from workbench.ingestion.embedding import EmbeddedPassages
-from workbench.ingestion.forecast import try_model
 from workbench.ingestion.incoming import LARGE, Incoming, content_hash, read, small_first
-from workbench.ingestion.page_notes import page_notes
+from workbench.ingestion.metadata import date_of, page_notes
+from workbench.ingestion.ocr.document import OnPage
+from workbench.ingestion.prefetch import Room, WriteBehind, run_ahead
+from workbench.ingestion.progress import DocumentChange, ItemNews, OnItems, Tally, try_model
 from workbench.ingestion.readers.formats import original_type
-from workbench.ingestion.readers.separate_reading import ParserProcess
-from workbench.ingestion.scans.scanned_pages import OnPage
-from workbench.ingestion.shared_items import SharedItems, report_of, result_of
-from workbench.ingestion.tally import DocumentChange, ItemNews, OnItems, Tally
-from workbench.ingestion.write_behind import WriteBehind
+from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.sharing import SharedItems, report_of, result_of
 from workbench.ingestion.writing import IndexWriter
 from workbench.sizes import MB
 from workbench.storage.database import Connection, Database

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.ingestion.normalise import normalise
+from workbench.ingestion.text import normalise
 from workbench.types import JsonObject, plain
 from workbench.types.json import JsonValue
 from workbench.types.results import PageSpan, ScannedPage

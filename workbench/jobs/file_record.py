@@ -9,7 +9,7 @@ from pathlib import Path
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.incoming import Incoming, files_under, keeps_original
-from workbench.ingestion.tally import ItemNews
+from workbench.ingestion.progress import ItemNews
 from workbench.storage.database import Connection
 from workbench.storage.job_parts import FileNote, JobFiles
 from workbench.types import IngestFailure

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.shared_items import SharedItems, in_parts
+from workbench.ingestion.sharing import SharedItems, in_parts
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.file_record import FileRecord, FilesOfJob, files_of_job
 from workbench.jobs.sharing import embedding_shared, progress_beside, progress_of, shared

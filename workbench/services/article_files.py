@@ -12,7 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, choices
-from workbench.ingestion.stamps import Stamp, stamps_of
+from workbench.ingestion.incoming import Stamp, stamps_of
 from workbench.marking import telling_stems
 from workbench.sizes import MB
 from workbench.types import ARTICLE_CATEGORIES as CATEGORIES
@@ -140,9 +140,8 @@ class ArticleFolder:
 def read_article(path: Path, category: str) -> Article | None:
     """Return the article in a file, or None where the file is none (no front matter, broken, unreadable, huge)."""
     from workbench.errors import UnreadableDocument
-    from workbench.ingestion.decoding import decode
-    from workbench.ingestion.normalise import normalise
-    from workbench.ingestion.readers.markdown import split_front_matter
+    from workbench.ingestion.readers.plain_text import split_front_matter
+    from workbench.ingestion.text import decode, normalise
 
     try:
         if path.stat().st_size > LONGEST_FILE:

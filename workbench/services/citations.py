@@ -173,7 +173,7 @@ class CitationService:
 
     def catch_up(self, on_progress: OnProgress | None = None) -> int:
         """Read the links of documents that were stored before links were read this way; returns how many."""
-        from workbench.ingestion.document_citations import reread
+        from workbench.ingestion.citations import reread
 
         corpus, done = self._corpus, 0
         while unread := self._citations.unread(BATCH):

@@ -23,8 +23,8 @@ from workbench.types import Document, IngestFailure, IngestReport, OnProgress, S
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
     from workbench.ingestion.pipeline import AfterWrite
-    from workbench.ingestion.shared_items import SharedItems
-    from workbench.ingestion.tally import OnItems
+    from workbench.ingestion.progress import OnItems
+    from workbench.ingestion.sharing import SharedItems
     from workbench.storage.job_parts import EmbeddingHands
     from workbench.storage.passages import StoredPassage
 
@@ -276,7 +276,7 @@ class DocumentService:
         self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
     ) -> Document:
         """Change a document's title, URL and metadata, and with them the addresses it can be cited by."""
-        from workbench.ingestion.document_citations import reread
+        from workbench.ingestion.citations import reread
 
         changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)
         reread(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])

@@ -108,7 +108,7 @@ class IndexService:
             Cancelled: ``should_stop`` said so.
             ModelError: the model that is wanted cannot be loaded here.
         """
-        from workbench.ingestion.shared_embedding import embed_waiting
+        from workbench.ingestion.embedding import embed_waiting
 
         embed_waiting(hands, self._corpus.encoder, should_stop)
 

@@ -19,8 +19,8 @@ from workbench.types import IngestFailure, IngestReport, OnProgress, Progress, S
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
     from workbench.ingestion.pipeline import AfterWrite
-    from workbench.ingestion.shared_items import SharedItems
-    from workbench.ingestion.tally import OnItems
+    from workbench.ingestion.progress import OnItems
+    from workbench.ingestion.sharing import SharedItems
     from workbench.storage.job_parts import EmbeddingHands
 
 
@@ -47,14 +47,14 @@ class Intake:
         """Bring items into a source; see ``DocumentService.ingest_items``."""
         pace: float | None = None
         if on_progress is not None and items:  # the framework takes seconds to be imported
-            from workbench.ingestion.forecast import FIRST_PACE, Forecast
+            from workbench.ingestion.progress import FIRST_PACE, Forecast
 
             pace = pace_of_ingests(self._corpus.database) or FIRST_PACE
             forecast = Forecast([item.size for item in items], pace)
             message = f"0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
             on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
         import_framework()
-        from workbench.ingestion.document_citations import citation_writer
+        from workbench.ingestion.citations import citation_writer
         from workbench.ingestion.pipeline import Pipeline
 
         corpus = self._corpus

@@ -55,8 +55,8 @@ class JobService:
             InvalidInput: nothing was given, or none of the paths exists here. UnreadableDocument: an upload is a zip
                 archive that cannot be unpacked.
         """
+        from workbench.ingestion.incoming import taken_apart
         from workbench.ingestion.readers import expanded
-        from workbench.ingestion.zip_files import taken_apart
 
         places = [str(Path(expanded(path)).absolute()) for path in paths]
         uploads = taken_apart(files)

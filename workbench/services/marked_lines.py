@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from workbench.ingestion.readers.pdf_words import PageBox, PageLine
+from workbench.ingestion.readers.pdf.words import PageBox, PageLine
 from workbench.types.results import Span
 
 WORD = re.compile(r"[^\W_]+")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import Conflict, UnreadableDocument
-from workbench.ingestion.stamps import Stamps, stamps_of
+from workbench.ingestion.incoming import Stamps, stamps_of
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.sources import SourceService

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import NotFound
-from workbench.ingestion.readers.turned_pages import turn_of
-from workbench.ingestion.scans.pictures import PDF
+from workbench.ingestion.ocr.images import PDF
+from workbench.ingestion.readers.pdf.pages import turn_of
 from workbench.services.corpus import Corpus
 from workbench.services.naming import check_key
 from workbench.types import as_items
@@ -15,7 +15,7 @@ from workbench.types import as_items
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from workbench.ingestion.readers.pdf_words import PageBox
+    from workbench.ingestion.readers.pdf.words import PageBox
     from workbench.types import Passage
     from workbench.types.results import ScannedPage, Span
 
@@ -90,7 +90,7 @@ class PagePictures:
         Raises:
             NotFound: no original of that document. UnreadableDocument: no such page, or it cannot be drawn.
         """
-        from workbench.ingestion.scans.pictures import page_picture
+        from workbench.ingestion.ocr.images import page_picture
 
         check_key("document", document_id)
         original = self._corpus.documents.file(document_id)
@@ -118,7 +118,7 @@ class PagePictures:
 
         Words that OCR read in its pictures are in no line.
         """
-        from workbench.ingestion.readers.pdf_words import lines_of_page
+        from workbench.ingestion.readers.pdf.words import lines_of_page
         from workbench.services.marked_lines import boxes_of
 
         record = self._corpus.documents.record(document_id)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TypedDict
 
 from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, choices
-from workbench.ingestion.language import BEGINNING, language_of_text
+from workbench.ingestion.text import BEGINNING, language_of_text
 from workbench.languages import AUTO, LANGUAGES, language_of
 from workbench.services.corpus import Corpus
 from workbench.services.deletion import Deletion

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.ingestion.incoming import content_hash
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.cell_formats import shown
+from workbench.ingestion.readers.spreadsheet import shown
 
 
 @pytest.mark.parametrize(

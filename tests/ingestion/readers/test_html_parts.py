@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from workbench.ingestion.readers.html import draft_from_html
-from workbench.ingestion.readers.html_parts import PART, parts_of
+from workbench.ingestion.readers.html import PART, draft_from_html, parts_of
 
 SECTION = "<section><h2>Part {0}</h2><p>Words of <b>part</b> {0}.</p><pre><code>code {0}</code></pre>tail {0}</section>"
 

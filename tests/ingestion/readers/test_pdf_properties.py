@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.pdf_properties import pdf_properties
+from workbench.ingestion.readers.pdf.reader import pdf_properties
 
 
 def pdf_with(*, heading: str = "", title: str = "", author: str = "", subject: str = "", keywords: str = "") -> bytes:

@@ -6,9 +6,9 @@ import io
 import re
 from collections.abc import Sequence
 
-from workbench.ingestion.readers.lost_pages import FEW, STEP, lost_pages
-from workbench.ingestion.readers.pdf_pages import read_pages
-from workbench.ingestion.readers.running_headers import without_running
+from workbench.ingestion.readers.isolation import FEW, STEP, lost_pages
+from workbench.ingestion.readers.pdf.layout import without_running
+from workbench.ingestion.readers.pdf.pages import read_pages
 
 PROSE = "The otter sleeps on its back and holds a stone in its paws while the river carries it."
 

@@ -6,7 +6,8 @@ import pytest
 
 from workbench.crawling.extraction import extract
 from workbench.crawling.http import Reply
-from workbench.ingestion import addresses, conversations
+from workbench.ingestion import conversations
+from workbench.ingestion import links as addresses
 from workbench.ingestion.incoming import keeps_original
 from workbench.ingestion.readers.formats import BY_MEDIA_TYPE, HTML, MARKDOWN, READERS, ROWS, format_titles, is_prose
 from workbench.services import article_files

@@ -13,11 +13,11 @@ from PIL import Image
 
 from tests.ingestion import files
 from workbench import Workbench
-from workbench.ingestion.page_notes import page_notes
+from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.pdf import _chart_words
-from workbench.ingestion.readers.pdf_pages import read_pages
-from workbench.ingestion.readers.separate_reading import ParserProcess
+from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.readers.pdf.pages import read_pages
+from workbench.ingestion.readers.pdf.reader import _chart_words
 from workbench.sizes import MB
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page

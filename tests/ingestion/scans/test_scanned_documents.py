@@ -16,11 +16,11 @@ from tests.ingestion.scans.printed import PrintedPage, marked, printed, scan_pdf
 from workbench import Workbench
 from workbench.display import report_html, report_text
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.page_notes import page_notes, scan_note
+from workbench.ingestion.metadata import page_notes, scan_note
+from workbench.ingestion.ocr.document import ReadScans
+from workbench.ingestion.ocr.page_text import PageText
 from workbench.ingestion.raw import plain_metadata
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.scans.page_text import PageText
-from workbench.ingestion.scans.scanned_pages import ReadScans
 from workbench.types.results import ScannedPage
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page

@@ -79,8 +79,8 @@ def _letters(text: str) -> str:
 def _of_folder(folder: Path) -> Iterator[tuple[str, int, int, int]]:
     from liteparse.parser import LiteParse
 
-    from workbench.ingestion.readers.pdf_pages import read_pages
-    from workbench.ingestion.readers.running_headers import without_running
+    from workbench.ingestion.readers.pdf.layout import without_running
+    from workbench.ingestion.readers.pdf.pages import read_pages
 
     for path in sorted(folder.glob("*.pdf")):
         shown_pages = LiteParse(ocr_enabled=False, quiet=True, output_format="markdown").parse(path.read_bytes()).pages

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
 
-from workbench.ingestion.readers.cut_lines import with_whole_lines
-from workbench.ingestion.readers.running_headers import page_texts, without_running
+from workbench.ingestion.readers.pdf.layout import page_texts, with_whole_lines, without_running
 
 COLUMNS = (40.0, 230.0)
 ROWS = (("Herring fleet", "Kirkwall"), ("Oyster fleet", "Stromness"), ("Crab fleet", "Tobermory"))

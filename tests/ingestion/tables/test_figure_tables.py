@@ -10,7 +10,7 @@ from tests.ingestion import files
 from tests.ingestion.tables.measure import STATEMENTS, page_rows, rebuilt
 from tests.ingestion.tables.statements import statement
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.figure_rows import FigureRow, PlacedText
+from workbench.ingestion.readers.pdf.tables import FigureRow, PlacedText
 
 WORD = re.compile(r"[^\W_]+")
 

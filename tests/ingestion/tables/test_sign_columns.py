@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.ingestion.tables.test_rows_and_names import page, tables
-from workbench.ingestion.readers.header_rows import is_first_row
-from workbench.ingestion.readers.sign_columns import with_whole_amounts
+from workbench.ingestion.readers.header_rows import is_first_row, with_whole_amounts
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ class Drop:
 
 def of_files(files: Files) -> Drop:
     """Sort dropped files: an archive counts as the readable files in it. A damaged one is refused when it is added."""
+    from workbench.ingestion.incoming import below, is_zip
     from workbench.ingestion.readers import wanted
-    from workbench.ingestion.zip_files import below, is_zip
 
     archives = {name: _looked_into(data) for name, data in files if is_zip(name)}
     others = [name for name, _ in files if name not in archives and not wanted(name)]
@@ -46,7 +46,7 @@ def of_files(files: Files) -> Drop:
 
 def _looked_into(data: bytes) -> tuple[int, list[str]]:
     """Return how many files of an archive are read, and the names of the others; a damaged or empty one counts as 1."""
-    from workbench.ingestion.zip_files import zip_members
+    from workbench.ingestion.incoming import zip_members
 
     try:
         members, others = zip_members(data)
@@ -89,7 +89,7 @@ def start_upload(
     Raises:
         WorkbenchError: the place does not exist, or a zip archive cannot be unpacked; nothing was begun.
     """
-    from workbench.ingestion.zip_files import taken_apart
+    from workbench.ingestion.incoming import taken_apart
 
     uploads = taken_apart(files)
     place = PlaceNames(project=project, folder=folder)

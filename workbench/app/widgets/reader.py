@@ -15,7 +15,7 @@ from workbench.app.widgets.assets import component
 from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.reader_data import read_place, reader_data
 from workbench.errors import NotFound
-from workbench.ingestion.page_notes import scan_note
+from workbench.ingestion.metadata import scan_note
 
 if TYPE_CHECKING:
     from workbench.types import Document

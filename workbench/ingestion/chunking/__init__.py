@@ -2,7 +2,7 @@
 
 from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete, spans_of
 from workbench.ingestion.chunking.finish import Spans
-from workbench.ingestion.chunking.span import ChunkInput, CutPassage, Tokenize
+from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Tokenize
 
 __all__ = [
     "CHUNKERS",

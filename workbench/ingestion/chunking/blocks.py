@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import overload
 
-from workbench.ingestion.chunking.span import BlockKind
+from workbench.ingestion.chunking.spans import BlockKind, Ruler, strip
+from workbench.sentences import sentence_spans
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
@@ -193,3 +194,163 @@ def _with_paths(text: str, blocks: list[Block]) -> list[Block]:
                 open_headings.append((block.level, words))
         placed.append(replace(block, path=tuple(words for _, words in open_headings)))
     return placed
+
+
+# --- The atoms of blocks: the smallest stretches that packing keeps whole (sentences, rows, items, lines) ---
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A stretch that is never cut.
+
+    ``clings`` when it should stay with the next one (a heading, a lead-in line); ``ends`` when a block or item ends.
+    """
+
+    start: int
+    end: int
+    clings: bool = False
+    ends: bool = False
+    metadata: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def atoms_of(blocks: Iterable[Block], ruler: Ruler, room: int, whole: int | None = None) -> list[Atom]:
+    """Return the atoms of blocks, each at most ``room`` tokens; a table or code block up to ``whole`` stays in one."""
+    atoms: list[Atom] = []
+    for block in blocks:
+        atoms.extend(_block_atoms(block, ruler, room, room if whole is None else whole))
+    return _joined(atoms, ruler, room)
+
+
+def _block_atoms(block: Block, ruler: Ruler, room: int, whole: int) -> Iterator[Atom]:
+    text = ruler.text
+    if block.kind == "heading":
+        for start, end in fitting(ruler, block.start, block.end, room):
+            yield Atom(start, end, clings=end == block.end)
+    elif block.kind in ("table", "code") and ruler.count(block.start, block.end) <= whole:
+        yield Atom(block.start, block.end, ends=True)
+    elif block.kind == "table":
+        yield from _table_atoms(block, ruler, room)
+    elif block.kind == "code":
+        yield from (Atom(*span, ends=span[1] == block.end) for span in _line_spans(ruler, block.start, block.end, room))
+    elif block.kind == "list":
+        for start, end in _item_spans(text, block):
+            if ruler.count(start, end) <= room:
+                yield Atom(start, end, ends=True)
+            else:
+                yield from _sentence_atoms(ruler, start, end, room)
+    else:
+        yield from _sentence_atoms(ruler, block.start, block.end, room)
+
+
+def _sentence_atoms(ruler: Ruler, start: int, end: int, room: int) -> Iterator[Atom]:
+    for begin, stop in sentence_spans(ruler.text, start, end):
+        for part in fitting(ruler, begin, stop, room):
+            last = part[1] == end
+            yield Atom(*part, clings=last and ruler.text[end - 1] in ":：", ends=last)
+
+
+def _table_atoms(block: Block, ruler: Ruler, room: int) -> Iterator[Atom]:
+    """Yield the rows of a table too long for one passage; all but the first remember where the table's header is."""
+    note = {"table_header": strip(ruler.text, block.start, block.body)}
+    for start, end in fitting(ruler, block.start, block.body, room):
+        yield Atom(start, end, clings=True)
+    for line in lines_of(ruler.text, block.body, block.end):
+        for start, end in fitting(ruler, line.start, line.end, room):
+            yield Atom(start, end, ends=True, metadata=note)
+
+
+def _line_spans(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
+    for line in lines_of(ruler.text, start, end):
+        if not line.blank:
+            yield from fitting(ruler, line.start, line.end, room)
+
+
+def _item_spans(text: str, block: Block) -> list[tuple[int, int]]:
+    """Return the spans of a list's top items, each with the items nested under it."""
+    starts = [line.start for line in lines_of(text, block.start, block.end) if ITEM.match(line.text)]
+    return [strip(text, start, end) for start, end in zip(starts, [*starts[1:], block.end], strict=True)]
+
+
+def fitting(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
+    """Yield ``text[start:end]`` in stripped stretches of at most ``room`` tokens, cut between words where possible."""
+    while start < end:
+        stop = ruler.reach(start, room, end)
+        span = strip(ruler.text, start, stop)
+        if span[0] < span[1]:
+            yield span
+        start = stop
+
+
+def _joined(atoms: list[Atom], ruler: Ruler, room: int) -> list[Atom]:
+    """Melt each clinging atom into the next one where both fit in the room."""
+    joined: list[Atom] = []
+    for atom in atoms:
+        last = joined[-1] if joined else None
+        if last is not None and last.clings and ruler.count(last.start, atom.end) <= room:
+            joined[-1] = replace(atom, start=last.start, metadata={} if last.end != last.start else atom.metadata)
+        else:
+            joined.append(atom)
+    return joined
+
+
+# --- The blocks of source code: top-level definitions, and the definitions above a deeper line ---
+
+DEFINITION = re.compile(
+    r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)]*\))?|"
+    r"override|virtual|inline|unsafe|extern|sealed|partial|open|data)\s+)*"
+    r"(?:def|class|function|fn|func|interface|struct|enum|trait|impl|module|namespace|type|object|sub|package|"
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW|FUNCTION|INDEX))\b[^\n]*"
+)
+CLOSING = re.compile(r"[ \t]*(?:[\])}]|end\b|else\b|elif\b|except\b|finally\b|catch\b|case\b)")
+NAME_CHARACTERS = 80
+
+
+def code_blocks_of(text: str) -> list[Block]:
+    """Return one block a run of lines that blank lines or a definition set apart; every non-blank line is in one.
+
+    A block's path are the first lines of the definitions around it and its own: ("class Stack:", "def push(self):").
+    """
+    blocks: list[Block] = []
+    scope: list[tuple[int, str]] = []
+    run: list[Line] = []
+    for line in lines_of(text):
+        if _parts(run, line):
+            blocks.append(_block(run, scope))
+            run = []
+        if not line.blank or run:
+            run.append(line)
+    if any(not line.blank for line in run):
+        blocks.append(_block(run, scope))
+    return blocks
+
+
+def indent_of(line: str) -> int:
+    """Return the width of a line's indentation, a tab counting four."""
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
+
+
+def _parts(run: list[Line], line: Line) -> bool:
+    """Tell whether a new block begins at ``line``: after a blank line, or at a definition not under its decorators."""
+    if not run or line.blank or CLOSING.match(line.text):
+        return False
+    if run[-1].blank:
+        return True
+    if not DEFINITION.match(line.text):
+        return False
+    above = run[-1].text.strip()
+    return not above.startswith(("@", "#", "//", "/*", "*", "--", '"""')) and not above.endswith((",", "("))
+
+
+def _block(run: list[Line], scope: list[tuple[int, str]]) -> Block:
+    """Close the run; ``scope`` is the stack of open definitions and is moved on by the run's own."""
+    lines = [line for line in run if not line.blank]
+    shallowest = min(indent_of(line.text) for line in lines)
+    while scope and scope[-1][0] >= shallowest:
+        scope.pop()
+    path = tuple(name for _, name in scope)
+    own = next((line for line in lines if DEFINITION.match(line.text)), None)
+    if own is not None:
+        name = own.text.strip().rstrip("{").strip()[:NAME_CHARACTERS]
+        path = (*path, name)
+        scope.append((indent_of(own.text), name))
+    return Block(lines[0].start, lines[-1].end, "code", 0, path, lines[0].start)

@@ -6,12 +6,130 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import overload
 
-from workbench.ingestion.chunking.blocks import Block, heading_text
-from workbench.ingestion.chunking.cutting_task import CuttingTask
-from workbench.ingestion.chunking.span import BlockKind, CutPassage, Piece, strip
-from workbench.ingestion.chunking.wordless import has_words, joined
+from workbench.ingestion.chunking.blocks import Atom, Block, heading_text
+from workbench.ingestion.chunking.spans import BlockKind, CutPassage, Piece, Ruler, strip
+from workbench.ingestion.chunking.task import CuttingTask
+
+# --- The packing of atoms into passages of about equal length, none over the size ---
+
+WITHIN_COST = 0.15  # ending within a block costs as much as missing the even length by 15 %
+LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line, parted from what it leads to
+
+
+def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
+    """Return pieces of consecutive atoms, each at most ``size`` tokens unless one atom alone is more.
+
+    The rest is spread evenly (220 tokens at size 200 give two halves, not 200 and a stub of 20), and a piece
+    rather ends with a block than within one.
+    """
+    pieces: list[Piece] = []
+    first = 0
+    while first < len(atoms):
+        last = _last(atoms, ruler, first, size)
+        pieces.append(Piece(atoms[first].start, atoms[last].end, metadata=atoms[first].metadata))
+        first = last + 1
+    return pieces
+
+
+def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
+    """Return pieces filled up to ``size`` tokens one after the other; the last one takes the rest."""
+    pieces: list[Piece] = []
+    first = 0
+    while first < len(atoms):
+        last = first
+        while last + 1 < len(atoms) and ruler.count(atoms[first].start, atoms[last + 1].end) <= size:
+            last += 1
+        pieces.append(Piece(atoms[first].start, atoms[last].end, metadata=atoms[first].metadata))
+        first = last + 1
+    return pieces
+
+
+def _last(atoms: Sequence[Atom], ruler: Ruler, first: int, size: int) -> int:
+    """Return the atom to end with: the nearest to an even share of what remains, at a small cost within a block."""
+    start = atoms[first].start
+    remaining = ruler.count(start, atoms[-1].end)
+    target = remaining / max(1, ceil(remaining / size))
+    best, best_cost = first, float("inf")
+    for index in range(first, len(atoms)):
+        length = ruler.count(start, atoms[index].end)
+        if index > first and length > size:
+            break
+        cost = abs(length - target) / max(1.0, target)
+        cost += LEAD_IN_COST if atoms[index].clings else 0.0 if atoms[index].ends else WITHIN_COST
+        if cost <= best_cost:
+            best, best_cost = index, cost
+    return best
+
+
+# --- Pieces without a letter or digit (a full stop, a rule, a row of dots), joined to neighbours: nobody seeks them ---
+
+
+def has_words(text: str, start: int, end: int) -> bool:
+    """Tell whether there is a letter or digit in ``text[start:end]``."""
+    return any(text[position].isalnum() for position in range(start, end))
+
+
+def joined(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
+    """Return stripped pieces such that each has a letter or digit, unless none has.
+
+    A wordless one joins the piece before it or after it; where both are full it takes the last word of the one
+    before. One too long for that (a screen of dashes) is left out: it is in the document, and in no passage.
+    """
+    worded = [has_words(task.text, piece.start, piece.end) for piece in pieces]
+    if all(worded) or not any(worded):
+        return list(pieces)
+    joined: list[Piece] = []
+    waiting: Piece | None = None  # a wordless piece that the next one may take
+    for piece, good in zip(pieces, worded, strict=True):
+        if good:
+            joined.append(_together(task, piece, waiting) or piece if waiting else piece)
+            waiting = None
+        elif joined and (longer := _together(task, joined[-1], piece)):
+            joined[-1] = longer
+        elif joined and (parted := _parted(task, joined, piece)):
+            joined[-1:] = parted
+        else:
+            waiting = (waiting and _together(task, piece, waiting)) or piece
+    return joined
+
+
+def _together(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
+    """Return a piece that takes a wordless neighbour in; None where it has no room, or its section ends before."""
+    start, end = min(piece.start, more.start), max(piece.end, more.end)
+    if piece.parent is not None and not (piece.parent[0] <= start and end <= piece.parent[1]):
+        return None
+    own = len(task.tokens(task.text[piece.start : piece.end]))
+    if len(task.tokens(task.text[start:end])) > (task.size if own <= task.size else task.room):
+        return None
+    metadata = dict(piece.metadata)
+    if "window" in metadata:
+        first, last = metadata["window"]
+        metadata["window"] = (min(first, start), max(last, end))
+    return replace(piece, start=start, end=end, metadata=metadata)
+
+
+def _parted(task: CuttingTask, pieces: Sequence[Piece], piece: Piece) -> list[Piece] | None:
+    """Return the last piece without its last word, and that word with the wordless piece; None where neither suits."""
+    before = pieces[-1]
+    covered = pieces[-2].end if len(pieces) > 1 else before.start
+    word = _last_word(task, before)
+    start, end = strip(task.text, before.start, word)
+    if end <= max(start, covered) or not has_words(task.text, start, end):
+        return None
+    longer = _together(task, replace(before, start=word), piece)
+    return [replace(before, start=start, end=end), longer] if longer else None
+
+
+def _last_word(task: CuttingTask, piece: Piece) -> int:
+    position = piece.end - 1
+    while position > piece.start and not task.text[position].isalnum():
+        position -= 1
+    while position > piece.start and task.ruler.inside_word(position):
+        position -= 1
+    return position
 
 
 def finished(task: CuttingTask, pieces: Iterable[Piece]) -> Spans:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import InvalidInput
-from workbench.ingestion.decoding import looks_binary
 from workbench.ingestion.readers.formats import format_titles, lacking_extra, reader_for
+from workbench.ingestion.text import looks_binary
 
 SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 

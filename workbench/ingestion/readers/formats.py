@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.language import language_of_text
-from workbench.ingestion.normalise import normalise
+from workbench.ingestion.ocr.document import ADVICE, OnPage, reads_scans
 from workbench.ingestion.raw import Draft, RawDocument, normalised_pages, placed_scans, plain_metadata
-from workbench.ingestion.readers.docx import read_docx
-from workbench.ingestion.readers.epub import read_epub
 from workbench.ingestion.readers.html import read_html
-from workbench.ingestion.readers.json_tree import read_json, read_json_lines
-from workbench.ingestion.readers.markdown import read_markdown
-from workbench.ingestion.readers.notebook import read_notebook
-from workbench.ingestion.readers.pdf import read_pdf
+from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
+from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
-from workbench.ingestion.readers.plain import read_plain
-from workbench.ingestion.readers.pptx import read_pptx
-from workbench.ingestion.readers.separate_reading import ParserProcess
-from workbench.ingestion.readers.separated import read_separated
-from workbench.ingestion.readers.source_code import LANGUAGES, read_code
-from workbench.ingestion.readers.xlsx import read_xlsx
-from workbench.ingestion.scans.extra import ADVICE, reads_scans
-from workbench.ingestion.scans.scanned_pages import OnPage
+from workbench.ingestion.readers.plain_text import (
+    LANGUAGES,
+    read_code,
+    read_json,
+    read_json_lines,
+    read_markdown,
+    read_notebook,
+    read_plain,
+    read_separated,
+)
+from workbench.ingestion.readers.spreadsheet import read_xlsx
+from workbench.ingestion.text import language_of_text, normalise
 from workbench.sizes import KB, MB, size_text
 
 MAX_BYTES = 50 * MB  # of a file

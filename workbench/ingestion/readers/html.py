@@ -3,15 +3,204 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from html import escape
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, cast
 
-from workbench.ingestion.decoding import decode
+from lxml import html
+
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.html_code import code_converter, straighten_code
+from workbench.ingestion.readers.grid import one_line
+from workbench.ingestion.readers.header_rows import with_one_header
+from workbench.ingestion.text import decode
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+
+# --- Code in HTML before it becomes Markdown: its lines and indentation, without line numbers and copy buttons ---
+
+LINE_TAGS = frozenset(("div", "li", "p", "tr"))
+LINE_CLASS = re.compile(r"(?:^|[\s_-])lines?(?:$|[\s_])|token-line|code-line|ec-line", re.IGNORECASE)
+NUMBER_CLASS = re.compile(
+    r"(?:^|\s|-)(?:gutter|linenos?|linenodiv|line-?numbers?|line-?num|ln|lnt|blob-num|rouge-gutter|gl)(?:$|\s|-)",
+    re.IGNORECASE,
+)
+NUMBERS = re.compile(r"[\s\d.:|]*")
+CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code)(?:$|\s|-)", re.IGNORECASE)
+PREFORMATTED = re.compile(r"white-space\s*:\s*pre(?![\w-])", re.IGNORECASE)
+MONOSPACE = re.compile(r"font-family\s*:[^;]*(?:mono|courier|consolas|menlo)", re.IGNORECASE)
+INVISIBLE = str.maketrans({"\u00a0": " ", "\u200b": None, "\u00ad": None, "\ufeff": None, "\u2060": None})
+LANGUAGE = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-)([\w+#.-]+)")
+BACKTICKS = re.compile(r"`+")
+
+
+def straighten_code(root: HtmlElement) -> None:
+    """Give every block of code in a tree the form <pre><code>text</code></pre>; change inline code to its letters."""
+    for block in [each for each in root.iter("div", "span") if _is_preformatted(each)]:
+        block.tag = "pre"
+    for table in list(root.iter("table")):
+        _unfold_table(table)
+    for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
+        block.drop_tag()  # a frame around a code block, which would become a fence around a fence
+    for block in list(root.iter("pre")):
+        _set_text(block, _lines_of(block))
+    for code in root.iter("code", "kbd", "samp"):
+        for mark in list(code.iter("wbr")):
+            mark.drop_tag()
+        for part in code.iter():
+            part.text = part.text and part.text.translate(INVISIBLE)
+            if part is not code:
+                part.tail = part.tail and part.tail.translate(INVISIBLE)
+
+
+def _is_preformatted(element: HtmlElement) -> bool:
+    style = element.get("style", "")
+    return bool(style) and bool(PREFORMATTED.search(style) and MONOSPACE.search(style))
+
+
+def _unfold_table(table: HtmlElement) -> None:
+    """Replace a table that sets code beside its line numbers by the code."""
+    if table.getparent() is None:
+        return
+    rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
+    rows = [row for row in rows if row]
+    if not rows or not all(_is_numbered(row) for row in rows):
+        return
+    blocks = [row[-1].find(".//pre") for row in rows]
+    if len(rows) == 1 and blocks[0] is not None:
+        text, source = _lines_of(blocks[0]), blocks[0]
+    else:
+        text, source = "\n".join(_lines_of(row[-1]).strip("\n") for row in rows), rows[0][-1]
+    language = _language(source)
+    table.tag = "pre"
+    if language:
+        table.set("class", f"language-{language}")
+    _set_text(table, text)
+
+
+def _is_numbered(cells: list[HtmlElement]) -> bool:
+    """Return whether a row is a line number, or all of them, and code."""
+    numbers, code = cells[:-1], cells[-1]
+    if not numbers or not all(NUMBERS.fullmatch("".join(cell.itertext())) for cell in numbers):
+        return False
+    marked = any(
+        NUMBER_CLASS.search(part.get("class", "")) or "data-line-number" in part.attrib
+        for cell in numbers
+        for part in cell.iter()
+        if isinstance(part.tag, str)
+    )
+    has_code = code.find(".//pre") is not None or code.find(".//code") is not None
+    return (marked and (has_code or bool(CODE_CLASS.search(code.get("class", ""))))) or (
+        has_code and numbers[0].find(".//pre") is not None
+    )
+
+
+class _Lines:
+    """The text of a block of code while it is put together; a line's break is written if the page did not."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self._is_pending = False  # a line has ended, and its break is not written yet
+
+    def add(self, text: str | None) -> None:
+        if not text:
+            return
+        if self._is_pending and not text.startswith(("\n", "\r\n")):
+            if not text.strip() and "\n" not in text:
+                return  # blanks between the elements of two lines
+            self.pieces.append("\n")
+        self._is_pending = False
+        self.pieces.append(text.translate(INVISIBLE))
+
+    def start(self) -> int:
+        if self._is_pending:
+            self.pieces.append("\n")
+            self._is_pending = False
+        return len(self.pieces)
+
+    def end(self, start: int) -> None:
+        self._is_pending = len(self.pieces) == start or not self.pieces[-1].endswith("\n")
+
+
+def _lines_of(block: HtmlElement) -> str:
+    """Return the text of a block of code with a break after each element that is a line."""
+    lines = _Lines()
+    stack: list[tuple[HtmlElement, int | None]] = [(block, None)]  # with where its line began, if it is done
+    while stack:
+        element, start = stack.pop()
+        is_line = element is not block and _is_line(element)
+        if start is None and isinstance(element.tag, str) and not (_is_number(element) or element.tag == "button"):
+            stack.append((element, lines.start() if is_line else 0))
+            lines.add("\n" if element.tag == "br" else element.text)
+            stack.extend((child, None) for child in reversed(element))
+            continue
+        if start is not None and is_line:
+            lines.end(start)
+        if element is not block:
+            lines.add(element.tail)
+    return "".join(lines.pieces).replace("\r\n", "\n")
+
+
+def _is_line(element: HtmlElement) -> bool:
+    return element.tag in LINE_TAGS or (element.tag == "span" and bool(LINE_CLASS.search(element.get("class", ""))))
+
+
+def _is_number(element: HtmlElement) -> bool:
+    """Return whether an element holds nothing but line numbers."""
+    is_marked = NUMBER_CLASS.search(element.get("class", "")) or "data-line-number" in element.attrib
+    return bool(is_marked) and NUMBERS.fullmatch("".join(element.itertext())) is not None
+
+
+def _language(block: HtmlElement) -> str:
+    """Return the language that a block, the code in it or a frame around it names."""
+    code = block.find(".//code")
+    frames = list(block.iterancestors("div", "figure"))[:3]
+    for element in (block, code, *frames):
+        if element is None:
+            continue
+        named = element.get("data-language") or element.get("data-lang")
+        match = LANGUAGE.search(element.get("class", ""))
+        if named or match:
+            return (named or (match.group(1) if match else "")).lower()
+    return ""
+
+
+def _set_text(block: HtmlElement, text: str) -> None:
+    language, tail = _language(block), block.tail
+    block.clear()
+    block.tail = tail
+    if language:
+        block.set("class", f"language-{language}")
+    code = block.makeelement("code")
+    code.text = text.strip("\n")
+    block.append(code)
+
+
+@cache
+def code_converter() -> type[Any]:
+    """Return the converter to Markdown whose fences are longer than any run of backticks inside them."""
+    from markdownify import MarkdownConverter
+
+    class CodeConverter(MarkdownConverter):
+        """markdownify's converter with safe fences."""
+
+        def convert_pre(self, el: Any, text: str, parent_tags: set[str]) -> str:  # noqa: ANN401 - markdownify's types
+            """Return a fenced block."""
+            fenced: str = super().convert_pre(el, text, parent_tags)  # pyright: ignore[reportAttributeAccessIssue]
+            longest = max((len(run) for run in BACKTICKS.findall(text)), default=0)
+            if longest < 3 or "```" not in fenced:
+                return fenced
+            fence = "`" * (longest + 1)
+            head, _, rest = fenced.partition("```")
+            body, _, end = rest.rpartition("```")
+            return f"{head}{fence}{body}{fence}{end}"
+
+    return CodeConverter
+
 
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
@@ -138,9 +327,6 @@ def markdown_of(element: HtmlElement) -> str:
     if _depth(element) > MAX_DEPTH:
         return "\n".join(text.strip() for text in element.itertext() if text.strip())
     from bs4 import BeautifulSoup
-
-    from workbench.ingestion.readers.html_parts import parts_of
-    from workbench.ingestion.readers.html_tables import set_tables_right
 
     set_tables_right(element)
 
@@ -460,3 +646,142 @@ def _depth(element: HtmlElement) -> int:
         deepest = max(deepest, depth)
         stack.extend((child, depth + 1) for child in node)
     return deepest
+
+
+# --- A large page in parts that are converted one after the other: bounded in memory, and nobody waits for the ---
+
+PART = 200_000  # characters of HTML that are converted at once
+CONTAINERS = frozenset(("body", "main", "article", "section", "div", "center", "form", "html", "span", "p"))
+# Elements before which a text may be cut without running two paragraphs into one or parting a sentence.
+BLOCKS = CONTAINERS - {"span"} | {
+    "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "dl", "table", "blockquote", "hr", "br", "figure", "details",
+}  # fmt: skip
+
+
+def parts_of(element: html.HtmlElement) -> Iterator[str]:
+    """Yield an element's HTML in parts of about ``PART`` characters, in order; lists and tables stay whole."""
+    source = _written(element, with_tail=False)
+    if len(source) <= PART or element.tag not in CONTAINERS:
+        yield source
+        return
+    del source
+    pending = [escape(element.text or "")]
+    size = len(pending[0])
+    for child in element:
+        source = _written(child, with_tail=True)
+        is_divisible = len(source) > PART and child.tag in CONTAINERS
+        if child.tag in BLOCKS and (is_divisible or size + len(source) > PART):
+            yield "".join(pending)
+            pending, size = [], 0
+        if is_divisible and child.tag in BLOCKS:
+            yield from parts_of(child)
+            source = escape(child.tail or "")
+        pending.append(source)
+        size += len(source)
+    yield "".join(pending)
+
+
+def _written(element: html.HtmlElement, *, with_tail: bool) -> str:
+    return cast("str", html.tostring(element, encoding="unicode", with_tail=with_tail))
+
+
+# --- Tables of HTML before they become Markdown: each cell in its column, one row of names, no table within a cell ---
+
+ROWS = "./tr | ./thead/tr | ./tbody/tr | ./tfoot/tr"
+PROSE = ".//h1 | .//h2 | .//h3 | .//h4 | .//ul | .//ol | .//pre | .//table"  # in a table that lays out a page
+MOST_SPAN = 60  # cells; a larger span is a mistake
+INNER_CHARACTERS = 600  # of a table within a cell that becomes the cell's text
+
+
+def set_tables_right(root: HtmlElement) -> None:
+    """Change a tree's tables so that Markdown can say them; those that lay out a page stay as they are."""
+    for table in reversed(list(root.iter("table"))):
+        if any(True for _ in table.iterancestors("td", "th")):
+            _flatten(table)
+        elif not table.xpath(PROSE):
+            _straighten(table)
+            _set_head(table)
+
+
+def _flatten(table: HtmlElement) -> None:
+    """Put the words of a table within a cell in its place: cells apart by commas, rows by semicolons."""
+    if table.xpath(PROSE) or len(table.text_content()) > INNER_CHARACTERS:
+        return
+    rows = (", ".join(filter(None, (one_line(cell.text_content()) for cell in row))) for row in table.xpath(ROWS))
+    words, tail = "; ".join(filter(None, rows)), table.tail
+    table.clear()
+    table.tag, table.text, table.tail = "span", f" {words} ", tail
+
+
+def _straighten(table: HtmlElement) -> None:
+    """Give every row as many cells as there are columns, and the table one row of names."""
+    rows = table.xpath(ROWS)
+    cells = [list(row.iterchildren("td", "th")) for row in rows]
+    spans = any(_span(cell, name) > 1 for row in cells for cell in row for name in ("rowspan", "colspan"))
+    empty = [row for row, own in zip(rows, cells, strict=True) if not "".join(row.itertext()).strip() or not own]
+    if not spans:
+        for row in empty[: len(rows) - 1]:
+            row.drop_tree()
+        return
+    named = [row.getparent().tag == "thead" or _is_named(own) for row, own in zip(rows, cells, strict=True)]
+    grid = _grid(cells)
+    texts = [["" if cell is None else one_line(cell.text_content()) for cell in row] for row in grid]
+    names = with_one_header(texts, len(list(takewhile(bool, named))) or None)
+    dropped = len(grid) - len(names)
+    for place, (row, own) in enumerate(zip(rows, grid, strict=True)):
+        for cell in row.xpath("./td | ./th"):
+            row.remove(cell)
+        if place < dropped or row in empty:
+            row.drop_tree()
+            continue
+        for cell, name in zip(own, names[0], strict=True):
+            row.append(_has_name(row, name) if dropped and place == dropped else _copy(row, cell))
+
+
+def _set_head(table: HtmlElement) -> None:
+    """Put the first row below a caption into a head: without one, its rule would be left out of the Markdown."""
+    rows = table.xpath(ROWS)
+    if rows and table.find("caption") is not None and table.find("thead") is None:
+        head = table.makeelement("thead")
+        table.find("caption").addnext(head)
+        head.append(rows[0])
+
+
+def _is_named(cells: list[HtmlElement]) -> bool:
+    return bool(cells) and all(cell.tag == "th" for cell in cells)
+
+
+def _grid(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | None]]:
+    """Return rows of one length: a cell that spans rows stands in each of them, one that spans columns in the first."""
+    grid: list[dict[int, HtmlElement | None]] = [{} for _ in cells]
+    for place, row in enumerate(cells):
+        column = 0
+        for cell in row:
+            while column in grid[place]:
+                column += 1
+            for below in range(place, min(len(grid), place + _span(cell, "rowspan"))):
+                for beside in range(_span(cell, "colspan")):
+                    grid[below][column + beside] = None if beside else cell
+    width = max((column + 1 for row in grid for column in row), default=0)
+    return [[row.get(column) for column in range(width)] for row in grid]
+
+
+def _span(cell: HtmlElement, name: str) -> int:
+    value = cell.get(name, "1").strip()
+    return min(max(1, int(value)), MOST_SPAN) if value.isascii() and value.isdigit() else 1
+
+
+def _copy(row: HtmlElement, cell: HtmlElement | None) -> HtmlElement:
+    if cell is None:
+        return row.makeelement("td")
+    copied = deepcopy(cell)
+    copied.tail = None
+    for name in ("rowspan", "colspan"):
+        copied.attrib.pop(name, None)
+    return copied
+
+
+def _has_name(row: HtmlElement, name: str) -> HtmlElement:
+    cell = row.makeelement("th")
+    cell.text = name
+    return cell

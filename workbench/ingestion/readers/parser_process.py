@@ -20,8 +20,8 @@ from typing import BinaryIO
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.readers.formats import draft_of
-from workbench.ingestion.readers.parser_frames import OUT_OF_MEMORY, Frame, ParserRequest
-from workbench.ingestion.readers.pdf_pages import try_pages
+from workbench.ingestion.readers.isolation import OUT_OF_MEMORY, Frame, ParserRequest
+from workbench.ingestion.readers.pdf.pages import try_pages
 from workbench.sizes import MB
 
 LARGE_PIECES = -3  # M_MMAP_THRESHOLD of glibc's mallopt

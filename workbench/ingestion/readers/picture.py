@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from workbench.errors import UnreadableDocument
+from workbench.ingestion.ocr.document import ADVICE, OnPage, read_scans, reads_scans
+from workbench.ingestion.ocr.images import picture_page, picture_pages
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.markdown import first_heading
-from workbench.ingestion.scans.extra import ADVICE, reads_scans
-from workbench.ingestion.scans.pictures import picture_page, picture_pages
-from workbench.ingestion.scans.scanned_pages import OnPage, read_scans
+from workbench.ingestion.readers.plain_text import first_heading
 
 
 def read_picture(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:

@@ -1,0 +1,235 @@
+"""One document on its way through a chunker: its text measured, its blocks seen, its room known."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.ingestion.chunking.blocks import Block, blocks_of, code_blocks_of, heading_text
+from workbench.ingestion.chunking.spans import ChunkInput, Ruler, Tokenize, computed_once
+from workbench.ingestion.metadata import CONTENTS, context_header, with_sayings
+from workbench.types import ParameterValue
+
+# --- The names of tables: the short lines before them (caption, units, years) and the names of their columns ---
+
+LINES = 3  # short blocks before a table that may name it: a heading, who reports, the units or the years
+LONGEST = 200  # characters of such a line; a longer one is prose
+COLUMNS = 120  # characters of the columns' names
+RUNNING, RUNNING_SHARE = 5, 0.2  # pages, and share of the pages, above which a heading is a running one
+OVER_MANY, OVER_SHARE = 10, 0.25  # pages, and share of a document, above which one heading tells nothing of a passage
+RULE = re.compile(r"[-*_\s]+")
+MARKUP = re.compile(r"\*\*|__|`")
+AMOUNT = re.compile(r"[$€£¥%]|\d[,.]\d|\(\d")  # a cell that holds a figure, and so no name of a column
+
+
+def caption(text: str, blocks: Sequence[Block], table: Block, running: Collection[str], start: int = 0) -> str:
+    """Return the lines that name the table and its columns' names in one line, "" where there are none.
+
+    Lines are looked for from the table upwards, as far as ``start``; above a heading only headings count, ``running``
+    ones never. A first row with figures in it is no row of names.
+    """
+    lines: list[str] = []
+    headed = False
+    for index in range(bisect_left(blocks, table.start, key=lambda block: block.start) - 1, -1, -1):
+        block = blocks[index]
+        raw = text[block.start : block.end].strip()
+        if RULE.fullmatch(raw) or (block.kind == "heading" and heading_text(raw) in running):
+            continue
+        if not _names(block, raw, headed) or block.start < start or len(lines) == LINES:
+            break
+        headed = headed or block.kind == "heading"
+        lines.append(heading_text(raw) if block.kind == "heading" else MARKUP.sub("", raw))
+    columns = _columns(text[table.start : table.body])
+    return " ".join(" ".join([*reversed(lines), columns]).split())
+
+
+def page_head(text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]) -> tuple[int, str]:
+    """Return the first line of ``text[start:end]`` that is no running one, if it names the page, and its end."""
+    for index in range(bisect_left(blocks, start, key=lambda block: block.start), len(blocks)):
+        block = blocks[index]
+        raw = text[block.start : block.end].strip()
+        words = heading_text(raw) if block.kind == "heading" else " ".join(MARKUP.sub("", raw).split())
+        if block.start >= end or (words not in running and not _names(block, raw, headed=False)):
+            break
+        if words not in running and not RULE.fullmatch(raw):
+            return block.end, words
+    return start, ""
+
+
+def running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
+    """Return the headings that tell no two passages apart.
+
+    These stand on many of the pages, belong to a table of contents, or stand above many pages, as a line in large print
+    on the cover of a report does.
+    """
+    times = Counter(block.path[-1] for block in blocks if block.kind == "heading" and block.path)
+    most = max(RUNNING, RUNNING_SHARE * pages)
+    above = Counter[str]()
+    for block in blocks:
+        for heading in set(block.path):
+            above[heading] += block.end - block.start
+    widest = max(OVER_SHARE, OVER_MANY / max(1, pages)) * sum(block.end - block.start for block in blocks)
+    return frozenset(
+        heading
+        for heading, count in times.items()
+        if count > most or heading.casefold() in CONTENTS or above[heading] > widest
+    )
+
+
+def leads_to_table(text: str, blocks: Sequence[Block], place: int) -> bool:
+    """Tell whether a table begins at a place among the blocks, or after a few headings and lines that name it."""
+    for block in blocks[place : place + LINES]:
+        if block.kind == "table":
+            return True
+        if block.kind != "heading" and not is_naming(block, text[block.start : block.end]):
+            return False
+    return False
+
+
+def is_naming(block: Block, raw: str) -> bool:
+    """Tell whether a text of a block is a short line that ends no sentence, as those that name a table do."""
+    return block.kind == "text" and _names(block, raw.strip(), headed=False)
+
+
+def _names(block: Block, raw: str, headed: bool) -> bool:
+    """Tell whether a block is a heading, or below the first heading a short line that ends no sentence."""
+    if len(raw) > LONGEST:
+        return False
+    if block.kind == "heading":
+        return True
+    return block.kind == "text" and not headed and not raw.rstrip("*_ ").endswith((".", ";", ","))
+
+
+def _columns(header: str) -> str:
+    cells = [cell.strip() for cell in header.split("\n", 1)[0].strip().strip("|").split("|")]
+    if any(AMOUNT.search(cell) for cell in cells):
+        return ""
+    return MARKUP.sub("", " | ".join(_without_repeats([cell for cell in cells if cell])))[:COLUMNS]
+
+
+def _without_repeats(names: Sequence[str]) -> list[str]:
+    """Return names of columns without the words that each begins with like the one before it.
+
+    "Year ended May 31, 2020", "Year ended May 26, 2019" are "Year ended May 31, 2020", "26, 2019".
+    """
+    short: list[str] = []
+    before: list[str] = []
+    for name in names:
+        words = name.split()
+        alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, words, strict=False)))
+        if words[alike:]:
+            short.append(" ".join(words[alike:]))
+        before = words
+    return short
+
+
+Embed: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]  # one row a text
+HEADER_SHARE = 0.6  # header characters per token of the limit: 152 of MiniLM's 254
+
+
+@dataclass(frozen=True)
+class CuttingTask:
+    """The task that a chunker is given; ``options`` are complete and in range, ``limit`` counts no special tokens."""
+
+    document: ChunkInput
+    tokens: Tokenize
+    limit: int
+    options: Mapping[str, ParameterValue]
+    embed: Embed | None = None
+
+    @property
+    def text(self) -> str:
+        """The document's whole text; every span of the task counts its characters."""
+        return self.document.text
+
+    @property
+    def header_characters(self) -> int:
+        """The most characters that a context header may have, so that the passage keeps most of the limit."""
+        return int(self.limit * HEADER_SHARE)
+
+    @computed_once
+    def ruler(self) -> Ruler:
+        """The counter of the model's tokens over the document's text."""
+        return Ruler(self.document.text, self.tokens)
+
+    @computed_once
+    def blocks(self) -> list[Block]:
+        """The document's blocks: definitions for source code, Markdown's for everything else."""
+        return code_blocks_of(self.text) if self.document.document_type == "code" else blocks_of(self.text)
+
+    @computed_once
+    def running(self) -> frozenset[str]:
+        """The headings that say nothing of a passage because they stand on many pages."""
+        pages = len(self.document.pages)
+        return running_headings(self.blocks, pages) if pages else frozenset()
+
+    @computed_once
+    def page_heads(self) -> list[tuple[int, str]]:
+        """Of each page, the line that names it and where that line ends."""
+        return [page_head(self.text, self.blocks, start, end, self.running) for _, start, end in self.document.pages]
+
+    @computed_once
+    def captions(self) -> Mapping[int, str]:
+        """Each table's start -> the lines that name it."""
+        captions: dict[int, str] = {}
+        for block in self.blocks:
+            if block.kind == "table":
+                page = self.page_of(block.start)
+                start = 0 if page is None else self.document.pages[page][1]
+                near = caption(self.text, self.blocks, block, self.running, start)
+                head = "" if page is None else self.page_heads[page][1]
+                captions[block.start] = near if head in near else f"{head} {near}".strip()
+        return captions
+
+    @computed_once
+    def page_starts(self) -> list[int]:
+        """The character at which each page begins, in order; empty where the document has no pages."""
+        return [start for _, start, _ in self.document.pages]
+
+    def page_of(self, position: int) -> int | None:
+        """Return the place among the document's pages of the one that holds a position; None where it has no pages."""
+        return max(0, bisect_right(self.page_starts, position) - 1) if self.page_starts else None
+
+    @computed_once
+    def header_tokens(self) -> int:
+        """The tokens of the document's longest context header, all measured in one call of the tokenizer."""
+        paths = {block.path for block in self.blocks} | {()}
+        paths |= {path[:depth] for path in paths for depth in range(len(path))}
+        headers = {self.header(path) for path in paths}
+        headers |= {
+            self.header(block.path, self.captions[block.start]) for block in self.blocks if block.kind == "table"
+        }
+        headers = sorted(headers - {""})
+        ruler = Ruler("\n\n".join(headers), self.tokens)
+        start = longest = 0
+        for header in headers:
+            longest = max(longest, ruler.count(start, start + len(header)))
+            start += len(header) + 2
+        return longest
+
+    @computed_once
+    def room(self) -> int:
+        """The most tokens a passage of this document may have, so that any header still fits before it."""
+        return max(1, self.limit - self.header_tokens)
+
+    @property
+    def size(self) -> int:
+        """The size to pack to: the option, or what there is room for."""
+        return max(1, min(int(self.options["size"]), self.room))
+
+    def header(self, path: Sequence[str], table: str = "") -> str:
+        """Return the context of a passage under these headings; ``table`` names the table that it goes on with."""
+        about = self.document.about
+        headings = (heading for heading in path if heading not in table and heading not in self.running)
+        parts = [about.name, about.title or ("" if about.name else self.document.title), *headings, table]
+        first, *others = [part for part in parts if part] or [""]
+        header = context_header(first, others, self.header_characters)
+        return with_sayings(header, about.says, self.header_characters)

@@ -1,0 +1,202 @@
+"""The text of a page that was read from its picture, and the place of each word in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median, median_low
+from typing import TYPE_CHECKING
+
+from workbench.ingestion.ocr.images import Box, UprightPage, upright
+from workbench.ingestion.ocr.recognition import ReadLine, ReadWord, around, recogniser
+from workbench.types.results import ScannedPage, WordPlace
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+# --- The reading order of a page's lines: paragraphs within columns, by the white between them ---
+
+COLUMN_GAP = 0.8  # of a line's height: white from top to bottom that is as wide may divide columns
+COLUMN_WIDTH = 6.0  # times a line's height: what is narrower is a table's column, whose rows stay together
+PARAGRAPH_GAP = 0.25  # of a line's height, more than the usual white between two rows
+OTHER_SIZE = 1.3  # times another row's height: the two are not of one paragraph
+SAME_ROW = 0.5  # of the lower line's height that both share
+
+LineRow = tuple[ReadLine, ...]  # lines that stand side by side, from left to right
+Paragraph = tuple[LineRow, ...]
+
+
+def paragraphs(lines: Sequence[ReadLine]) -> list[Paragraph]:
+    """Return a page's lines as paragraphs in the order in which they are read."""
+    if not lines:
+        return []
+    height = median(line.box[3] - line.box[1] for line in lines)
+    return [paragraph for block in _blocks(list(lines), height) for paragraph in _paragraphs(rows(block), height)]
+
+
+def rows(lines: Sequence[ReadLine]) -> list[LineRow]:
+    """Put lines that stand side by side into one row; rows from top to bottom, lines in them from left to right."""
+    found: list[list[ReadLine]] = []
+    for line in sorted(lines, key=lambda line: line.box[1] + line.box[3]):
+        if found and _shares_row(found[-1][-1], line):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return [tuple(sorted(row, key=lambda line: line.box[0])) for row in found]
+
+
+def _shares_row(one: ReadLine, other: ReadLine) -> bool:
+    shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
+    return shared > SAME_ROW * min(one.box[3] - one.box[1], other.box[3] - other.box[1])
+
+
+def _blocks(lines: list[ReadLine], height: float) -> list[list[ReadLine]]:
+    """Divide lines into columns where white runs from top to bottom, else at the widest white across, and so on."""
+    if len(lines) < 4:
+        return [lines]
+    columns = _divided(lines, 0, COLUMN_GAP * height)
+    if len(columns) > 1 and all(_is_prose(column, height) for column in columns):
+        return [block for column in columns for block in _blocks(column, height)]
+    bands = _divided(lines, 1, PARAGRAPH_GAP * height)
+    if len(bands) == 1:
+        return [lines]
+    divided = [_blocks(band, height) for band in bands]
+    if all(len(band) == 1 for band in divided):  # no columns anywhere: one block keeps its usual white between rows
+        return [lines]
+    return [block for band in divided for block in band]
+
+
+def _divided(lines: Sequence[ReadLine], axis: int, gap: float) -> list[list[ReadLine]]:
+    """Divide lines where nothing stands for ``gap`` pixels along an axis (0 across, 1 down)."""
+    parts: list[list[ReadLine]] = []
+    reached = float("-inf")
+    for line in sorted(lines, key=lambda line: line.box[axis]):
+        if line.box[axis] - reached >= gap:
+            parts.append([])
+        parts[-1].append(line)
+        reached = max(reached, line.box[axis + 2])
+    return parts
+
+
+def _is_prose(column: Sequence[ReadLine], height: float) -> bool:
+    return len(column) > 1 and median(line.box[2] - line.box[0] for line in column) >= COLUMN_WIDTH * height
+
+
+def _paragraphs(rows_of_block: Sequence[LineRow], height: float) -> list[Paragraph]:
+    boxes = [around([line.box for line in row]) for row in rows_of_block]
+    white = [after[1] - before[3] for before, after in pairwise(boxes)]
+    usual = median(white) if white else 0.0
+    found: list[list[LineRow]] = []
+    for number, row in enumerate(rows_of_block):
+        if not number or white[number - 1] > usual + PARAGRAPH_GAP * height or _sizes_differ(boxes[number - 1 :]):
+            found.append([])
+        found[-1].append(row)
+    return [tuple(paragraph) for paragraph in found]
+
+
+def _sizes_differ(boxes: Sequence[Box]) -> bool:
+    """Tell whether the first two rows are printed in different sizes, as a heading and its text are."""
+    lesser, larger = sorted(bottom - top for _, top, _, bottom in boxes[:2])
+    return larger > OTHER_SIZE * lesser
+
+
+HEADING = 1.2  # times the height of the page's usual line
+FULL = 0.75  # of a paragraph's width: a row that ends before it ends a line of the text, too
+LONGEST_HEADING = 2  # rows
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page's text, and what OCR knows of it: ``scan`` has places in this very text."""
+
+    text: str
+    scan: ScannedPage
+
+
+@dataclass(slots=True)
+class _Writer:
+    """A text that grows by words, and their places."""
+
+    page: UprightPage
+    text: str = ""
+    places: list[WordPlace] = field(default_factory=list)
+
+    def add(self, word: ReadWord) -> None:
+        start = len(self.text)
+        self.text += word.text
+        box = self.page.on_original(word.box)
+        self.places.append(WordPlace(start, len(self.text), *box, round(word.confidence, 4)))
+
+
+def read_page(picture: Image, number: int) -> PageText | None:
+    """Read a page's picture, also one that lies on its side or on its head; None where there is no text on it.
+
+    Raises:
+        ConfigurationError: the models of the extra are not there.
+    """
+    page = upright(picture)
+    lines, side = recogniser().read(page.picture)
+    if side == "side":
+        page = upright(picture, 1)
+        lines, side = recogniser().read(page.picture)
+    if side == "head":  # perhaps: it is the way in which more is read
+        other = upright(picture, page.quarters + 2)
+        others, _ = recogniser().read(other.picture)
+        if _certainty(others) > _certainty(lines):
+            page, lines = other, others
+    return written(page, lines, number)
+
+
+def _certainty(lines: Sequence[ReadLine]) -> float:
+    return sum(len(word.text) * word.confidence for line in lines for word in line.words)
+
+
+def written(page: UprightPage, lines: Sequence[ReadLine], number: int) -> PageText | None:
+    """Write the lines of an upright page as text, in reading order; None where there are none."""
+    if not lines:
+        return None
+    usual = median_low(line.box[3] - line.box[1] for line in lines)
+    writer = _Writer(page)
+    for paragraph in paragraphs(lines):
+        writer.text += "\n\n" if writer.text else ""
+        if _is_heading(paragraph, usual):
+            writer.text += "## "
+        _write(writer, paragraph)
+    return PageText(writer.text, ScannedPage(number, mean_confidence(writer.places), tuple(writer.places)))
+
+
+def _is_heading(paragraph: Paragraph, usual: float) -> bool:
+    heights = [line.box[3] - line.box[1] for row in paragraph for line in row]
+    return len(paragraph) <= LONGEST_HEADING and min(heights) >= HEADING * usual
+
+
+def _write(writer: _Writer, paragraph: Paragraph) -> None:
+    """Write a paragraph: full rows flow on, a word divided at a row's end is one word again."""
+    left, _, right, _ = around([line.box for row in paragraph for line in row])
+    before: LineRow | None = None
+    for row in paragraph:
+        words = [word for line in row for word in line.words]
+        if before is not None:
+            _break(writer, ends_full=before[-1].box[2] >= left + FULL * (right - left), first=words[0].text)
+        for number, word in enumerate(words):
+            writer.text += " " if number else ""
+            writer.add(word)
+        before = row
+
+
+def _break(writer: _Writer, *, ends_full: bool, first: str) -> None:
+    """Write what stands between two rows."""
+    divided = writer.text[-1:] == "-" and writer.text[-2:-1].isalpha() and first[:1].islower()
+    if ends_full and divided:
+        writer.text = writer.text[:-1]
+        last = writer.places[-1]
+        writer.places[-1] = replace(last, end=last.end - 1)
+    else:
+        writer.text += " " if ends_full else "\n"
+
+
+def mean_confidence(places: Iterable[WordPlace]) -> float:
+    """Return the mean confidence (0..1) of words, long ones counting more; 0 without any."""
+    sizes = [(place.end - place.start, place.confidence) for place in places]
+    return round(sum(size * confidence for size, confidence in sizes) / max(1, sum(size for size, _ in sizes)), 4)

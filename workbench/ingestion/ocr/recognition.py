@@ -1,0 +1,302 @@
+"""The recogniser of printed words in a page's picture: rapidocr, with the models that its wheel brings.
+
+Nothing is ever fetched: the models are named by path, and a missing one is an error before the engine is made.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from workbench.errors import ConfigurationError
+from workbench.ingestion.ocr.images import Box
+from workbench.ingestion.text import normalise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from PIL.Image import Image
+    from rapidocr import RapidOCR
+
+# --- Where lines of text stand in a picture, looked for in bands across it: the model's memory grows with what ---
+
+DETECTED = 1280  # pixels of the longer side to find lines in: 960 loses print of 6 points
+BAND = 256  # of these pixels that a band is high at most
+SHARED = 64  # of them that two bands share: a line as high stands whole in one of them
+STEP = 32  # pixels: the model takes multiples
+SAME_LINE = 0.5  # of the lesser box that lies in the other: two bands saw one line
+
+
+def line_places(engine: RapidOCR, colours: NDArray[np.uint8]) -> list[Box]:
+    """Return the upright boxes, in pixels, of the lines in a picture (height, width, 3), in no order."""
+    import cv2
+
+    height, width = colours.shape[:2]
+    scale = min(1.0, DETECTED / max(height, width))
+    size = (_steps(width * scale), _steps(height * scale))
+    looked_at = cv2.resize(colours, size).astype(np.uint8, copy=False)
+    found: list[Box] = []
+    for top, bottom in _bands(size[1]):
+        found = _join_boxes(found, [_lower(box, top) for box in _places(engine, looked_at[top:bottom])])
+    across, down = width / size[0], height / size[1]
+    return [(left * across, top * down, right * across, bottom * down) for left, top, right, bottom in found]
+
+
+def _steps(length: float) -> int:
+    return max(STEP, round(length / STEP) * STEP)
+
+
+def _bands(height: int) -> list[tuple[int, int]]:
+    """Return bands from top to bottom, each sharing some rows of pixels with the one before."""
+    bands = [(0, min(BAND, height))]
+    while bands[-1][1] < height:
+        top = bands[-1][1] - SHARED
+        bands.append((top, min(top + BAND, height)))
+    return bands
+
+
+def _places(engine: RapidOCR, band: NDArray[np.uint8]) -> list[Box]:
+    from rapidocr.main import RapidOCRError
+
+    padding: dict[str, dict[str, int]] = {}
+    try:
+        _, detected = engine.detect_and_crop(band, padding)
+    except RapidOCRError:  # it finds no text
+        return []
+    above = padding["padding_1"]["top"]  # rows that the engine set above a flat picture
+    return [
+        (*corners.min(axis=0) - (0, above), *corners.max(axis=0) - (0, above))
+        for corners in (detected.boxes if detected.boxes is not None else ())
+    ]
+
+
+def _lower(box: Box, rows: int) -> Box:
+    left, top, right, bottom = box
+    return left, top + rows, right, bottom + rows
+
+
+def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
+    """Put the boxes of the next band to those above; a line that both saw, whole or cut, is one box."""
+    joined = list(band)
+    kept: list[Box] = []
+    for box in above:
+        same = [other for other in joined if _is_same(box, other)]
+        if not same:
+            kept.append(box)
+            continue
+        boxes = [box, *same]
+        joined = [other for other in joined if other not in same]
+        lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+        joined.append((min(lefts), min(tops), max(rights), max(bottoms)))
+    return kept + joined
+
+
+def _is_same(one: Box, other: Box) -> bool:
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    down = min(one[3], other[3]) - max(one[1], other[1])
+    if across <= 0 or down <= 0:
+        return False
+    return across * down > SAME_LINE * min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+
+
+MODELS = {
+    "Det.model_path": "PP-OCRv6_det_small.onnx",
+    "Cls.model_path": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+    "Rec.model_path": "PP-OCRv6_rec_small.onnx",
+}
+THREADS = 2
+WIDEST = 20  # times its height: the recogniser squeezes what is wider until letters run together
+LEAST_SURE = 0.5  # mean confidence of a piece of a line that is kept
+GAP = 0.15  # of a line's height: a stretch without ink that is as wide may lie between words
+STRETCHED = 2  # times its other side: a line of several letters
+MANY = 0.3  # of the lengths of all lines: the classifier is often wrong about one
+INK = 0.04  # of the darkest column's ink: less is paper
+
+Lying = Literal["upright", "side", "head"]
+_Pixels = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWord:
+    """A word as it was read, with its confidence (0..1) and its box in pixels."""
+
+    text: str
+    confidence: float
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLine:
+    """Words that stand in one line, from left to right, and the box in pixels that holds them."""
+
+    words: tuple[ReadWord, ...]
+    box: Box
+
+
+class Recogniser:
+    """The engine and its models, which one thread at a time uses."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read the models of a folder.
+
+        Raises:
+            ConfigurationError: one of them is not there.
+        """
+        from rapidocr import RapidOCR
+
+        missing = [name for name in MODELS.values() if not (folder / name).is_file()]
+        if missing:
+            raise ConfigurationError(
+                f"The models that read scans are not where their package keeps them ({', '.join(missing)}). "
+                "Install it anew: pip install --force-reinstall rapidocr."
+            )
+        paths: dict[str, str | int | bool] = {option: str(folder / name) for option, name in MODELS.items()}
+        threads: dict[str, str | int | bool] = {
+            "EngineConfig.onnxruntime.intra_op_num_threads": THREADS,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+        wishes: dict[str, str | int | bool] = {
+            "Global.log_level": "critical",
+            "Global.return_word_box": True,
+            "Det.limit_type": "max",
+            "Det.limit_side_len": DETECTED,
+            "Rec.rec_batch_num": 1,  # more at once is no faster on a processor, and holds more memory
+        }
+        self._engine: RapidOCR = RapidOCR(params=paths | threads | wishes)
+        self._turn = threading.Lock()
+
+    def read(self, picture: Image) -> tuple[list[ReadLine], Lying]:
+        """Return the lines of text in a picture, in no order, and how it lies.
+
+        On its "side" it has no lines: it is to be turned once. On its "head" it may lie, or not; its lines tell.
+        """
+        from rapidocr.main import RapidOCRError
+
+        rgb = picture if picture.mode == "RGB" else picture.convert("RGB")
+        colours, grey = np.asarray(rgb), np.asarray(picture.convert("L"))
+        with self._turn:
+            try:
+                bounds = [_bounds(place, grey) for place in line_places(self._engine, colours)]
+                boxes = [box for box in bounds if box is not None]
+                if _on_side(boxes):
+                    return [], "side"
+                pieces = [piece for box in boxes for piece in _pieces(grey, box)]
+                return self._read(colours, pieces) if pieces else ([], "upright")
+            except RapidOCRError:  # it finds no text
+                return [], "upright"
+
+    def _read(self, colours: NDArray[np.uint8], boxes: Sequence[_Pixels]) -> tuple[list[ReadLine], Lying]:
+        crops = [colours[top:bottom, left:right] for left, top, right, bottom in boxes]
+        turned, ways = self._engine.cls_and_rotate(crops)
+        lying: Lying = "head" if _may_lie_on_head(boxes, ways.cls_res or ()) else "upright"
+        found = self._engine.recognize_txt(turned)
+        texts, results = list(found.txts or ()), list(found.word_results)
+        kept = [number for number, text in enumerate(texts) if text.strip() and results[number]]
+        if not kept:
+            return [], lying
+        corners = np.array([[(le, to), (ri, to), (ri, bo), (le, bo)] for le, to, ri, bo in boxes], dtype=np.float32)
+        chosen = replace(
+            found,
+            txts=tuple(texts[number] for number in kept),
+            scores=[found.scores[number] for number in kept],
+            word_results=tuple(results[number] for number in kept),
+        )
+        places = self._engine.calc_word_boxes([turned[number] for number in kept], corners[kept], chosen)
+        lines = (
+            ReadLine(_words(texts[number], pieces), boxes[number])
+            for number, pieces in zip(kept, places, strict=True)
+            if found.scores[number] >= LEAST_SURE
+        )
+        return [line for line in lines if _has_text(line)], lying
+
+
+@lru_cache(maxsize=1)
+def recogniser() -> Recogniser:
+    """Return the recogniser of this process, made when it is first asked for."""
+    import rapidocr
+
+    return Recogniser(Path(rapidocr.__file__).parent / "models")
+
+
+def _on_side(boxes: Sequence[_Pixels]) -> bool:
+    """Tell whether most lines run from top to bottom; the longest count most."""
+    lengths = [(bottom - top, right - left) for left, top, right, bottom in boxes]
+    tall = sum(height for height, width in lengths if height > STRETCHED * width)
+    return tall > sum(width for height, width in lengths if width > STRETCHED * height)
+
+
+def _may_lie_on_head(boxes: Sequence[_Pixels], ways: Sequence[tuple[str, float]]) -> bool:
+    """Tell whether the classifier takes many lines for such as stand on their heads; the longest count most."""
+    lengths = [right - left for left, _, right, _ in boxes]
+    turned = sum(length for length, (way, _) in zip(lengths, ways, strict=False) if way == "180")
+    return turned > MANY * sum(lengths)
+
+
+def _has_text(line: ReadLine) -> bool:
+    """Tell whether there is a letter or digit in a line; shapes and rules are read as signs."""
+    return any(character.isalnum() for word in line.words for character in word.text)
+
+
+def _words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float]]]]) -> tuple[ReadWord, ...]:
+    """Return the words of a line's text; the pieces that the engine gives (parts of words, single signs) make them."""
+    words: list[ReadWord] = []
+    cursor, ended = 0, 0
+    for piece, confidence, corners in pieces:
+        start = text.find(piece, cursor)
+        if start < 0 or not (normal := normalise(piece).strip()):
+            continue
+        cursor = start + len(piece)
+        xs, ys = zip(*corners, strict=True)
+        word = ReadWord(normal, float(confidence), (min(xs), min(ys), max(xs), max(ys)))
+        if words and start == ended:
+            words[-1] = _join_words(words[-1], word)
+        else:
+            words.append(word)
+        ended = cursor
+    return tuple(words)
+
+
+def _join_words(first: ReadWord, second: ReadWord) -> ReadWord:
+    sizes = len(first.text), len(second.text)
+    confidence = (first.confidence * sizes[0] + second.confidence * sizes[1]) / sum(sizes)
+    return ReadWord(first.text + second.text, confidence, around((first.box, second.box)))
+
+
+def around(boxes: Sequence[Box]) -> Box:
+    """Return the smallest box that holds all of some boxes."""
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def _bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
+    """Return the box in whole pixels of a detected line; None where nothing is left of it."""
+    left, top = (max(0, int(value)) for value in place[:2])
+    right, bottom = (int(np.ceil(value)) for value in place[2:])
+    right, bottom = min(right, grey.shape[1]), min(bottom, grey.shape[0])
+    return (left, top, right, bottom) if right - left > 1 and bottom - top > 1 else None
+
+
+def _pieces(grey: NDArray[np.uint8], box: _Pixels) -> list[_Pixels]:
+    """Divide a line that is too wide to be read at once between two words near its middle, and its halves again."""
+    left, top, right, bottom = box
+    height, width = bottom - top, right - left
+    if width <= WIDEST * height:
+        return [box]
+    crop = grey[top:bottom, left:right].astype(np.float32)
+    ink = np.abs(crop - np.median(crop)).sum(axis=0)
+    edges = np.flatnonzero(np.diff(np.concatenate(([1], ink > INK * ink.max(), [1]))))
+    gaps = [
+        (int(first), int(last))
+        for first, last in zip(edges[::2], edges[1::2], strict=True)
+        if last - first >= GAP * height and first > height and last < width - height
+    ]
+    if not gaps:
+        return [box]
+    first, last = min(gaps, key=lambda gap: abs(sum(gap) - width) / 2 - (gap[1] - gap[0]))
+    middle = left + (first + last) // 2
+    return _pieces(grey, (left, top, middle, bottom)) + _pieces(grey, (middle, top, right, bottom))

@@ -1,0 +1,268 @@
+"""The zip archives that office files and books are, and the properties they share."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import unquote
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.raw import Draft
+from workbench.ingestion.readers.grid import filled, markdown_table, one_line
+from workbench.ingestion.readers.header_rows import with_one_header
+from workbench.ingestion.readers.html import declared_charset, fragment_to_markdown
+from workbench.ingestion.readers.plain_text import first_heading
+from workbench.ingestion.text import decode
+from workbench.sizes import GB
+
+if TYPE_CHECKING:
+    from pptx.shapes.base import BaseShape
+    from pptx.slide import Slide
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or the binary format of before 2007
+MAX_UNPACKED = GB
+MADE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # a program's word on itself, no description
+OFFICE_PROPERTIES = {
+    "title": "title",
+    "creator": "author",
+    "created": "created",
+    "modified": "modified",
+    "subject": "subject",
+    "keywords": "keywords",
+    "description": "description",
+}
+
+
+def open_package(data: bytes, name: str) -> zipfile.ZipFile:
+    """Open an archive after a look at its size and its locks.
+
+    Raises:
+        UnreadableDocument: encrypted, an old binary format, no archive at all, or more than 1 GB when unpacked.
+    """
+    if data.startswith(OLE):
+        raise UnreadableDocument(
+            f"'{name}' is protected by a password or in the format of before 2007. Save it without a password, as "
+            "docx, xlsx or pptx."
+        )
+    try:
+        package = zipfile.ZipFile(io.BytesIO(data))
+        entries = package.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise UnreadableDocument(f"'{name}' is damaged or no file of this kind. Save it anew.") from error
+    if any(entry.flag_bits & 1 for entry in entries):
+        raise UnreadableDocument(f"'{name}' is protected by a password. Save a copy without one.")
+    if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
+        raise UnreadableDocument(f"'{name}' unpacks to more than 1 GB and is not read. Split it.")
+    return package
+
+
+class XmlElement(Protocol):
+    """The part that is used of an element of lxml, which has no types."""
+
+    @property
+    def tag(self) -> object:
+        """The element's name, ``{namespace}local``; of a comment no text but a function."""
+        ...
+
+    @property
+    def text(self) -> str | None:
+        """The text before the first child; None where there is none."""
+        ...
+
+    def get(self, key: str) -> str | None:
+        """Return the value of an attribute; None where it is not set."""
+        ...
+
+    def find(self, path: str) -> XmlElement | None:
+        """Return the first element at an ElementPath below this one; None where there is none."""
+        ...
+
+    def findtext(self, path: str) -> str | None:
+        """Return the text of the first element at an ElementPath ("" of an empty one); None where there is none."""
+        ...
+
+    def iterfind(self, path: str) -> Iterator[XmlElement]:
+        """Yield every element at an ElementPath below this one, in document order."""
+        ...
+
+    def __iter__(self) -> Iterator[XmlElement]: ...
+
+
+def parse_xml(data: bytes) -> XmlElement | None:
+    """Parse XML without entities and without network; None where nothing can be read."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
+
+    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
+
+
+def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
+    """Return title, author and dates of an office file, those that are set."""
+    if "docProps/core.xml" not in package.namelist():
+        return {}
+    root = parse_xml(package.read("docProps/core.xml"))
+    properties: dict[str, str] = {}
+    for element in root if root is not None else ():
+        key = OFFICE_PROPERTIES.get(str(element.tag).rpartition("}")[2])
+        if key and element.text and element.text.strip() and not MADE.match(element.text):
+            properties[key] = element.text.strip()
+    return properties
+
+
+def without_title(properties: dict[str, str]) -> dict[str, str]:
+    """Return the properties as metadata; the title has a field of its own."""
+    return {key: value for key, value in properties.items() if key != "title"}
+
+
+# --- The reader of Word files: mammoth to HTML by the paragraph styles, then to Markdown ---
+
+STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+
+
+def read_docx(data: bytes, name: str) -> Draft:
+    """Return headings, paragraphs, lists, tables and footnotes; pictures are left out."""
+    with open_package(data, name) as package:
+        properties = core_properties(package)
+    import mammoth
+
+    html = mammoth.convert_to_html(
+        io.BytesIO(data), style_map=STYLES, convert_image=mammoth.images.img_element(lambda image: {})
+    ).value
+    text = fragment_to_markdown(html)
+    heading = first_heading(text)
+    return Draft(text, properties.get("title") or heading, without_title(properties))
+
+
+# --- The reader of EPUB books: the chapters of the spine in order, as Markdown ---
+
+EPUB_PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
+
+
+def read_epub(data: bytes, name: str) -> Draft:
+    """Return a book's text; title and author from its own description.
+
+    Raises:
+        UnreadableDocument: no book inside, or its chapters are encrypted (DRM).
+    """
+    with open_package(data, name) as package:
+        opf_path = _opf_path(package, name)
+        opf = parse_xml(package.read(opf_path))
+        if opf is None:
+            raise UnreadableDocument(f"'{name}' is no EPUB book: it does not list its chapters. Fetch it anew.")
+        chapters = _spine(opf, posixpath.dirname(opf_path))
+        if set(chapters) & _encrypted(package):
+            raise UnreadableDocument(f"'{name}' is locked by copy protection (DRM). Only books without it can be read.")
+        present = [chapter for chapter in chapters if chapter in package.namelist()]
+        sources = ((package.read(chapter), chapter) for chapter in present)
+        texts = [fragment_to_markdown(decode(data, name, declared_charset(data))) for data, name in sources]
+        described = _described(opf)
+    title = described.pop("title", "")
+    return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)
+
+
+def _opf_path(package: zipfile.ZipFile, name: str) -> str:
+    try:
+        container = parse_xml(package.read("META-INF/container.xml"))
+        rootfile = container.find(".//{*}rootfile") if container is not None else None
+        if rootfile is None:
+            raise KeyError("rootfile")
+        return str(rootfile.get("full-path"))
+    except KeyError as error:
+        raise UnreadableDocument(f"'{name}' is no EPUB book: its table of files is missing. Fetch it anew.") from error
+
+
+def _spine(opf: XmlElement, folder: str) -> list[str]:
+    items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
+    order = [items.get(entry.get("idref")) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
+    chapters = [item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()]
+    return [posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in chapters]
+
+
+def _encrypted(package: zipfile.ZipFile) -> set[str]:
+    """Return the files that are encrypted; fonts often are, and do not matter here."""
+    if "META-INF/encryption.xml" not in package.namelist():
+        return set()
+    root = parse_xml(package.read("META-INF/encryption.xml"))
+    return (
+        {unquote(element.get("URI") or "") for element in root.iterfind(".//{*}CipherReference")}
+        if root is not None
+        else set()
+    )
+
+
+def _described(opf: XmlElement) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for element in opf.iterfind(".//{*}metadata/*"):
+        name = str(element.tag).rpartition("}")[2]
+        key = "title" if name == "title" else EPUB_PROPERTIES.get(name)
+        if key and key not in properties and element.text and element.text.strip():
+            properties[key] = element.text.strip()
+    return properties
+
+
+# --- The reader of PowerPoint: a page a slide, with its title, text, tables and the speaker's notes ---
+
+
+def read_pptx(data: bytes, name: str) -> Draft:
+    """Return the slides in order."""
+    with open_package(data, name) as package:
+        properties = core_properties(package)
+    from pptx import Presentation
+
+    presentation = Presentation(io.BytesIO(data))
+    pages = tuple((number, _slide(slide)) for number, slide in enumerate(presentation.slides, 1))
+    first = next((_title(slide) for slide in presentation.slides if _title(slide)), "")
+    title = properties.get("title", "")
+    # python-pptx's own template leaves this as the title of every file it makes
+    return Draft(
+        title=first if title in ("", "PowerPoint Presentation") else title,
+        pages=pages,
+        metadata=without_title(properties),
+    )
+
+
+def _title(slide: Slide) -> str:
+    shape = slide.shapes.title
+    return one_line(shape.text_frame.text) if shape is not None and shape.has_text_frame else ""
+
+
+def _slide(slide: Slide) -> str:
+    title = _title(slide)
+    parts = [f"## {title}"] if title else []
+    title_id = slide.shapes.title.shape_id if slide.shapes.title is not None else None
+    parts.extend(text for shape in _shapes(slide.shapes) if shape.shape_id != title_id and (text := _shape(shape)))
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        notes = slide.notes_slide.notes_text_frame.text.strip()
+        if notes:
+            parts.append(f"Notes: {notes}")
+    return "\n\n".join(parts)
+
+
+def _shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
+    """Yield shapes in reading order, those inside groups included."""
+    from pptx.shapes.group import GroupShape
+
+    for shape in shapes:
+        if isinstance(shape, GroupShape):
+            yield from _shapes(shape.shapes)
+        else:
+            yield shape
+
+
+def _shape(shape: BaseShape) -> str:
+    from pptx.shapes.autoshape import Shape
+    from pptx.shapes.graphfrm import GraphicFrame
+
+    if isinstance(shape, GraphicFrame) and shape.has_table:
+        rows = filled([[one_line(cell.text) for cell in row.cells] for row in shape.table.rows])
+        return markdown_table(with_one_header(rows)) if rows else ""
+    if not isinstance(shape, Shape):
+        return ""
+    lines = [(paragraph.level, one_line(paragraph.text)) for paragraph in shape.text_frame.paragraphs]
+    lines = [(level, text) for level, text in lines if text]
+    if len(lines) == 1:
+        return lines[0][1]
+    return "\n".join(f"{'  ' * level}- {text}" for level, text in lines)

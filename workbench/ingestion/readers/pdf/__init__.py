@@ -1,0 +1,1 @@
+"""Reading PDF: text, layout, tables and charts."""

@@ -1,0 +1,101 @@
+"""The pictures on a page of text: where its own text and its captions stand, and where the words in them go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.ingestion.ocr.document import PictureWords
+from workbench.ingestion.ocr.page_text import mean_confidence
+from workbench.ingestion.readers.pdf.layout import PageTexts
+from workbench.ingestion.readers.pdf.rebuilt import page_blocks
+from workbench.types.results import ScannedPage, WordPlace
+
+if TYPE_CHECKING:
+    from liteparse.types import ParsedPage
+
+    from workbench.ingestion.ocr.images import Box
+
+LEAST_SHARE = 0.04  # of the page that a picture covers whose words are read: a logo has less
+MOST_PAGES = 40  # of a file whose pictures are read, those with the largest ones: each takes a second or two
+CAPTION = re.compile(r"\W*(?:figure|fig\.|chart|exhibit|graph|abbildung|abb\.|figura|图|圖|図)\s*\d", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PageCharts:
+    """The share (0..1) of a page that its largest picture covers, and where its text and captions stand.
+
+    ``text`` are boxes in shares of the page; ``captions`` are (place among the page's blocks, middle as a share of
+    the page's height).
+    """
+
+    share: float
+    text: tuple[Box, ...]
+    captions: tuple[tuple[int, float], ...]
+
+
+NO_CHARTS = PageCharts(0.0, (), ())
+
+
+def charts_of(page: ParsedPage) -> PageCharts:
+    """Return what is known of the pictures of a page that has text of its own, parsed with its complexity."""
+    share = page.complexity.largest_image_coverage if page.complexity is not None else 0.0
+    if share < LEAST_SHARE or not page.width or not page.height:
+        return NO_CHARTS
+    boxes = tuple(
+        (
+            item.x / page.width,
+            item.y / page.height,
+            (item.x + item.width) / page.width,
+            (item.y + item.height) / page.height,
+        )
+        for item in page.text_items
+        if item.text.strip()
+    )
+    blocks, texts = page_blocks(page), page.markdown.split("\n\n")
+    captions = tuple(
+        (place, (block.box[1] + block.box[3]) / 2 / page.height)
+        for place, (block, text) in enumerate(zip(blocks, texts, strict=False))
+        if len(blocks) == len(texts) and block.box is not None and CAPTION.match(text)
+    )
+    return PageCharts(share, boxes, captions)
+
+
+def largest(charts: Iterable[tuple[int, PageCharts]]) -> list[int]:
+    """Return the numbers of the pages whose pictures are read, in their order."""
+    shares = sorted(((chart.share, number) for number, chart in charts if chart.share), reverse=True)
+    return sorted(number for _, number in shares[:MOST_PAGES])
+
+
+def with_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:
+    """Return a page's texts with the words in its pictures, each group after the caption that stands nearest to it.
+
+    On a page without a caption they are its last block.
+    """
+    blocks = list(texts.blocks)
+    for group in words:
+        if charts.captions:
+            place = min(charts.captions, key=lambda caption: abs(caption[1] - group.middle))[0]
+            between = "\n\n" if blocks[place].startswith("#") else " · "
+            blocks[place] = f"{blocks[place]}{between}{group.text}"
+        else:
+            blocks.append(group.text)
+    return PageTexts(texts.number, tuple(blocks), texts.margins)
+
+
+def placed_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
+    """Return the words in a page's pictures with their places in its text; None where it says none of them."""
+    places: list[WordPlace] = []
+    after: dict[str, int] = {}  # of two pictures that say the same, the second stands behind the first
+    for group in words:
+        start = text.find(group.text, after.get(group.text, 0))
+        if start < 0:
+            continue
+        after[group.text] = start + len(group.text)
+        places += [place.moved(start) for place in group.places]
+    if not places:
+        return None
+    places.sort(key=lambda place: place.start)
+    return ScannedPage(number, mean_confidence(places), tuple(places))

@@ -1,0 +1,198 @@
+"""Running headers and footers, which are left out: lines in the margin of nearly every page that say the same.
+
+A line that may say something stays: a heading whose number changes, the first of every repeated line, and every
+line away from the margin or only on some of the pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from math import inf
+from typing import TYPE_CHECKING
+
+from workbench.ingestion.ocr.images import Box
+from workbench.ingestion.ocr.page_text import paragraphs
+from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
+from workbench.ingestion.readers.grid import markdown_table, one_line
+from workbench.ingestion.readers.header_rows import with_nameless_columns
+from workbench.ingestion.readers.pdf.rebuilt import PageBlock, page_blocks, says_all, with_figure_tables
+
+if TYPE_CHECKING:
+    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
+
+# --- Prose that the parser took for a table: its lines, cut at the columns of a table above or beside, made ---
+
+LEAST_WORDS = 6  # of a run that is looked for in the cells: a shorter one may be the name of several columns
+LEAST_CUT = 2  # cut runs that make prose of a table
+SLACK = 1.0  # points between a line and the cell that it is in
+
+
+def with_whole_lines(page: ParsedPage, texts: Sequence[str]) -> list[str]:
+    """Return the blocks of a page's Markdown, one for each of ``page_blocks``, with whole lines for cut ones."""
+    blocks = page_blocks(page)
+    if len(blocks) != len(texts):
+        return list(texts)
+    return [
+        _whole(page, block, text) if block.kind == "table" else text for block, text in zip(blocks, texts, strict=True)
+    ]
+
+
+def _whole(page: ParsedPage, block: PageBlock, text: str) -> str:
+    box, rows = block.box, block.rows
+    if box is None:
+        return text
+    items = [item for item in page.text_items if item.text.strip() and _within(item, box)]
+    cells = [_letters(cell.text) for row in rows for cell in row]
+    cut = [item for item in items if len(item.text.split()) >= LEAST_WORDS and _is_cut(_letters(item.text), cells)]
+    if len(cut) < LEAST_CUT:
+        return text
+    first = min(item.y + item.height / 2 for item in cut)
+    kept = list(takewhile(lambda row: _bottom(row) <= first, rows))
+    table = markdown_table([[one_line(cell.text) for cell in row] for row in kept]) if len(kept) > 1 else ""
+    below = max(map(_bottom, kept)) if table else box[1] - SLACK
+    rest = [item for item in items if item.y + item.height / 2 > below]
+    whole = "\n\n".join(filter(None, [table, *_paragraphs(rest)]))
+    return whole if says_all(whole, [text]) else text
+
+
+def _within(item: TextItem, box: Box) -> bool:
+    left, top, right, bottom = box
+    middle = item.y + item.height / 2
+    return item.x + item.width > left and item.x < right and top - SLACK <= middle <= bottom + SLACK
+
+
+def _is_cut(run: str, cells: Sequence[str]) -> bool:
+    return not any(run in cell for cell in cells)
+
+
+def _bottom(row: Sequence[LayoutCell]) -> float:
+    """Return where the lowest cell of a row ends; without limit where that is not known."""
+    boxes = [cell.bbox for cell in row if cell.text.strip()]
+    return max((inf if box is None else box.y + box.height for box in boxes), default=inf)
+
+
+def _paragraphs(items: Sequence[TextItem]) -> Iterator[str]:
+    """Yield the text of items by column and paragraph; of a paragraph with several texts in a line, line by line."""
+    lines: list[ReadLine] = []
+    for item in items:
+        box = (item.x, item.y, item.x + item.width, item.y + item.height)
+        lines.append(ReadLine((ReadWord(one_line(item.text), 1.0, box),), box))
+    for paragraph in paragraphs(lines):
+        texts = [" ".join(line.words[0].text for line in row) for row in paragraph]
+        yield (" " if all(len(row) == 1 for row in paragraph) else "\n").join(texts)
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
+MARGIN = 0.08  # of the page's height: pages leave an inch (8.5 %) to text, and headers stand half an inch from the edge
+DEPTH = 2  # lines looked at from each end of a page
+LEAST = 3  # pages that show a line
+MISSING = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one
+LONGEST = 160  # characters of a line
+NUMBER = re.compile(r"\d+")
+PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s*(?:of|/|von|de|sur)\s*\d+)?\W*", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class MarginLine:
+    """A line in the margin: its page's number, its place among the page's blocks, and what it says."""
+
+    page: int
+    block: int
+    edge: str
+    text: str
+
+    def numbers(self) -> list[int]:
+        """Return the whole numbers that stand in the line, from left to right."""
+        return [int(number) for number in NUMBER.findall(self.text)]
+
+
+@dataclass(frozen=True, slots=True)
+class PageTexts:
+    """A page's number, the blocks of its Markdown, and those short lines in its margins that may be running ones."""
+
+    number: int
+    blocks: tuple[str, ...]
+    margins: tuple[MarginLine, ...]
+
+
+def page_texts(page: ParsedPage) -> PageTexts:
+    """Return the texts of a page of liteparse's, parsed with its blocks.
+
+    Lines that were cut as if they were rows are whole again, tables of figures are rebuilt, and a row of figures that
+    the parser took for the names of the columns is the first of the rows.
+    """
+    texts = page.markdown.split("\n\n")
+    rebuilt = with_figure_tables(page, with_whole_lines(page, texts))
+    return PageTexts(page.page_num, tuple(map(with_nameless_columns, rebuilt)), tuple(_margin_lines(page, texts)))
+
+
+def without_running(pages: Sequence[PageTexts]) -> list[str]:
+    """Return the Markdown of pages without running headers and footers."""
+    groups: dict[tuple[str, str], list[MarginLine]] = defaultdict(list)
+    for line in (line for page in pages for line in page.margins):
+        groups[line.edge, line.text].append(line)
+        if NUMBER.search(line.text) and not line.text.startswith("#"):
+            groups[line.edge, NUMBER.sub("#", line.text)].append(line)
+    numbers = [page.number for page in pages]
+    dropped = {(line.page, line.block) for group in groups.values() for line in _running(group, numbers)}
+    return [
+        "\n\n".join(text for index, text in enumerate(page.blocks) if text and (page.number, index) not in dropped)
+        for page in pages
+    ]
+
+
+def _margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLine]:
+    """Yield the short lines in the page's margins, from its ends inwards up to the first that is none."""
+    seen_blocks = page.blocks or ()  # none of a page that failed
+    for edge, step in (("top", 1), ("bottom", -1)):
+        for depth in range(min(DEPTH, len(blocks), len(seen_blocks))):
+            index = depth if step == 1 else len(blocks) - 1 - depth
+            block = seen_blocks[depth if step == 1 else -1 - depth]
+            text = blocks[index]
+            if not _is_line(text, block) or not _in_margin(edge, block, page.height):
+                break
+            yield MarginLine(page.page_num, index, edge, text)
+
+
+def _is_line(text: str, block: LayoutBlock) -> bool:
+    """Tell whether a block of the Markdown is one short line, and the very block whose place is known."""
+    same = _bare(text) == _bare(block.text or "")
+    return same and block.bbox is not None and "\n" not in text and 0 < len(text) <= LONGEST
+
+
+def _bare(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
+def _in_margin(edge: str, block: LayoutBlock, height: float) -> bool:
+    box = block.bbox
+    if box is None:
+        return False
+    return box.y + box.height <= MARGIN * height if edge == "top" else box.y >= (1 - MARGIN) * height
+
+
+def _running(group: Sequence[MarginLine], pages: Sequence[int]) -> Sequence[MarginLine]:
+    """Return the lines of one wording to leave out: all but the first, page numbers all."""
+    sides = {line.page % 2 for line in group}  # a book has one header on its left pages and another on its right
+    expected = sum(page % 2 in sides for page in pages)
+    if len(group) < LEAST or expected - len(group) > max(1, MISSING * expected):
+        return ()
+    if len({line.text for line in group}) == 1:
+        return group[1:]
+    if not _counts_pages(group):
+        return ()
+    return group if all(PAGE_NUMBER.fullmatch(line.text) for line in group) else group[1:]
+
+
+def _counts_pages(group: Sequence[MarginLine]) -> bool:
+    """Tell whether one of the numbers goes up with the pages, as a page number does and a year does not."""
+    columns = zip(*(line.numbers() for line in group), strict=True)
+    offsets = ([number - line.page for number, line in zip(column, group, strict=True)] for column in columns)
+    return any(len(set(values)) == 1 for values in offsets)

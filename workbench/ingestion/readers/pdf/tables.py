@@ -1,0 +1,360 @@
+"""Tables of figures without ruling lines, such as financial statements, rebuilt from where words stand on the page.
+
+The parser's own tables put two rows into one where lines stand close, lose the names of the columns, and leave some
+statements as prose. Here a row is a line, and a column is an edge at which figures end in line after line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from workbench.ingestion.readers.header_rows import is_data_row
+
+if TYPE_CHECKING:
+    from liteparse.types import TextItem
+
+# --- The lines of a PDF's page as rows of a table: a label on the left, and the figures at the right with their ---
+
+# A figure with its signs and the mark of a footnote, a dash, or what stands for a figure that is not available, not
+# applicable or not meaningful
+FIGURE = re.compile(r"[$€£¥]?\(?[$€£¥]?\d[\d,.]*\)?%?\)?(?:\([a-z]{1,2}\))?|[$€£¥]?[-–—]|N/?[AM]|n/?[am]")
+YEAR = re.compile(r"(?:19|20)\d\d")
+NOTE = re.compile(r"\(\w{1,2}\)")
+SIGN = re.compile(r"[$€£¥(]+")  # stands before the figure it belongs to
+AFTER = re.compile(r"[)%]+|\([a-z]{1,2}\)")  # stands after it: a bracket, a sign, the mark of a footnote
+CLOSE = 0.6  # of a line's height between two words of one text
+SAME_LINE = 0.5  # of a line's height between the middles of what stands on one line
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedText:
+    """A text with its left and right edge, in points."""
+
+    text: str
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """A line of a page: its label, the figures after it, and where it stands, in points from the page's top."""
+
+    label: str
+    figures: tuple[PlacedText, ...]
+    pieces: tuple[PlacedText, ...]
+    top: float
+    bottom: float
+
+    @property
+    def is_header(self) -> bool:
+        """True where its figures are years alone, but for the marks of notes, as those over columns are."""
+        others = [figure.text for figure in self.figures if not YEAR.match(figure.text) or YEAR.sub("", figure.text)]
+        return len(others) < len(self.figures) and all(NOTE.fullmatch(YEAR.sub("", other)) for other in others)
+
+    def fitted(self, edges: Sequence[float], within: float) -> FigureRow:
+        """Return the row without figures that end its label: those left of the first that ends at an edge."""
+        count = 0
+        while count < len(self.figures) and min(abs(self.figures[count].right - edge) for edge in edges) > within:
+            count += 1
+        if not count:
+            return self
+        label = " ".join([self.label, *(figure.text for figure in self.figures[:count])])
+        return replace(self, label=label.strip(), figures=self.figures[count:])
+
+    def stretches(self) -> list[PlacedText]:
+        """Return its words, those that stand close to each other as one."""
+        joined: list[PlacedText] = []
+        for piece in self.pieces:
+            if joined and piece.left - joined[-1].right <= CLOSE * (self.bottom - self.top):
+                joined[-1] = PlacedText(f"{joined[-1].text} {piece.text}", joined[-1].left, piece.right)
+            else:
+                joined.append(piece)
+        return joined
+
+    @property
+    def right(self) -> float:
+        """The right edge of its label; that of its left edge where it has none."""
+        words = self.pieces[: len(self.pieces) - len(self.figures)]
+        return max((piece.right for piece in words), default=0.0)
+
+
+def rows_of(items: Sequence[TextItem]) -> list[FigureRow]:
+    """Return the lines of a page from its top, each split into a label and the figures that end it."""
+    rows: list[FigureRow] = []
+    for line in _group_lines(items):
+        pieces = _joined(word for item in line for word in _words(item))
+        top, bottom = min(item.y for item in line), max(item.y + item.height for item in line)
+        figures = _tail(pieces, CLOSE * (bottom - top))
+        label = " ".join(piece.text for piece in pieces[: len(pieces) - len(figures)])
+        rows.append(FigureRow(label, tuple(figures), tuple(pieces), top, bottom))
+    return rows
+
+
+def _group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
+    """Group items into lines by their middles; each line from left to right."""
+    lines: list[list[TextItem]] = []
+    for item in sorted((item for item in items if item.text.strip()), key=lambda item: item.y + item.height / 2):
+        middle = item.y + item.height / 2
+        last = lines[-1][-1] if lines else None
+        if last is not None and middle - (last.y + last.height / 2) <= SAME_LINE * min(item.height, last.height):
+            lines[-1].append(item)
+        else:
+            lines.append([item])
+    return [sorted(line, key=lambda item: item.x) for line in lines]
+
+
+def _words(item: TextItem) -> Iterable[PlacedText]:
+    """Return the words of an item; where each begins is reckoned by its share of the letters."""
+    each = item.width / max(1, len(item.text))
+    for match in re.finditer(r"\S+", item.text):
+        yield PlacedText(match[0], item.x + match.start() * each, item.x + match.end() * each)
+
+
+def _joined(words: Iterable[PlacedText]) -> list[PlacedText]:
+    """Join signs with the figure that they belong to."""
+    pieces: list[PlacedText] = []
+    sign: PlacedText | None = None
+    for word in words:
+        if SIGN.fullmatch(word.text):
+            sign = word if sign is None else PlacedText(sign.text + word.text, sign.left, word.right)
+            continue
+        if sign is not None:
+            joiner = "" if sign.text.endswith("(") else " "
+            text = sign.text + joiner + word.text if FIGURE.fullmatch(word.text) else word.text
+            if text == word.text:
+                pieces.append(sign)
+            word, sign = PlacedText(text, word.left, word.right), None
+        if AFTER.fullmatch(word.text) and pieces and _is_figure(pieces[-1].text):
+            pieces[-1] = PlacedText(pieces[-1].text + word.text, pieces[-1].left, pieces[-1].right)
+        else:
+            pieces.append(word)
+    return pieces if sign is None else [*pieces, sign]
+
+
+def _tail(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
+    """Return the figures that a line ends with; one close to a word, such as a year, belongs to the words."""
+    count = 0
+    while count < len(pieces) and _is_whole(pieces[-1 - count].text):
+        count += 1
+    first = len(pieces) - count
+    while 0 < first < len(pieces) and pieces[first].left - pieces[first - 1].right <= close:
+        first += 1
+    return list(pieces[first:])
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether a text is a figure with both of its brackets: "3)" ends "(Note 3)"."""
+    return _is_figure(text) and text.count("(") == text.count(")")
+
+
+def _is_figure(text: str) -> bool:
+    return FIGURE.fullmatch(text.replace(" ", "")) is not None
+
+
+EDGE = 9.0  # points within which figures end in one column
+LEAST_ROWS, LEAST_COLUMNS = 4, 2
+LEAST_DATED = 2  # rows of a table whose columns all have a year above them
+APART = 2.6  # line heights between two lines of one table
+LONGEST_NAME = 60  # characters of a text over all columns
+BAR = r"\|"
+LEADING = 2  # lines of words, such as the name of a part, above the first row of figures
+HEADER_LINES = 3  # lines above the first row that may name columns
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """A table as Markdown, and the stretch of its page that it takes, in points from the top."""
+
+    markdown: str
+    top: float
+    bottom: float
+
+
+def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
+    """Return the tables of figures among the lines of a page, from its top."""
+    tables: list[FigureTable] = []
+    for run, edges in _sections(rows):
+        if len(edges) < LEAST_COLUMNS:
+            continue
+        fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fitted(edges, EDGE) for place in run}
+        for kept in _within(fitted, edges):
+            table_rows = [fitted[place] for place in kept]
+            filled = _filled(edges, table_rows)
+            if len(filled) < LEAST_COLUMNS:
+                continue
+            header, top = _header(rows, kept[0], filled)
+            least = LEAST_DATED if all(YEAR.search(name) for name in header[1:]) else LEAST_ROWS
+            if sum(len(row.figures) > 1 for row in table_rows) >= least:
+                tables.append(
+                    FigureTable(drawn_table(header, _cell_lines(table_rows, filled)), top, rows[kept[-1]].bottom)
+                )
+    return tables
+
+
+def _sections(rows: Sequence[FigureRow]) -> Iterator[tuple[list[int], list[float]]]:
+    """Yield stretches of lines with their edges; years over columns begin one, which has those around it if short."""
+    for run in _runs(rows):
+        around = _edges([rows[place] for place in run])
+        section: list[int] = []
+        for place in [*run, None]:
+            if section and (place is None or rows[place].is_header):
+                own = _edges([rows[inside] for inside in section])
+                yield section, own if len(own) >= LEAST_COLUMNS else around
+                section = []
+            if place is not None:
+                section.append(place)
+
+
+def _runs(rows: Sequence[FigureRow]) -> list[list[int]]:
+    """Return stretches of lines that stand close together and hold several rows of figures."""
+    runs: list[list[int]] = []
+    for place, row in enumerate(rows):
+        height = max(1.0, row.bottom - row.top)
+        if runs and row.top - rows[runs[-1][-1]].bottom <= APART * height:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _edges(rows: Sequence[FigureRow]) -> list[float]:
+    """Return the right edges at which figures end in at least three lines, from left to right.
+
+    Two lines are enough for a column that few rows fill, where both end at two other edges as well.
+    """
+    ends = sorted(
+        (figure.right, place) for place, row in enumerate(rows) for figure in row.figures if len(row.figures) > 1
+    )
+    groups: list[list[tuple[float, int]]] = []
+    for end in ends:
+        if groups and end[0] - groups[-1][-1][0] <= EDGE:
+            groups[-1].append(end)
+        else:
+            groups.append([end])
+    usual = [group for group in groups if len(group) >= 3]
+    times = Counter(place for group in usual for place in {place for _, place in group})
+    kept = [
+        group
+        for group in groups
+        if len(group) >= 3 or (len(group) == 2 and all(times[place] >= 2 for _, place in group))
+    ]
+    return [sum(end for end, _ in group) / len(group) for group in kept]
+
+
+def _filled(edges: Sequence[float], rows: Sequence[FigureRow]) -> list[float]:
+    """Return the edges at which a figure of some rows ends; others are of a table above or below."""
+    ends = [figure.right for row in rows for figure in row.figures]
+    nearest = {min(edges, key=lambda edge: abs(end - edge)) for end in ends}
+    return [edge for edge in edges if edge in nearest]
+
+
+def _within(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[int]]:
+    """Return the stretches of lines that fit the columns, each without the words after its last row of figures."""
+    stretches: list[list[int]] = [[]]
+    for place, row in rows.items():
+        if _names_years(row):
+            stretches.append([])
+        elif _fits(row, edges):
+            stretches[-1].append(place)
+        else:
+            stretches.append([])
+    kept: list[list[int]] = []
+    for stretch in stretches:
+        figured = [place for place in stretch if rows[place].figures and rows[place].label]
+        while figured and rows[figured[0]].is_header:
+            figured.pop(0)
+        if figured:
+            first = figured[0]
+            while first - 1 in stretch and _is_part(rows[first - 1], edges) and figured[0] - first < LEADING:
+                first -= 1
+            kept.append(list(range(first, figured[-1] + 1)))
+    return kept
+
+
+def _names_years(row: FigureRow) -> bool:
+    """Tell whether a line is nothing but years, with which the columns of a table begin."""
+    return row.is_header and not row.label
+
+
+def _is_part(row: FigureRow, edges: Sequence[float]) -> bool:
+    """Tell whether a line is the name of a part; one that ends with a year, or stands over columns, names these."""
+    if row.figures or YEAR.fullmatch(row.pieces[-1].text):
+        return False
+    return row.right <= edges[0] or len(row.stretches()) == 1
+
+
+def _fits(row: FigureRow, edges: Sequence[float]) -> bool:
+    """Tell whether a line is a row of the columns, or words that end before the figures do."""
+    if not edges:
+        return False
+    if row.figures:
+        return all(min(abs(figure.right - edge) for edge in edges) <= EDGE for figure in row.figures)
+    return row.right < edges[-1]
+
+
+def _cell_lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]:
+    """Return the cells of each row; a label that goes on in the next line is one label."""
+    lines: list[list[str]] = []
+    for row in rows:
+        cells = [""] * len(edges)
+        for figure in row.figures:
+            cells[min(range(len(edges)), key=lambda column: abs(figure.right - edges[column]))] = figure.text
+        if lines and _goes_on(lines[-1], row):
+            lines[-1] = [f"{lines[-1][0]} {row.label}", *(cells if row.figures else lines[-1][1:])]
+        else:
+            lines.append([row.label, *cells])
+    return lines
+
+
+def drawn_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table as Markdown: the names of its columns, a rule, and its rows."""
+
+    def drawn(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
+
+    return "\n".join([drawn(header), "|" + "---|" * len(header), *map(drawn, lines)])
+
+
+def _goes_on(line: Sequence[str], row: FigureRow) -> bool:
+    """Tell whether a row goes on with the label of the line before it."""
+    return row.label[:1].islower() and not (any(line[1:]) and row.figures)
+
+
+def _header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) -> tuple[list[str], float]:
+    """Return the names of the columns from the lines above the first row, and where the first of these lines begins."""
+    names = [""] * (len(edges) + 1)
+    top = rows[first].top
+    for place in range(first - 1, max(-1, first - 1 - HEADER_LINES), -1):
+        row = rows[place]
+        cells = _names(row, edges)
+        if cells is None or is_data_row(cells) or top - row.bottom > APART * (row.bottom - row.top):
+            break
+        names = [" ".join(filter(None, (above, below))) for above, below in zip(cells, names, strict=True)]
+        top = row.top
+    return names, top
+
+
+def _names(row: FigureRow, edges: Sequence[float]) -> list[str] | None:
+    """Return a line's words by column, the label's first; None where it names no columns.
+
+    A single text over the columns, such as "Year ended December 31,", belongs to all of them.
+    """
+    pitch = min(right - left for left, right in pairwise(edges))
+    bounds = [edges[0] - pitch, *edges[:-1]]
+    groups: list[list[str]] = [[] for _ in range(len(edges) + 1)]
+    stretches = row.stretches()
+    over = [stretch for stretch in stretches if stretch.left >= bounds[0] - EDGE]
+    for stretch in stretches:
+        groups[bisect_right(bounds, (stretch.left + stretch.right) / 2)].append(stretch.text)
+    named = [group for group in groups[1:] if group]
+    if len(over) == 1 and len(stretches) == 1 and len(over[0].text) <= LONGEST_NAME:
+        return ["", *([over[0].text] * len(edges))]
+    if len(named) < max(LEAST_COLUMNS, len(edges) / 2):
+        return None
+    return [" ".join(group) for group in groups]

@@ -1,0 +1,281 @@
+"""The reader of JSON and JSON Lines: values become "path: value" lines that can be read and found."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.raw import Draft
+from workbench.ingestion.readers.grid import one_line, rows_to_text
+from workbench.ingestion.text import decode
+from workbench.types.json import JsonValue
+
+if TYPE_CHECKING:
+    from yaml import Node, SafeLoader
+
+TITLE_KEYS = ("title", "name")
+
+
+def read_json(data: bytes, name: str) -> Draft:
+    """Return a JSON value as text; a file of several lines, each a value, is read as JSON Lines."""
+    text = decode(data, name)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return read_json_lines(data, name)
+        raise UnreadableDocument(
+            f"'{name}' is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Correct it."
+        ) from error
+    return Draft(json_text(value), _title(value))
+
+
+def read_json_lines(data: bytes, name: str) -> Draft:
+    """Return one paragraph a line."""
+    values = []
+    for number, line in enumerate(decode(data, name).splitlines(), 1):
+        if line.strip():
+            try:
+                values.append(json.loads(line))
+            except json.JSONDecodeError as error:
+                raise UnreadableDocument(
+                    f"'{name}' has no valid JSON in line {number} ({error.msg}). Correct it."
+                ) from error
+    return Draft(json_text(values), metadata={"records": len(values)})
+
+
+def json_text(value: JsonValue) -> str:
+    """Flatten a JSON value: a list of objects gives a paragraph each, nested keys are joined by dots."""
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "\n\n".join(paragraph for item in value if (paragraph := json_text(item)))
+    return "\n".join(_lines(value, ""))
+
+
+def _lines(value: JsonValue, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _lines(item, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        yield from _leaf(", ".join(_scalar(item) for item in value), path)
+    elif isinstance(value, list):
+        for number, item in enumerate(value, 1):
+            yield from _lines(item, f"{path}.{number}" if path else str(number))
+    else:
+        yield from _leaf(_scalar(value), path)
+
+
+def _leaf(text: str, path: str) -> Iterator[str]:
+    if text and path:
+        yield f"{path}:\n{text}\n" if "\n" in text else f"{path}: {text}"
+    elif text:
+        yield text
+
+
+def _scalar(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _title(value: JsonValue) -> str:
+    if not isinstance(value, dict):
+        return ""
+    return next((title for key in TITLE_KEYS if isinstance(title := value.get(key), str)), "")
+
+
+# --- The reader of Markdown: front matter becomes metadata, the rest is the text as it stands ---
+
+FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
+MARKUP = re.compile(r"\*\*|__|`|\{#[^}]*\}$")
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+
+
+def read_markdown(data: bytes, name: str) -> Draft:
+    """Return the text without its front matter; broken front matter stays part of the text."""
+    metadata, body = split_front_matter(decode(data, name).replace("\r\n", "\n"))
+    title = str(metadata.get("title") or "").strip()
+    if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
+        body = f"# {title}\n\n{metadata['description']}" if title else str(metadata["description"])
+    return Draft(body, title or first_heading(body), metadata)
+
+
+def split_front_matter(text: str) -> tuple[dict[str, object], str]:
+    """Return (front matter, rest); ({}, the whole text) where there is none or it is no valid YAML mapping."""
+    match = FRONT_MATTER.match(text)
+    if not match:
+        return {}, text
+    import yaml
+
+    try:
+        loaded = yaml.load(match.group(1), Loader=_loader())
+    except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-13-45
+        return {}, text
+    if loaded is None:
+        return {}, text[match.end() :]
+    return (loaded, text[match.end() :]) if isinstance(loaded, dict) else ({}, text)
+
+
+def first_heading(text: str) -> str:
+    """Return the words of the first heading outside code fences, or ""."""
+    match = HEADING.search(FENCED.sub("", text[:20_000]))
+    if not match:
+        return ""
+    return MARKUP.sub("", LINK.sub(r"\1", match.group(1) or match.group(2))).strip()
+
+
+def _loader() -> type[SafeLoader]:
+    """Return a safe loader that refuses aliases, with which a short text can unfold to gigabytes."""
+    import yaml
+
+    class PlainLoader(yaml.SafeLoader):
+        def compose_node(self, parent: Node | None, index: int) -> Node | None:
+            if self.check_event(yaml.events.AliasEvent):
+                raise yaml.YAMLError("aliases are not read in front matter")
+            return super().compose_node(parent, index)
+
+    return PlainLoader
+
+
+# --- The reader of Jupyter notebooks: prose and code cells in order, with outputs that are text ---
+
+OUTPUT_CHARACTERS = 2_000  # of a cell's output; logs and dumps drown the text
+
+
+def read_notebook(data: bytes, name: str) -> Draft:
+    """Return Markdown cells as they are and code cells as fences; pictures, HTML and tracebacks are left out."""
+    try:
+        notebook = json.loads(decode(data, name))
+    except json.JSONDecodeError as error:
+        raise UnreadableDocument(
+            f"'{name}' is no valid notebook (line {error.lineno}: {error.msg}). Save it anew."
+        ) from error
+    if not isinstance(notebook, dict):
+        raise UnreadableDocument(f"'{name}' is no notebook: it has no cells. Check where it came from.")
+    metadata = notebook.get("metadata") or {}
+    language = str((metadata.get("language_info") or {}).get("name") or "python")
+    parts = [part for cell in _cells(notebook) for part in _cell(cell, language)]
+    text = "\n\n".join(parts)
+    return Draft(text, str(metadata.get("title") or "") or first_heading(text), {"language_name": language})
+
+
+def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the cells of format 4, or of the older formats with worksheets."""
+    sheets = notebook.get("worksheets") or [notebook]
+    for sheet in sheets:
+        yield from sheet.get("cells") or []
+
+
+def _cell(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = _joined(cell.get("source", cell.get("input", ""))).strip("\n")
+    if cell.get("cell_type") != "code":
+        if source.strip():
+            yield source
+        return
+    if source.strip():
+        yield _fence(source, language)
+    for output in cell.get("outputs") or []:
+        text = _output_text(output).strip("\n")
+        if text.strip():
+            yield _fence(text[:OUTPUT_CHARACTERS], "text")
+
+
+def _output_text(output: dict[str, Any]) -> str:
+    if output.get("output_type") == "stream":
+        return _joined(output.get("text", ""))
+    data = output.get("data") or {}
+    return _joined(data.get("text/markdown") or ("" if "text/html" in data else data.get("text/plain") or ""))
+
+
+def _joined(source: JsonValue) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
+
+
+def _fence(text: str, language: str) -> str:
+    mark = "```"
+    while mark in text:
+        mark += "`"
+    return f"{mark}{language}\n{text}\n{mark}"
+
+
+# --- The reader of plain text, which is taken as it stands ---
+
+
+def read_plain(data: bytes, name: str) -> Draft:
+    """Return the decoded text; the title is the file's name."""
+    return Draft(decode(data, name))
+
+
+# --- The reader of CSV and TSV: the delimiter sniffed, the header kept, each row readable by itself ---
+
+DELIMITERS = ",;\t|"
+SNIFFED_LINES = 30
+
+
+def read_separated(data: bytes, name: str) -> Draft:
+    """Return the rows as a table or as records; the columns' names are in the metadata."""
+    text = decode(data, name).replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the size of the file is limited already
+    rows = [[one_line(cell) for cell in row] for row in csv.reader(io.StringIO(text), delimiter=_delimiter(text))]
+    rows = [row for row in rows if any(row)]
+    if rows and not _is_header(rows):
+        rows.insert(0, [f"column {number}" for number in range(1, max(map(len, rows)) + 1)])
+    metadata = {"columns": rows[0], "rows": len(rows) - 1} if rows else {}
+    return Draft(rows_to_text(rows), metadata=metadata)
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter that cuts the first lines into the same number of cells most often, and into most cells."""
+    sample = "\n".join(text.split("\n", SNIFFED_LINES)[:SNIFFED_LINES])
+    best, best_score = ",", (0.0, 0)
+    for delimiter in DELIMITERS:
+        widths = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter) if row]
+        if not widths or max(widths) < 2:
+            continue
+        usual = max(set(widths), key=widths.count)
+        score = (widths.count(usual) / len(widths) if usual > 1 else 0.0, usual)
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def _is_header(rows: list[list[str]]) -> bool:
+    """Tell whether the first row holds names: one of numbers, or with gaps or repetitions, does not."""
+    first = [cell for cell in rows[0] if cell]
+    return len(rows) > 1 and len(set(first)) == len(first) and not any(_is_number(cell) for cell in first)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+# --- The reader of source code, which is taken as it stands; its suffix tells its language ---
+
+LANGUAGES = {
+    ".bash": "shell", ".c": "c", ".cc": "c++", ".cfg": "ini", ".clj": "clojure", ".cpp": "c++", ".cs": "c#",
+    ".css": "css", ".dart": "dart", ".ex": "elixir", ".exs": "elixir", ".go": "go", ".h": "c", ".hpp": "c++",
+    ".hs": "haskell", ".ini": "ini", ".java": "java", ".jl": "julia", ".js": "javascript", ".jsx": "javascript",
+    ".kt": "kotlin", ".lua": "lua", ".m": "objective-c", ".mjs": "javascript", ".php": "php", ".pl": "perl",
+    ".proto": "protobuf", ".ps1": "powershell", ".py": "python", ".pyi": "python", ".r": "r", ".rb": "ruby",
+    ".rs": "rust", ".scala": "scala", ".scss": "css", ".sh": "shell", ".sql": "sql", ".svelte": "svelte",
+    ".swift": "swift", ".tf": "terraform", ".toml": "toml", ".ts": "typescript", ".tsx": "typescript", ".vue": "vue",
+    ".xml": "xml", ".yaml": "yaml", ".yml": "yaml", ".zig": "zig",
+}  # fmt: skip
+
+
+def read_code(data: bytes, name: str) -> Draft:
+    """Return the source; the title is the whole file name, suffix included."""
+    path = PurePath(name)
+    return Draft(decode(data, name), path.name, {"language_name": LANGUAGES[path.suffix.lower()]})

@@ -1,0 +1,186 @@
+"""Values of a sheet's cells as the sheet shows them, by their number formats: "#,##0.00", "0.0%", "$#,##0"."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, time
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import lru_cache
+from itertools import takewhile
+from typing import NamedTuple
+
+from workbench.ingestion.raw import Draft
+from workbench.ingestion.readers.grid import filled, fits_table, one_line, rows_to_text
+from workbench.ingestion.readers.header_rows import is_amount, with_one_header
+from workbench.ingestion.readers.office import core_properties, open_package, without_title
+
+SECTIONS = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # not those within quotes
+CONDITION = re.compile(r"\[[<>=]")
+TOKEN = re.compile(
+    r'"(?P<text>[^"]*)"|\\(?P<sign>.)|\[\$(?P<coin>[^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.'
+    r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+,*)|(?P<other>.)",
+    re.DOTALL,
+)
+LONGEST = 1e15  # figures from here on stay as they are stored
+EXACT = 80  # digits of the computation: fifteen of the figure, and as many after the point as a format can have
+
+
+class NumberFormat(NamedTuple):
+    """A section of a number format: the text around the figure, and how the figure is written."""
+
+    before: str
+    after: str
+    whole: int  # digits before the point, at least
+    least: int  # digits after the point
+    most: int
+    grouped: bool  # 1,204
+    scale: Decimal  # the value is multiplied by it before it is written
+
+
+def shown(value: object, number_format: str) -> str:
+    """Return a cell's value on one line as the sheet shows it; where its format is of no known kind, as it is stored.
+
+    Dates stand in the order of ISO 8601, whatever the format's order is.
+    """
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return one_line(value)
+    sections = SECTIONS.split(number_format)
+    opposite = value < 0 and len(sections) > 1  # whose section has the sign, or brackets
+    place = 1 if opposite else 2 if not value and len(sections) > 2 else 0
+    form = None if CONDITION.search(number_format) else _form(sections[place])
+    if form is None or not abs(value) < LONGEST:
+        return _stored(value)
+    return _written(abs(value) if opposite else value, form)
+
+
+def _stored(value: float) -> str:
+    if float(value).is_integer() and abs(value) < LONGEST:
+        return str(int(value))  # spreadsheets keep whole numbers as floats
+    return f"{value:.15g}"
+
+
+@lru_cache(maxsize=256)
+def _form(section: str) -> NumberFormat | None:
+    """Read a section; None where it is of another kind: dates, fractions, powers of ten, "General", no figure."""
+    around, digits, hundredfold = ["", ""], "", 0
+    for token in TOKEN.finditer(section):
+        if token["digits"]:
+            if digits:
+                return None
+            digits = token["digits"]
+        elif (other := token["other"]) is not None and (other.isalnum() or other in "/@"):
+            return None
+        else:
+            hundredfold += other == "%"  # one in quotes is text
+            around[bool(digits)] += token["text"] or token["sign"] or token["coin"] or other or ""
+    if not digits:
+        return None
+    whole, _, fraction = digits.rstrip(",").partition(".")
+    thousandth = len(digits) - len(digits.rstrip(",")) + len(whole) - len(whole.rstrip(","))
+    whole = whole.rstrip(",")
+    scale = Decimal(100) ** hundredfold / Decimal(1000) ** thousandth
+    before, after = around[0].lstrip(), around[1].rstrip()
+    return NumberFormat(before, after, whole.count("0"), fraction.count("0"), len(fraction), "," in whole, scale)
+
+
+def _written(value: float, form: NumberFormat) -> str:
+    """Write a figure with 15 digits, rounded as sheets round: a half away from zero."""
+    with localcontext(prec=EXACT):
+        exact = Decimal(f"{value:.15g}") * form.scale
+        rounded = abs(exact).quantize(Decimal(1).scaleb(-form.most), ROUND_HALF_UP)
+    whole, _, fraction = f"{rounded:f}".partition(".")
+    whole = whole.lstrip("0").rjust(form.whole, "0")
+    if form.grouped and whole:
+        whole = f"{int(whole):,}".rjust(form.whole, "0")
+    fraction = fraction[: form.least] + fraction[form.least :].rstrip("0")
+    figure = f"{whole}.{fraction}" if fraction else whole
+    return one_line(f"{'-' if exact < 0 and rounded else ''}{form.before}{figure}{form.after}")
+
+
+# --- The tables of a sheet: what stands between empty rows, each with the lines above it that name it and its units ---
+
+CAPTION_CHARACTERS = 120  # of lines that head the rows of a long table
+
+
+@dataclass(frozen=True, slots=True)
+class SheetTable:
+    """Lines of a single cell, and the rows below them; either may be none."""
+
+    lines: list[str] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+
+def sheet_text(rows: Sequence[Sequence[str]]) -> str:
+    """Return a sheet's lines and tables as Markdown; a long table's rows stand below a heading of its lines."""
+    parts: list[str] = []
+    lines: list[str] = []
+    for table in _tables(rows):
+        lines += table.lines
+        if not table.rows:
+            continue
+        named = with_one_header(filled(table.rows))
+        if lines and not fits_table(named):
+            lines = [f"### {' '.join(lines)[:CAPTION_CHARACTERS]}"]
+        parts += [*lines, rows_to_text(named)]
+        lines = []
+    return "\n\n".join([*parts, *lines])
+
+
+def _tables(rows: Sequence[Sequence[str]]) -> Iterator[SheetTable]:
+    """Yield tables in order; rows after a gap that begin with a figure's row go on with the table before it."""
+    last: SheetTable | None = None
+    for group in _groups(rows):
+        leading = list(takewhile(_is_line, group))
+        body = group[len(leading) :]
+        if last is not None and last.rows and not leading and any(map(is_amount, body[0])):
+            last.rows.extend(body)
+            continue
+        if last is not None:
+            yield last
+        last = SheetTable([next(filter(None, row)) for row in leading], body)
+    if last is not None:
+        yield last
+
+
+def _groups(rows: Sequence[Sequence[str]]) -> Iterator[list[list[str]]]:
+    group: list[list[str]] = []
+    for row in rows:
+        if any(row):
+            group.append(list(row))
+        elif group:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def _is_line(row: Sequence[str]) -> bool:
+    return sum(map(bool, row)) == 1
+
+
+# --- The reader of Excel workbooks: each sheet a section with its rows ---
+
+
+def read_xlsx(data: bytes, name: str) -> Draft:
+    """Return the sheets' values as they show them (of formulas, the result that was stored last)."""
+    with open_package(data, name) as package:
+        properties = core_properties(package)
+    import openpyxl
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # features that do not touch the values (charts, validation)
+        workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sections = []
+        for sheet in workbook.worksheets:
+            rows = [[shown(cell.value, cell.number_format) for cell in row] for row in sheet.iter_rows()]
+            text = sheet_text(rows)
+            if text:
+                sections.append(f"## {sheet.title}\n\n{text}")
+        workbook.close()
+    return Draft("\n\n".join(sections), properties.get("title", ""), without_title(properties))

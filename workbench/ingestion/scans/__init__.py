@@ -1,1 +1,0 @@
-"""Reading pages that are pictures: upright, word by word, in reading order; with the extra ``ocr``, offline."""

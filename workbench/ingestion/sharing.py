@@ -1,0 +1,106 @@
+"""The items of an ingest that several workers share: cut into parts beforehand, and put together in a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.incoming import LARGE, Incoming, small_first
+from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange
+from workbench.storage.job_parts import Part, PartsInHand
+from workbench.types import (
+    IngestFailure,
+    IngestReport,
+    JsonObject,
+    as_items,
+    as_object,
+    as_text,
+    as_texts,
+    as_whole,
+)
+
+if TYPE_CHECKING:
+    from workbench.ingestion.batches import ItemBatch
+
+PART_BYTES = 128 * PASSAGE_BYTES  # of files, to a part: as much as one transaction of an ingest that is not shared
+
+
+@dataclass(frozen=True, slots=True)
+class SharedItems:
+    """The parts of a shared ingest; ``places`` leads from the numbers that a part names to places among the items."""
+
+    parts: PartsInHand
+    places: Mapping[int, int]
+
+    def of_part(self, part: Part) -> list[int]:
+        """Return the places of a part's items. Raises UnreadableDocument where this machine does not see one."""
+        try:
+            return [self.places[as_whole(number)] for number in as_items(part.content)]
+        except KeyError as error:
+            raise UnreadableDocument(
+                "Its machine does not see all of the files; let it reach them under the same path."
+            ) from error
+
+
+def in_parts(items: Sequence[Incoming]) -> list[list[int]]:
+    """Return the places of items by parts, in the order of an ingest: a large item is a part of its own.
+
+    There is one part where two items have one key: of those, the later has to come later.
+    """
+    if len({item.key for item in items}) < len(items):
+        return [list(range(len(items)))]
+    parts: list[list[int]] = []
+    size = PART_BYTES
+    for place, item in small_first(items):
+        if size >= PART_BYTES or item.size > LARGE:
+            parts.append([])
+            size = 0
+        parts[-1].append(place)
+        size += item.room or PASSAGE_BYTES
+    return parts
+
+
+def result_of(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], embedded: int) -> JsonObject:
+    """Return what came out of a part, for the report of the whole."""
+    outcomes = [outcome for _, outcome in written]
+    known_ids = [settled.known_id for settled in batch.settled if settled.known_id is not None]
+    failures = [
+        IngestFailure(settled.item.path or settled.item.key, settled.error)
+        for settled in batch.settled
+        if settled.error is not None
+    ]
+    return {
+        "added": outcomes.count("added"),
+        "updated": outcomes.count("changed"),
+        "unchanged": outcomes.count("unchanged") + len(known_ids),
+        "failures": [asdict(failure) for failure in failures],
+        "passages": batch.passages,
+        "embedded": embedded,
+        "document_ids": [*known_ids, *(document_id for document_id, _ in written)],
+        "notes": [note for prepared in batch.items for note in prepared.notes],
+    }
+
+
+def report_of(
+    results: Sequence[JsonObject], source_id: str, failures: Iterable[IngestFailure], seconds: float
+) -> IngestReport:
+    """Put the results of all parts together, whoever did them; ``failures`` are those before there were parts."""
+    failed = [as_object(failure) for result in results for failure in as_items(result["failures"])]
+
+    def total(name: str) -> int:
+        return sum(as_whole(result[name]) for result in results)
+
+    return IngestReport(
+        source_id=source_id,
+        added=total("added"),
+        updated=total("updated"),
+        unchanged=total("unchanged"),
+        failures=(*failures, *(IngestFailure(as_text(each["path"]), as_text(each["error"])) for each in failed)),
+        passages=total("passages"),
+        embedded=total("embedded"),
+        seconds=seconds,
+        document_ids=tuple(key for result in results for key in as_texts(result["document_ids"])),
+        notes=tuple(note for result in results for note in as_texts(result["notes"])),
+    )

@@ -90,7 +90,7 @@ def evaluate(
     from evals.measures.metrics import check_metrics
     from evals.measures.significance import against_best
     from evals.test_sets.named import named_test_set
-    from workbench.retrieval.parameter_texts import parameters_by_strategy
+    from workbench.retrieval.options import parameters_by_strategy
     from workbench.retrieval.strategies import strategy_named
 
     _shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking

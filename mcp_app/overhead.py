@@ -66,7 +66,7 @@ async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit:
 
 
 def _in_python(workbench: Workbench, limit: int) -> Search:
-    from workbench.retrieval.ask import Ask
+    from workbench.retrieval.options import Ask
 
     async def search(query: str) -> object:
         return workbench.search_service.search(query, Ask(STRATEGY, limit, min_similarity=THRESHOLD))

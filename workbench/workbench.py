@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from workbench.errors import InvalidInput
 from workbench.opened_corpus import open_corpus
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import COMPARED
 from workbench.sample import articles_dir
 from workbench.services.answers import Answer, AnswerService, AnswerStream
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from workbench.jobs.runners import Runner, Runners
     from workbench.jobs.worker import WorkerHandle, WorkerOptions
     from workbench.jobs.worker_process import WorkerProcess
-    from workbench.retrieval.why.explanation import Explanation
+    from workbench.retrieval.explain.explanation import Explanation
 
 
 class Workbench:

@@ -55,8 +55,8 @@ class Bench:
         self, name: str, *, scoped: bool = False, parameters: Mapping[str, object] | None = None, limit: int = LIMIT
     ) -> Callable[[EncodedQuestion], SearchResult]:
         """Return a timed call of a strategy, through the same service that every face uses."""
-        from workbench.retrieval.ask import Ask
-        from workbench.retrieval.run import run as served
+        from workbench.retrieval.options import Ask
+        from workbench.retrieval.pipeline import run as served
 
         requests = self._workbench.requests
         scope = self._small if scoped else ResolvedScope()
@@ -117,7 +117,7 @@ class Bench:
         database.autocommit(statement("bench_plain_analyse", self._index.name))
 
     def _weights(self) -> dict[str, TermWeights]:
-        from workbench.retrieval.words.bm25 import weigh
+        from workbench.retrieval.bm25 import weigh
 
         weights = {}
         with self._store.reading() as connection:

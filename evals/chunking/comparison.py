@@ -12,7 +12,7 @@ from evals.chunking.measure import RETRIEVED, ChunkingScores, published, read_ch
 from evals.gateway import encoder_named, index_corpus, passages_of, search
 from evals.test_set import TestSet
 from workbench.errors import WorkbenchError
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import COMPARED
 from workbench.types import Index, Passage
 from workbench.workbench import Workbench

@@ -9,7 +9,7 @@ from statistics import fmean
 from evals.gateway import IndexedCorpus, search
 from evals.test_set import TestSet
 from workbench.errors import Cancelled, InvalidInput
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.types import OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 

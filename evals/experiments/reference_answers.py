@@ -10,7 +10,7 @@ from statistics import fmean
 from evals.gateway import IndexedCorpus, answer
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.types import OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 

@@ -15,7 +15,7 @@ from evals.measures.span_metrics import span_measures
 from evals.measures.verdicts import Verdicts
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES, check_parameters
 from workbench.types import OnProgress, ParameterValue, Passage, Progress, ShouldStop, Value
 from workbench.workbench import Workbench

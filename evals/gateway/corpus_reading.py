@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evals.test_set import EVERYTHING, MeasuredScope
 from workbench.errors import ScopeError
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.services.answers import Answer
 from workbench.storage.passages import StoredPassage, documents_in_scope
 from workbench.types import Document, ResolvedScope, Scope, SearchResult, Source

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.ranker.scoring import FeatureSheet
+from workbench.retrieval.options import Ask
+from workbench.retrieval.ranker import FeatureSheet
 from workbench.services.outages import once_more
 from workbench.types import Ranker
 from workbench.types.parameter import CLUSTER
@@ -31,9 +31,8 @@ def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion 
 
 def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     request = wb.requests.of(replace(ask, strategy="learned"))
-    from workbench.retrieval.run import run
-    from workbench.retrieval.stages.checkpoint import RETRIEVED
-    from workbench.retrieval.words.question_names import within_named
+    from workbench.retrieval.name_matching import within_named
+    from workbench.retrieval.pipeline import RETRIEVED, run
 
     request = within_named(request, question)
     request.trace.passed = {}

@@ -19,8 +19,7 @@ from evals.learning.weight_fitting import plain_prior
 from evals.measures.metrics import measure
 from evals.test_sets.named import named_test_set
 from workbench.errors import WorkbenchError
-from workbench.retrieval.ranker.feature_table import BEFORE, FEATURES, NAMES
-from workbench.retrieval.ranker.scoring import FeatureArray
+from workbench.retrieval.ranker import BEFORE, FEATURES, NAMES, FeatureArray
 from workbench.types import Value
 from workbench.workbench import Workbench
 

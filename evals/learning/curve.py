@@ -14,7 +14,7 @@ from evals.learning.training import METRIC
 from evals.learning.weight_fitting import fit_best
 from evals.measures.metrics import measure
 from workbench.errors import Cancelled
-from workbench.retrieval.ranker.scoring import FeatureArray
+from workbench.retrieval.ranker import FeatureArray
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.types import OnProgress, Progress, ShouldStop, Value
 

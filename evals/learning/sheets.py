@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from evals.gateway import IndexedCorpus, WeighedQuestion, weighed_question
 from evals.test_set import Judgment, TestSet
 from workbench.errors import Cancelled
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.ranker.scoring import FeatureArray
+from workbench.retrieval.options import Ask
+from workbench.retrieval.ranker import FeatureArray
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 

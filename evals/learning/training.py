@@ -13,9 +13,7 @@ from evals.measures.significance import Difference, compare, equal_everywhere
 from evals.test_set import TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.parameters import SHIPPED
-from workbench.retrieval.ranker.feature_table import NAMES
-from workbench.retrieval.ranker.ranker_file import shipped
-from workbench.retrieval.ranker.scoring import FeatureArray, weight_row
+from workbench.retrieval.ranker import NAMES, FeatureArray, shipped, weight_row
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.types import OnProgress, Progress, Ranker, ShouldStop, Value
 from workbench.workbench import Workbench

@@ -8,7 +8,7 @@ from evals.gateway import check_index, index_corpus
 from evals.learning.curve import CurvePoint, learning_curve
 from evals.learning.training import Learned, check_enough, has_seen, priors_of, read_material, trained
 from evals.test_sets.named import named_test_set
-from workbench.retrieval.ranker.ranker_file import shipped
+from workbench.retrieval.ranker import shipped
 from workbench.types import OnProgress, Scope, ShouldStop
 from workbench.workbench import Workbench
 

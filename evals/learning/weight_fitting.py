@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evals.learning.sheets import QuestionSheet, by_weights
-from workbench.retrieval.ranker.feature_table import BEFORE, FAVOURS, NAMES
-from workbench.retrieval.ranker.scoring import FeatureArray
+from workbench.retrieval.ranker import BEFORE, FAVOURS, NAMES, FeatureArray
 
 PENALTIES = (0.3, 1.0, 10.0, 100.0)
 TURNS = 3  # of choosing each document's passage and fitting

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from workbench.app.compare.likeness import likeness, likes_of
-from workbench.retrieval.why.explanation import Alignment
+from workbench.retrieval.explain.explanation import Alignment
 
 
 def test_the_hits_of_rerank_have_their_words_underlined_where_they_stand(wb, folder):

@@ -28,7 +28,7 @@ from tests.mcp_app.processes import TOKEN, over_http
 from workbench import Scope, Workbench
 from workbench.cli import main
 from workbench.ingestion.incoming import text_item
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 

@@ -11,7 +11,7 @@ from tests.evals.conftest import WriteTestSet
 from tests.evals.test_learning import ASKED, TEXTS
 from workbench import Workbench
 from workbench.errors import InvalidInput, NotFound
-from workbench.retrieval.ranker.ranker_file import ranker_of
+from workbench.retrieval.ranker import ranker_of
 from workbench.types import as_object
 
 LONG = 60.0  # seconds until a test gives up

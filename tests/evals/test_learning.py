@@ -21,8 +21,7 @@ from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.errors import Cancelled, InvalidInput, NotFound
-from workbench.retrieval.ranker.feature_table import NAMES
-from workbench.retrieval.ranker.ranker_file import shipped
+from workbench.retrieval.ranker import NAMES, shipped
 
 PLANTED = NAMES.index("title")
 NUMBERS = range(36)

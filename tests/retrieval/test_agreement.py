@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.retrieval.agreement import agreement, jaccard, rank_biased_overlap
+from workbench.retrieval.hits import agreement, jaccard, rank_biased_overlap
 
 
 def test_jaccard_is_shared_over_all() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.words.bm25 import ceiling, idf, rarity, weigh
+from workbench.retrieval.bm25 import ceiling, idf, rarity, weigh
 from workbench.storage.passages import IndexTotals, QueryTerm
 
 TEXTS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.retrieval.question_words import Words
-from workbench.retrieval.words.closeness import AskedWord, asked_words, coverage, coverage_and_closeness
+from workbench.retrieval.highlight import AskedWord, asked_words, coverage, coverage_and_closeness
+from workbench.retrieval.query import Words
 from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
 
 SHEEP, HILLS = AskedWord("sheep", 2.0, is_whole=True), AskedWord("hill", 1.0)

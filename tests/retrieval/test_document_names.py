@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.fusion import convex
+from workbench.retrieval.hits import convex
+from workbench.retrieval.name_matching import spelt_as_names, strength
 from workbench.retrieval.retrievers.hybrid import with_document
-from workbench.retrieval.words.document_names import spelt_as_names, strength
 
 SALES = {"NORTHWIND_2019": 41, "NORTHWIND_2020": 52, "ALPINESKI_2019": 17, "HARBOUR_2019": 88}
 REPORTS = {

@@ -10,8 +10,8 @@ import pytest
 from workbench import Workbench
 from workbench.display import result_html, result_text
 from workbench.models.registry import nearness_of
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.evidence import COVERED, WHOLE, is_evidence
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES
 
 TEXTS = {

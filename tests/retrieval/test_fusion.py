@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.retrieval.fusion import convex, min_max, ranked, reciprocal_rank
+from workbench.retrieval.hits import convex, min_max, ranked, reciprocal_rank
 
 SCORES = st.dictionaries(st.integers(1, 30), st.floats(-5, 50, allow_nan=False).map(lambda x: round(x, 3)), max_size=15)
 LEGS = st.fixed_dictionaries({"a": SCORES, "b": SCORES, "c": SCORES})

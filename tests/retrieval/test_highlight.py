@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench import Workbench
-from workbench.retrieval.words.highlight import MarkableText, mark, matched_spans, snippets
+from workbench.retrieval.highlight import MarkableText, mark, matched_spans, snippets
 
 
 def spans_of(text: str, *words: str) -> list[tuple[int, int]]:

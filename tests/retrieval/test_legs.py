@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.hit import Hit, joined, mixed
+from workbench.retrieval.hits import Hit, joined, mixed
 from workbench.retrieval.legs import LEGS, RERANKERS, leg_kind, votes
 from workbench.retrieval.nodes import match_type
+from workbench.retrieval.options import Ask
 from workbench.retrieval.retrievers.hybrid import fuse, leg_weights
-from workbench.retrieval.stages.rerank import words_share
+from workbench.retrieval.stages.late_interaction import words_share
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Leg
 
@@ -82,7 +82,7 @@ def test_a_judge_is_mixed_in_by_its_share_and_changes_nothing_it_is_given() -> N
 def test_meaning_votes_less_for_misspelt_words_where_a_strategy_doubts_slips(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
-    from workbench.retrieval.words.guesses import read_fuzzy_words
+    from workbench.retrieval.spelling import read_fuzzy_words
 
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps at noon."}), source="Animals")
     counted: dict[str, float] = {}

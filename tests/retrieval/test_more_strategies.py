@@ -11,7 +11,7 @@ import pytest
 from tests.ingestion import files
 from workbench import Workbench
 from workbench.errors import ConfigurationError, InvalidInput
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.retrievers.multi_query import mean_hits
 from workbench.retrieval.stages.llm_rerank import read_grades
 from workbench.retrieval.stages.mmr import choose

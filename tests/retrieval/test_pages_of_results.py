@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import cloned_database
 from workbench import Scope, Workbench
 from workbench.ingestion.incoming import text_item
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DEEPEST
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings

@@ -10,8 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import ScopeError
-from workbench.retrieval.names.names_table import QUICK, KeptNames, NamesTable
-from workbench.retrieval.names.periods import periods_in
+from workbench.retrieval.names import QUICK, KeptNames, NamesTable, periods_in
 from workbench.storage.documents import DocumentNames
 from workbench.storage.ranking import query_terms
 from workbench.types import Scope, SearchResult

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.question_words import Guess
-from workbench.retrieval.words.spelling import guess, one_slip_away, slips_forgiven
+from workbench.retrieval.options import Ask
+from workbench.retrieval.query import Guess
+from workbench.retrieval.spelling import guess, one_slip_away, slips_forgiven
 
 KNOWN = ("machine", "marine", "learn", "earn", "tree", "retriev", "x2000")
 
@@ -46,7 +46,7 @@ def test_every_spelling_one_slip_away_is_enumerated_once() -> None:
 
 
 def test_new_words_are_guessed_at_once_and_deleted_ones_no_longer(wb: Workbench, folder: Callable[..., Path]) -> None:
-    from workbench.retrieval.words.guesses import read_fuzzy_words
+    from workbench.retrieval.spelling import read_fuzzy_words
 
     def guesses(query: str) -> set[str]:
         request = wb.requests.of(Ask("hybrid", 5))

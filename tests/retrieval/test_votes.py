@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.votes import is_foreign, reading_vote, spread
+from workbench.retrieval.legs import is_foreign, reading_vote, spread
+from workbench.retrieval.options import Ask
 
 ENGLISH = frozenset({"en"})
 

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from workbench import Workbench
 from workbench.errors import ModelError
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 
 GERMAN = {
     "haus.md": "# Häuser\n\nDie alten Häuser der Stadt wurden im Winter von den Handwerkern sorgfältig saniert.",

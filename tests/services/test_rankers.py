@@ -13,9 +13,9 @@ from evals.gateway import index_corpus, run_tables
 from evals.test_sets.folders import load_test_set
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.ranker.feature_table import NAMES
-from workbench.retrieval.run import run
+from workbench.retrieval.options import Ask
+from workbench.retrieval.pipeline import run
+from workbench.retrieval.ranker import NAMES
 from workbench.retrieval.strategies import check_parameters
 from workbench.storage.passages import internal_ids
 from workbench.types import Ranker

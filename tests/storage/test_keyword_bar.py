@@ -11,7 +11,7 @@ import pytest
 from keyword_index import brought
 
 from workbench import Workbench
-from workbench.retrieval.words.bm25 import weigh
+from workbench.retrieval.bm25 import weigh
 from workbench.storage import postings as term_ranking
 from workbench.storage.passages import TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, in_scope, query_terms

@@ -18,7 +18,7 @@ from tests.storage.relay import Relay
 from tests.storage.replica import Replica
 from tests.storage.test_read_replica import opened, replica
 from workbench import Workbench
-from workbench.retrieval.run import REPLICA_AWAY
+from workbench.retrieval.pipeline import REPLICA_AWAY
 from workbench.services.outages import once_more
 from workbench.storage.database import only_row
 

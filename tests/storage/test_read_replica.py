@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.storage.relay import Relay
 from tests.storage.replica import Replica, streaming_replica
 from workbench import Workbench
-from workbench.retrieval.run import REPLICA_AWAY
+from workbench.retrieval.pipeline import REPLICA_AWAY
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate

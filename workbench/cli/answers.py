@@ -9,7 +9,7 @@ from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, printable
 from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 
 if TYPE_CHECKING:
     from workbench.services.answers import Answer

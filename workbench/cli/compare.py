@@ -15,9 +15,8 @@ from workbench.comparison_files import Asked, written
 from workbench.display import heading, movement
 from workbench.errors import InvalidInput
 from workbench.marking import excerpt
-from workbench.retrieval.parameter_texts import parameters_by_strategy
+from workbench.retrieval.options import across, parameters_by_strategy
 from workbench.retrieval.strategies import COMPARED
-from workbench.retrieval.strategy_names import across
 from workbench.table_excerpts import table_excerpt, without_rows
 
 if TYPE_CHECKING:

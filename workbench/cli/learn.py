@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     """Train; the table says what each strategy reaches, the sentence whether the ranker is worth promoting."""
     check_extra("eval")
     from evals.learning.verb import learn_from
-    from workbench.retrieval.ranker.ranker_file import checked_name, file_text
+    from workbench.retrieval.ranker import checked_name, file_text
 
     target = Path(arguments.output) if arguments.output else None
     if target is not None and target.exists() and not arguments.force:
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _print(console: Console, learned: Learned, curve: list[CurvePoint]) -> None:
-    from workbench.retrieval.ranker.feature_table import FEATURES
+    from workbench.retrieval.ranker import FEATURES
 
     rows = sorted(learned.figures.items(), key=lambda item: -item[1])
     print_table(console, ("Strategy", "nDCG@10"), [(name, f"{value:.4f}") for name, value in rows], "")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from workbench.retrieval.why.explanation import Explanation
+    from workbench.retrieval.explain.explanation import Explanation
     from workbench.table_excerpts import TableExcerpt
     from workbench.types import Passage, SearchResult
 

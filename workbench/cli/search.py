@@ -14,7 +14,7 @@ from workbench.cli.scope_options import add_scope, scope_of
 from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
 from workbench.cli.why import print_why
 from workbench.errors import InvalidInput
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.services.question import MOST_RESULTS, check_limit
 
 if TYPE_CHECKING:

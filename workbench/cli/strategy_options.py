@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from workbench.assignments import assignments
 from workbench.errors import InvalidInput, choices
-from workbench.retrieval.parameter_texts import strategy_of
+from workbench.retrieval.options import strategy_of
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue
 

@@ -10,7 +10,7 @@ from workbench.retrieval.legs import RERANKERS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from workbench.retrieval.why.explanation import Explanation
+    from workbench.retrieval.explain.explanation import Explanation
 
 INDENT = (0, 0, 0, 11)
 WORTH_A_WORD = 0.01  # of the score: features that add less are left out

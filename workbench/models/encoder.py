@@ -124,7 +124,7 @@ UNIVERSAL = frozenset(_UNIVERSAL.split())
 
 # --- The share of a text that a model can tell apart, from the pieces its tokenizer cuts the text into ---
 
-READS_NOTHING = 0.5  # share of a question, up to which a model says nothing of it (see workbench.retrieval.votes)
+READS_NOTHING = 0.5  # share of a question, up to which a model says nothing of it (see workbench.retrieval.legs)
 SAMPLE = 4000  # characters of a text that are looked at: enough to tell, and a question of any size costs the same
 
 

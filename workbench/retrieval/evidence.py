@@ -28,11 +28,9 @@ from llama_index.core.schema import NodeWithScore
 from workbench.languages import CONFIGURATIONS
 from workbench.marking import FUNCTION_WORDS
 from workbench.models.registry import Nearness, nearness_of
+from workbench.retrieval.bm25 import idf
 from workbench.retrieval.nodes import hit_of
-from workbench.retrieval.question_words import Words
-from workbench.retrieval.request import Request
-from workbench.retrieval.words.bm25 import idf
-from workbench.retrieval.words.query_words import read_words
+from workbench.retrieval.query import Request, Words, read_words
 from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm
 from workbench.storage.postings import terms_held

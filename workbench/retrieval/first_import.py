@@ -20,8 +20,8 @@ def import_framework() -> None:
         return
     with _IMPORTING:
         with nothing_is_garbage():
-            from workbench.retrieval import run
+            from workbench.retrieval import pipeline
             from workbench.retrieval.answering import synthesis
             from workbench.retrieval.retrievers import vector
-        _ = (run, synthesis, vector)
+        _ = (pipeline, synthesis, vector)
         _imported.set()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.legs import leg_kind
-from workbench.retrieval.request import Request
+from workbench.retrieval.query import Request
 from workbench.storage.database import Connection
 from workbench.storage.passages import StoredPassage, passages_by_id
 from workbench.types import Leg, Passage

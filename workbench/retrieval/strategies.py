@@ -8,23 +8,143 @@ function in ``makers`` that imports it, and a row here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, choices
-from workbench.retrieval import makers
 from workbench.retrieval import parameters as known
 from workbench.retrieval.strategy import ParametersOf, Strategy
 from workbench.types import parameter, read_parameters
 
+if TYPE_CHECKING:
+    from workbench.retrieval.query import Request
+    from workbench.retrieval.retrievers.retriever import Retriever
+    from workbench.retrieval.stages.stage import Stage
+
+# --- The makers of retrievers and stages: one function each, which imports what it makes when a request first ---
+
+
+def vector(request: Request) -> Retriever:
+    """Make a ``VectorRetriever``."""
+    from workbench.retrieval.retrievers.vector import VectorRetriever
+
+    return VectorRetriever(request)
+
+
+def keyword(request: Request) -> Retriever:
+    """Make a ``KeywordRetriever``."""
+    from workbench.retrieval.retrievers.keyword import KeywordRetriever
+
+    return KeywordRetriever(request)
+
+
+def hybrid(request: Request) -> Retriever:
+    """Make a ``HybridRetriever``."""
+    from workbench.retrieval.retrievers.hybrid import HybridRetriever
+
+    return HybridRetriever(request)
+
+
+def fuzzy(request: Request) -> Retriever:
+    """Make a ``FuzzyRetriever``."""
+    from workbench.retrieval.retrievers.fuzzy import FuzzyRetriever
+
+    return FuzzyRetriever(request)
+
+
+def feedback(request: Request) -> Retriever:
+    """Make a ``FeedbackRetriever``."""
+    from workbench.retrieval.retrievers.expansion import FeedbackRetriever
+
+    return FeedbackRetriever(request)
+
+
+def hyde(request: Request) -> Retriever:
+    """Make a ``HydeRetriever``."""
+    from workbench.retrieval.retrievers.expansion import HydeRetriever
+
+    return HydeRetriever(request)
+
+
+def multi_query(request: Request) -> Retriever:
+    """Make a ``MultiQueryRetriever``."""
+    from workbench.retrieval.retrievers.multi_query import MultiQueryRetriever
+
+    return MultiQueryRetriever(request)
+
+
+def framework(request: Request) -> Retriever:
+    """Make a ``FrameworkHybridRetriever``."""
+    from workbench.retrieval.retrievers.framework_hybrid import FrameworkHybridRetriever
+
+    return FrameworkHybridRetriever(request)
+
+
+def late(request: Request) -> Stage:
+    """Make a ``LateInteractionRerank``."""
+    from workbench.retrieval.stages.late_interaction import LateInteractionRerank
+
+    return LateInteractionRerank.of(request)
+
+
+def cluster(request: Request) -> Stage:
+    """Make a ``ClusterRerank``."""
+    from workbench.retrieval.stages.cluster import ClusterRerank
+
+    return ClusterRerank.of(request)
+
+
+def auto_merge(request: Request) -> Stage:
+    """Make a ``AutoMerge``."""
+    from workbench.retrieval.stages.context import AutoMerge
+
+    return AutoMerge.of(request)
+
+
+def window(request: Request) -> Stage:
+    """Make a ``Window``."""
+    from workbench.retrieval.stages.context import Window
+
+    return Window.of(request)
+
+
+def mmr(request: Request) -> Stage:
+    """Make a ``Mmr``."""
+    from workbench.retrieval.stages.mmr import Mmr
+
+    return Mmr.of(request)
+
+
+def learned(request: Request) -> Stage:
+    """Make a ``LearnedRerank``."""
+    from workbench.retrieval.stages.learned import LearnedRerank
+
+    return LearnedRerank.of(request)
+
+
+def llm_rerank(request: Request) -> Stage:
+    """Make a ``LlmRerank``."""
+    from workbench.retrieval.stages.llm_rerank import LlmRerank
+
+    return LlmRerank.of(request)
+
+
+def cross_encoder(request: Request) -> Stage:
+    """Make a ``CrossEncoderRerank``."""
+    from workbench.retrieval.stages.cross_encoder_rerank import CrossEncoderRerank
+
+    return CrossEncoderRerank.of(request)
+
+
 _BOTH = (parameter.VECTOR, parameter.KEYWORD, parameter.DOCUMENT)
 _RERANKED = (*_BOTH, parameter.LATE, parameter.CLUSTER)
-_RERANK = (makers.late, makers.cluster)
+_RERANK = (late, cluster)
 
 _TABLE = (
     Strategy(
         "vector",
         "Vector",
         "By meaning: passages whose embedding is nearest to the question's.",
-        makers.vector,
+        vector,
         legs=(parameter.VECTOR,),
         is_one_leg=True,
     ),
@@ -32,7 +152,7 @@ _TABLE = (
         "keyword",
         "Keyword",
         "By words: BM25 over stemmed words; finds names, codes, rare terms.",
-        makers.keyword,
+        keyword,
         legs=(parameter.KEYWORD, parameter.VECTOR),
         is_one_leg=True,
     ),
@@ -40,7 +160,7 @@ _TABLE = (
         "hybrid",
         "Hybrid",
         "Every candidate scored by meaning and by words, fused.",
-        makers.hybrid,
+        hybrid,
         legs=_BOTH,
         parameters=known.HYBRID,
         has_keyword_leg=True,
@@ -50,7 +170,7 @@ _TABLE = (
         "rerank",
         "Rerank",
         "Hybrid, then compared word by word (late interaction) and with the first passages, to put the best first.",
-        makers.hybrid,
+        hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
         stages=_RERANK,
@@ -61,7 +181,7 @@ _TABLE = (
         "scoped",
         "Scoped",
         "Rerank that insists on a scope: a project, folder, tag or source must be named.",
-        makers.hybrid,
+        hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
         stages=_RERANK,
@@ -73,7 +193,7 @@ _TABLE = (
         "fuzzy",
         "Fuzzy",
         "Hybrid for questions with slips: misspelt words count by their likely spellings, and meaning counts less.",
-        makers.fuzzy,
+        fuzzy,
         legs=_BOTH,
         parameters=(*known.HYBRID, known.FORGIVE, known.LEAST_MEANING),
         has_keyword_leg=True,
@@ -83,10 +203,10 @@ _TABLE = (
         "auto-merge",
         "Auto-merge",
         "Rerank finds small passages; the section or page that they stand in is returned.",
-        makers.hybrid,
+        hybrid,
         legs=_RERANKED,
         parameters=(*known.RERANK, known.UNIT, known.SHARE),
-        stages=(*_RERANK, makers.auto_merge),
+        stages=(*_RERANK, auto_merge),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -94,10 +214,10 @@ _TABLE = (
         "window",
         "Window",
         "Rerank, each passage shown with its neighbours' text around it.",
-        makers.hybrid,
+        hybrid,
         legs=_RERANKED,
         parameters=(*known.RERANK, known.NEIGHBOURS),
-        stages=(*_RERANK, makers.window),
+        stages=(*_RERANK, window),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -105,10 +225,10 @@ _TABLE = (
         "mmr",
         "MMR",
         "Rerank, then each next passage must add something the ones before it do not say.",
-        makers.hybrid,
+        hybrid,
         legs=(*_RERANKED, parameter.NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
-        stages=(*_RERANK, makers.mmr),
+        stages=(*_RERANK, mmr),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -116,7 +236,7 @@ _TABLE = (
         "feedback",
         "Feedback",
         "Asks twice: the question moves towards the first passages (Rocchio; words by RM3), then rerank.",
-        makers.feedback,
+        feedback,
         legs=(*_RERANKED, parameter.FEEDBACK),
         parameters=(
             *known.RERANK,
@@ -132,10 +252,10 @@ _TABLE = (
         "learned",
         "Learned",
         "Rerank, then a linear model trained on judged questions weighs what all legs know.",
-        makers.hybrid,
+        hybrid,
         legs=(*_RERANKED, parameter.LEARNED),
         parameters=(*known.RERANK, known.RANKER),
-        stages=(*_RERANK, makers.learned),
+        stages=(*_RERANK, learned),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -143,7 +263,7 @@ _TABLE = (
         "hyde",
         "HyDE",
         "An LLM imagines the answer; rerank over passages near to it and to the question.",
-        makers.hyde,
+        hyde,
         legs=(*_RERANKED, parameter.HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
         stages=_RERANK,
@@ -154,7 +274,7 @@ _TABLE = (
         "multi-query",
         "Multi-query",
         "An LLM says the question in other words; all are searched, then rerank.",
-        makers.multi_query,
+        multi_query,
         legs=(*_RERANKED, parameter.QUERY),
         parameters=(*known.RERANK, known.QUERIES),
         stages=_RERANK,
@@ -165,10 +285,10 @@ _TABLE = (
         "llm-rerank",
         "LLM rerank",
         "Rerank, then an LLM reads the first passages and grades them.",
-        makers.hybrid,
+        hybrid,
         legs=(*_RERANKED, parameter.LLM),
         parameters=(*known.RERANK, known.GRADED, known.LLM_WEIGHT),
-        stages=(*_RERANK, makers.llm_rerank),
+        stages=(*_RERANK, llm_rerank),
         has_keyword_leg=True,
         pools=True,
         needs_llm=True,
@@ -177,10 +297,10 @@ _TABLE = (
         "cross-encoder",
         "Cross-encoder",
         "Hybrid, then a model reads question and passage together and scores each.",
-        makers.hybrid,
+        hybrid,
         legs=(*_BOTH, parameter.CROSS_ENCODER),
         parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT),
-        stages=(makers.cross_encoder,),
+        stages=(cross_encoder,),
         has_keyword_leg=True,
         pools=True,
         needs_reranker=True,
@@ -189,7 +309,7 @@ _TABLE = (
         "llamaindex-hybrid",
         "LlamaIndex hybrid",
         "The framework's own hybrid as it comes: the baseline to beat.",
-        makers.framework,
+        framework,
         legs=(parameter.VECTOR,),
     ),
 )

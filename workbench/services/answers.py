@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import CUTOFF, MACHINES_CUTOFF
 from workbench.services.corpus import Corpus
 from workbench.services.outages import read_once_more
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
 
     from workbench.retrieval.answering.synthesis import AnswerDraft
-    from workbench.retrieval.request import Request
+    from workbench.retrieval.query import Request
 
 SHOWN = 8  # passages an answer rests on at most: about 1,600 tokens, what small local models read well
 MOST_SHOWN = 20
@@ -143,7 +143,7 @@ class AnswerService:
                 ``search`` raises. An LLM that cannot be asked is no error: extracts answer, and a note says so.
         """
         from workbench.retrieval.answering.synthesis import draft
-        from workbench.retrieval.run import run
+        from workbench.retrieval.pipeline import run
 
         check_query(query)
         if not 1 <= ask.limit <= MOST_SHOWN:
@@ -160,7 +160,7 @@ class AnswerService:
     @read_once_more
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
         """Return passage id -> the Markdown of the header of the table that it goes on with, where it does."""
-        from workbench.retrieval.answering.table_headers import table_headers
+        from workbench.retrieval.answering.synthesis import table_headers
 
         headers = table_headers(self._requests.of(Ask(limit=len(hits), index=index)), hits)
         return {hits[number - 1].passage_id: header for number, header in headers.items()}

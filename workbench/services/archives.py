@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import FORGIVE
 from workbench.retrieval.strategies import FORGIVING
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
@@ -25,8 +25,8 @@ from workbench.types import CLOSE, Evidence, OnProgress, ResolvedScope, ShouldSt
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
-    from workbench.retrieval.question_words import Words
-    from workbench.retrieval.words.highlight import MarkableText
+    from workbench.retrieval.highlight import MarkableText
+    from workbench.retrieval.query import Words
     from workbench.storage.database import Connection
     from workbench.storage.passages import StoredPassage
 
@@ -178,9 +178,9 @@ class ArchiveService:
     def _documents(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
         import_framework()
         from workbench.retrieval.evidence import evidence_of
-        from workbench.retrieval.run import note_lost_replica, ranked
-        from workbench.retrieval.words.corrections import whole_words
-        from workbench.retrieval.words.query_words import read_words
+        from workbench.retrieval.pipeline import note_lost_replica, ranked
+        from workbench.retrieval.query import read_words
+        from workbench.retrieval.spelling import whole_words
 
         request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
         nodes = ranked(query, request)
@@ -221,7 +221,7 @@ def _by_document(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
 
 
 def _highlights(connection: Connection, documents: Sequence[_Document], words: Words) -> list[tuple[Highlight, ...]]:
-    from workbench.retrieval.words.highlight import mark, matched_spans, snippets
+    from workbench.retrieval.highlight import mark, matched_spans, snippets
 
     terms = {term.term for term in words.terms if term.id is not None}
     texts: list[MarkableText] = []
@@ -243,7 +243,7 @@ def _highlights(connection: Connection, documents: Sequence[_Document], words: W
 
 
 def _markable(text: str, passage: StoredPassage) -> MarkableText:
-    from workbench.retrieval.words.highlight import MarkableText
+    from workbench.retrieval.highlight import MarkableText
 
     return MarkableText(text, str(passage.metadata.get("language", "english")))
 

@@ -6,7 +6,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.services.article_files import Article, ArticleFolder
 from workbench.services.corpus import Corpus
 from workbench.services.document_search import DocumentSearch

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.names.names_table import KeptNames
+    from workbench.retrieval.names import KeptNames
     from workbench.storage.job_parts import EmbeddingHands
     from workbench.storage.store import PassageStore
 
@@ -135,7 +135,7 @@ class Corpus:
 
     def names(self, index: Index) -> KeptNames:
         """Return the names of an index's documents, kept while its row stays as it is."""
-        from workbench.retrieval.names.names_table import KeptNames
+        from workbench.retrieval.names import KeptNames
 
         with self._lock:
             made_at, kept = self._names.get(index.name, (None, None))

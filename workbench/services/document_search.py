@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from workbench.errors import InvalidInput
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.services.corpus import Corpus
 from workbench.services.requests import Requests
 from workbench.services.search import SearchService

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, NotFound
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
 from workbench.services.corpus import Corpus
 from workbench.services.outages import read_once_more
@@ -19,11 +19,9 @@ from workbench.types import Passage, SearchResult
 from workbench.types.parameter import KEYWORD, VECTOR
 
 if TYPE_CHECKING:
-    from workbench.retrieval.request import Request
-    from workbench.retrieval.why.course import Standing
-    from workbench.retrieval.why.explanation import Alignment, Explanation, LegView, Step
-    from workbench.retrieval.why.fate import Way
-    from workbench.retrieval.why.word_by_word import WordByWord
+    from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordByWord
+    from workbench.retrieval.explain.outcome import Standing, Way
+    from workbench.retrieval.query import Request
     from workbench.storage.database import Connection
     from workbench.storage.passages import StoredPassage
 
@@ -95,8 +93,8 @@ class ExplainService:
         are left out.
         """
         import_framework()
-        from workbench.retrieval.why.explanation import alignments
-        from workbench.retrieval.words.query_words import read_words
+        from workbench.retrieval.explain.explanation import alignments
+        from workbench.retrieval.query import read_words
         from workbench.storage.passages import internal_ids, passages_by_id
 
         request = self._requests.of(Ask(BOTH_LEGS, len(hits), index=index))
@@ -114,8 +112,8 @@ class ExplainService:
         Raises:
             NotFound: there is no such passage. ModelError: the index's model cannot be used.
         """
-        from workbench.retrieval.why.word_by_word import word_by_word
-        from workbench.retrieval.words.query_words import read_words
+        from workbench.retrieval.explain.explanation import word_by_word
+        from workbench.retrieval.query import read_words
 
         check_query(query)
         request = self._requests.of(Ask(BOTH_LEGS, 1, index=index))
@@ -124,10 +122,10 @@ class ExplainService:
             return word_by_word(request, connection, query, read_words(request, connection, query), passage)
 
     def _watched(self, query: str, ask: Ask) -> _WatchedSearch:
+        from workbench.retrieval.explain.outcome import Way
+        from workbench.retrieval.name_matching import within_named
+        from workbench.retrieval.pipeline import run
         from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
-        from workbench.retrieval.run import run
-        from workbench.retrieval.why.fate import Way
-        from workbench.retrieval.words.question_names import within_named
 
         check_query(query)
         check_limit(ask.limit)
@@ -157,9 +155,8 @@ class ExplainService:
             return list(passages_by_id(connection, index, [key]).values())
 
     def _not_indexed(self, query: str, request: Request, document_id: str) -> Explanation:
-        from workbench.retrieval.why.course import course_outside
-        from workbench.retrieval.why.explanation import Explanation
-        from workbench.retrieval.why.fates import NOT_INDEXED
+        from workbench.retrieval.explain.explanation import Explanation
+        from workbench.retrieval.explain.outcome import NOT_INDEXED, course_outside
 
         index = request.index.name
         return Explanation(
@@ -174,10 +171,16 @@ class ExplainService:
         )
 
     def _explained(self, watched: _WatchedSearch, candidates: list[StoredPassage]) -> Explanation:
-        from workbench.retrieval.why.course import Standing
-        from workbench.retrieval.why.explanation import Explanation, LegView, alignment, leg_views, term_views
-        from workbench.retrieval.why.feature_views import feature_views
-        from workbench.retrieval.words.query_words import read_words
+        from workbench.retrieval.explain.explanation import (
+            Explanation,
+            LegView,
+            alignment,
+            feature_views,
+            leg_views,
+            term_views,
+        )
+        from workbench.retrieval.explain.outcome import Standing
+        from workbench.retrieval.query import read_words
         from workbench.storage.ranking import in_scope
 
         query, request, result = watched.query, watched.request, watched.result
@@ -224,9 +227,8 @@ class ExplainService:
 
     def _out_of_scope(self, watched: _WatchedSearch, connection: Connection, document_id: str) -> Explanation:
         """Return the explanation of a document that the scope leaves out: nothing of it is read."""
-        from workbench.retrieval.why.course import course_out_of_scope
-        from workbench.retrieval.why.explanation import Explanation
-        from workbench.retrieval.why.fates import NOT_IN_SCOPE
+        from workbench.retrieval.explain.explanation import Explanation
+        from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, course_out_of_scope
 
         return Explanation(
             query=watched.query,
@@ -244,7 +246,7 @@ class ExplainService:
         self, watched: _WatchedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
-        from workbench.retrieval.why.explanation import shows
+        from workbench.retrieval.explain.explanation import shows
         from workbench.storage.postings import cosines, scores_of
 
         request, result, query = watched.request, watched.result, watched.query
@@ -271,19 +273,19 @@ class ExplainService:
         hit: Passage | None,
         legs: Mapping[str, LegView],
     ) -> tuple[str, str]:
-        from workbench.retrieval.why import fate, fates
+        from workbench.retrieval.explain import outcome
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
-                return fates.FOUND, f"It is number {hit.rank}."
-            return fates.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
-        return fate.fate_of(passage.id, watched.way, legs)
+                return outcome.FOUND, f"It is number {hit.rank}."
+            return outcome.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
+        return outcome.fate_of(passage.id, watched.way, legs)
 
     def _course(
         self, watched: _WatchedSearch, connection: Connection, passage: StoredPassage, standing: Standing
     ) -> tuple[Step, ...]:
-        from workbench.retrieval.why.course import Sizes, course
-        from workbench.retrieval.words.query_words import read_words
+        from workbench.retrieval.explain.outcome import Sizes, course
+        from workbench.retrieval.query import read_words
 
         request = watched.request
         everything = read_words(request, connection, watched.query).totals.passages

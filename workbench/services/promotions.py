@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.errors import Conflict, InvalidInput, ScopeError
+from workbench.retrieval.options import named
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters, strategy_named
-from workbench.retrieval.strategy_names import named
 from workbench.services.corpus import Corpus
 from workbench.services.requests import Requests, promotion_keys
 from workbench.storage.promotions import EVERYWHERE

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from workbench.errors import Conflict
 from workbench.retrieval.parameters import SHIPPED
-from workbench.retrieval.ranker.ranker_file import checked_name, checked_weights, file_text, from_file, shipped
+from workbench.retrieval.ranker import checked_name, checked_weights, file_text, from_file, shipped
 from workbench.services.corpus import Corpus
 from workbench.types import Ranker
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.options import Ask, named
 from workbench.retrieval.parameters import RANKER, SHIPPED
-from workbench.retrieval.scope_resolution import resolve
+from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
-from workbench.retrieval.strategy_names import named
 from workbench.services.corpus import Corpus
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Index, ResolvedScope, Scope
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from workbench.models.encoder import Encoder
-    from workbench.retrieval.request import Request
+    from workbench.retrieval.query import Request
     from workbench.types import ParameterValue, Passage, Ranker
 
 
@@ -43,7 +42,7 @@ class Requests:
             NotFound: no such index or ranker. ConfigurationError: a model is half configured.
         """
         import_framework()
-        from workbench.retrieval.request import Request
+        from workbench.retrieval.query import Request
 
         scope = self.resolve(ask.scope)
         name, index, parameters = self._serving(ask, scope)
@@ -108,7 +107,7 @@ class Requests:
 
     def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
         """Return the ranker that a strategy's parameters name; None for a strategy that has none."""
-        from workbench.retrieval.ranker.ranker_file import shipped
+        from workbench.retrieval.ranker import shipped
 
         name = dict(parameters).get(RANKER.name)
         if name is None:

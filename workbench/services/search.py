@@ -8,10 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, StatementRefused
-from workbench.retrieval.agreement import agreement
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.first_import import import_framework
-from workbench.retrieval.strategy_names import named
+from workbench.retrieval.hits import agreement
+from workbench.retrieval.options import Ask, named
 from workbench.services.corpus import Corpus
 from workbench.services.lacking import Lacking
 from workbench.services.outages import once_more, read_once_more
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from llama_index.core.query_engine import RetrieverQueryEngine
 
     from workbench.models.encoder import EncodedQuery
-    from workbench.retrieval.request import Request
+    from workbench.retrieval.query import Request
 
 FEWEST_COMPARED, MOST_COMPARED = 1, 12
 AS_ASKED = Ask()  # the strategy promoted for everything, ten passages
@@ -100,7 +99,7 @@ class SearchService:
     def query_engine(self, ask: Ask = AS_ASKED) -> RetrieverQueryEngine:
         """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``."""
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
-        from workbench.retrieval.assembly import build_engine
+        from workbench.retrieval.pipeline import build_engine
 
         request = self._requests.of(ask)
         request.llm = self._corpus.llm
@@ -116,7 +115,7 @@ class SearchService:
         gone: then the index is looked up and asked again.
         """
         import_framework()
-        from workbench.retrieval.run import run
+        from workbench.retrieval.pipeline import run
 
         request = self._requests.of(ask, remembered=True)
         if encoded is not None:

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from workbench.errors import InvalidInput, NotFound, UnreadableDocument, choices
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.services.corpus import Corpus
 from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService

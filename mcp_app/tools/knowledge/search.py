@@ -11,8 +11,8 @@ from mcp_app.parts import Items, RankedPage, past_the_end
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.knowledge.family import FAMILY, source_named
 from mcp_app.worth import first_page
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.legs import RERANKERS
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import MACHINES_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
 from workbench.types import NamesUse, Passage, Scope

@@ -11,7 +11,7 @@ from mcp_app.parts import Items
 from mcp_app.tool import Call, Tool
 from mcp_app.tools.reading.family import FAMILY, SKIP
 from mcp_app.worth import FEW
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.types import Passage, Scope
 from workbench.types.json import JsonObject
 

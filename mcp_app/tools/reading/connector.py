@@ -10,7 +10,7 @@ from mcp_app.tool import Call, Tool
 from mcp_app.tools.reading.family import FAMILY, LENGTH, OFFSET
 from mcp_app.tools.reading.full_page import document_of
 from mcp_app.worth import FEW, worth_reading
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DOCUMENTS_CUTOFF
 from workbench.types.json import JsonObject
 

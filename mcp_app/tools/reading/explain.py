@@ -11,13 +11,13 @@ from mcp_app.tool import Call, Tool
 from mcp_app.tools.reading.family import FAMILY
 from workbench.errors import NotFound
 from workbench.marking import own_word
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.legs import leg_kind
+from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import preference
 
 if TYPE_CHECKING:
-    from workbench.retrieval.why.explanation import Explanation
+    from workbench.retrieval.explain.explanation import Explanation
     from workbench.types.json import JsonObject
 
 MOST_WORDS = 50  # of a question; the most telling first

@@ -11,15 +11,14 @@ from mcp_app.parts import RankedPage, past_the_end
 from mcp_app.tool import Call
 from mcp_app.tools.scoped.family import DEFAULT_COUNT
 from mcp_app.worth import first_page
-from workbench.retrieval.ask import Ask
 from workbench.retrieval.legs import RERANKERS
+from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
 from workbench.types import Passage, Scope, SearchResult
 from workbench.types.json import JsonObject, JsonValue
 
-if TYPE_CHECKING:  # importing it brings the database driver along, which nothing before the first reply may do
+if TYPE_CHECKING:
     from workbench.services.document_search import DocumentHit, SourcePlace
-
 
 MOST_PAGES, MOST_CHUNKS = 100, 200  # how deep one search ranks
 

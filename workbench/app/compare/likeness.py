@@ -18,7 +18,7 @@ from workbench.types.parameter import LATE
 from workbench.types.results import Span
 
 if TYPE_CHECKING:
-    from workbench.retrieval.why.explanation import Alignment
+    from workbench.retrieval.explain.explanation import Alignment
     from workbench.workbench import Workbench
 
 FROM = (0.3, 0.42, 0.58)  # least similarity of the thin, the middle and the thick underline

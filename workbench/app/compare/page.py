@@ -31,7 +31,7 @@ from workbench.app.widgets.promoting import serving_in, serving_line
 from workbench.app.widgets.reader import reader
 from workbench.errors import ConfigurationError, InvalidInput, NotFound, WorkbenchError
 from workbench.opened_corpus import BUILT_IN_RERANKER
-from workbench.retrieval.strategy_names import across
+from workbench.retrieval.options import across
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -24,8 +24,7 @@ from workbench.app.widgets.promoting import PromotionCandidate, places_of_bar, p
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
 from workbench.retrieval.parameters import RANKER, SHIPPED
-from workbench.retrieval.ranker.feature_table import FEATURES
-from workbench.retrieval.ranker.ranker_file import ranker_of
+from workbench.retrieval.ranker import FEATURES, ranker_of
 from workbench.services.promotions import LONGEST_NOTE
 from workbench.sizes import counted
 from workbench.types import Ranker, as_number, as_object

@@ -18,7 +18,7 @@ from workbench.app.state.one_run import theme_of_run
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.reader import open_document, reader
 from workbench.app.widgets.table import Column, table
-from workbench.retrieval.ask import Ask
+from workbench.retrieval.options import Ask
 from workbench.services.citations import Graph, GraphNode, Overview
 from workbench.sizes import counted
 

@@ -15,8 +15,8 @@ from workbench.app.widgets.looks import mark_html
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.notices import act
 from workbench.errors import ScopeError, WorkbenchError
+from workbench.retrieval.options import named
 from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY, check_parameters
-from workbench.retrieval.strategy_names import named
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Comparison, ParameterValue, Promotion, Scope
 

@@ -12,16 +12,32 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.errors import ModelError
-from workbench.retrieval.answering.citation_marks import known_marks, numbers_in
-from workbench.retrieval.answering.extracts import best_sentences, quoted
-from workbench.retrieval.answering.quotable import Quote
-from workbench.retrieval.answering.table_headers import table_headers
+from workbench.retrieval.answering.extracts import Quote, best_sentences, known_marks, numbers_in, quoted
 from workbench.retrieval.evidence import evidence_of, is_sentence_evidence
 from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, cited_passages
 from workbench.retrieval.nodes import to_passages
-from workbench.retrieval.request import Request
-from workbench.types import Evidence, Passage
+from workbench.retrieval.query import Request
+from workbench.storage.ranking import document_slices
+from workbench.types import Evidence, Passage, as_items, as_whole
 from workbench.types.results import TimedStep
+
+# --- The headers of tables that begin before a passage: the names of the columns that its first rows lack ---
+
+
+def table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
+    """Return the Markdown of the headers, by the passages' numbers from 1; passages that need none are left out."""
+    spans = {number: as_items(hit.metadata.get("table_header")) for number, hit in enumerate(passages, start=1)}
+    places = {
+        number: (passages[number - 1].document_id, as_whole(span[0]), as_whole(span[1]))
+        for number, span in spans.items()
+        if span and as_whole(span[0]) < passages[number - 1].start
+    }
+    if not places:
+        return {}
+    with request.store.reading() as connection:
+        texts = document_slices(connection, request.index.name, list(places.values()))
+    return {number: text for number, text in zip(places, texts, strict=True) if text is not None}
+
 
 REFUSED = "Nothing in the documents answers this question."
 

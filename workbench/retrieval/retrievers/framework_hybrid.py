@@ -12,7 +12,7 @@ from llama_index.core.vector_stores.types import (
     VectorStoreQueryMode,
 )
 
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import node_of
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.passages import documents_in_scope, internal_ids, passages_by_id, scope_statement

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import FORGIVE, LEAST_MEANING
 from workbench.retrieval.retrievers.hybrid import hybrid_hits
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.words.guesses import read_fuzzy_words
+from workbench.retrieval.spelling import read_fuzzy_words
 from workbench.types.parameter import KEYWORD, VECTOR
 
 POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown

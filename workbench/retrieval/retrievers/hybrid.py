@@ -11,20 +11,15 @@ from dataclasses import replace
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.fusion import Contributions, convex, min_max, reciprocal_rank
-from workbench.retrieval.hit import Hit
-from workbench.retrieval.legs import votes
+from workbench.retrieval.hits import Contributions, Hit, convex, min_max, reciprocal_rank
+from workbench.retrieval.legs import of_words, spread, votes
+from workbench.retrieval.name_matching import named_shares, strength
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RANKS, VECTOR_WEIGHT
-from workbench.retrieval.question_words import Words
-from workbench.retrieval.request import Request
+from workbench.retrieval.query import Request, Words, read_words
 from workbench.retrieval.retrievers.keyword import keyword_ranking
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.retrievers.vector import vector_ranking
-from workbench.retrieval.votes import of_words, spread
-from workbench.retrieval.words.document_names import strength
-from workbench.retrieval.words.query_words import read_words
-from workbench.retrieval.words.question_names import named_shares
 from workbench.storage.database import Connection
 from workbench.storage.passages import likeness_to_all
 from workbench.storage.postings import reads_all

@@ -6,13 +6,11 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
 from workbench.models.encoder import FloatArray
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.bm25 import ceiling
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.question_words import Words
-from workbench.retrieval.request import Request
+from workbench.retrieval.query import Request, Words, read_words
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.words.bm25 import ceiling
-from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
 from workbench.storage.ranking import LegRanking, best_by_terms
 from workbench.types import Leg

@@ -8,7 +8,7 @@ from typing import cast
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hit import Hit, joined, lessened
+from workbench.retrieval.hits import Hit, joined, lessened
 from workbench.retrieval.llm_prompts import MULTI_QUERY, RETRIEVAL_SYSTEM, questions_schema
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import QUERIES

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.parameters import CANDIDATES, FIRST_DEPTH
-from workbench.retrieval.request import Request
+from workbench.retrieval.query import Request
 
 
 class Retriever(BaseRetriever):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.hit import Hit
+from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import node_of, to_nodes
-from workbench.retrieval.request import Request
+from workbench.retrieval.query import Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, nearest_passages

@@ -19,11 +19,11 @@ from llama_index.core.schema import NodeWithScore
 from numpy.typing import NDArray
 
 from workbench.models.encoder import FloatArray, unit_rows
-from workbench.retrieval.hit import mixed
+from workbench.retrieval.hits import mixed
 from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
-from workbench.retrieval.stages.rerank import untouched_leg, words_share
+from workbench.retrieval.stages.late_interaction import untouched_leg, words_share
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.passages import vectors
 from workbench.types.parameter import CLUSTER

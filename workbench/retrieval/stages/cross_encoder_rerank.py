@@ -5,7 +5,7 @@ from __future__ import annotations
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hit import mixed
+from workbench.retrieval.hits import mixed
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import CROSS_WEIGHT
 from workbench.retrieval.stages.stage import Stage

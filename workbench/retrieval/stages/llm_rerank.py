@@ -5,7 +5,7 @@ from __future__ import annotations
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hit import mixed
+from workbench.retrieval.hits import mixed
 from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, numbered
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import GRADED, LLM_WEIGHT

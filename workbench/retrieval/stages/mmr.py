@@ -17,7 +17,7 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from workbench.models.encoder import FloatArray, unit_rows
-from workbench.retrieval.hit import Hit, joined, lessened
+from workbench.retrieval.hits import Hit, joined, lessened
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import LAMBDA
 from workbench.retrieval.stages.stage import Stage

@@ -8,7 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
-from workbench.retrieval.request import Request
+from workbench.retrieval.query import Request
 
 
 class Stage(BaseNodePostprocessor):

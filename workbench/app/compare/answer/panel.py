@@ -18,8 +18,7 @@ from workbench.app.widgets.plain_text import plain
 from workbench.app.widgets.promoting import Serving, serving_columns
 from workbench.app.widgets.reader import open_document
 from workbench.errors import WorkbenchError
-from workbench.retrieval.ask import Ask
-from workbench.retrieval.strategy_names import named
+from workbench.retrieval.options import Ask, named
 from workbench.services.answers import SHOWN
 from workbench.types import Comparison, JsonObject, Passage
 

@@ -15,7 +15,7 @@ from workbench.marking import FUNCTION_WORDS, matched_spans
 from workbench.types.results import Span
 
 if TYPE_CHECKING:
-    from workbench.retrieval.why.word_by_word import QuestionWord, WordByWord
+    from workbench.retrieval.explain.explanation import QuestionWord, WordByWord
     from workbench.types.json import JsonValue
 
 SURE = 0.75  # a similarity from which on a like is drawn in full

@@ -18,11 +18,11 @@ from workbench.app.state.shared import changes, note_change
 from workbench.app.widgets.assets import component
 from workbench.app.widgets.reader import open_document
 from workbench.errors import ModelError, NotFound, WorkbenchError
+from workbench.retrieval.options import named
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
-from workbench.retrieval.strategy_names import named
 
 if TYPE_CHECKING:
-    from workbench.retrieval.why.explanation import Explanation
+    from workbench.retrieval.explain.explanation import Explanation
     from workbench.types import Comparison, Passage
     from workbench.types.json import JsonObject
     from workbench.workbench import Workbench

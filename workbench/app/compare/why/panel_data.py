@@ -10,14 +10,13 @@ from workbench.app.widgets.looks import look
 from workbench.app.widgets.names import title_of
 from workbench.app.widgets.reader_data import RENDERED, form_of
 from workbench.marking import own_word
+from workbench.retrieval.explain.outcome import FOUND, SHOWN
 from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.retrieval.why.fates import FOUND, SHOWN
 from workbench.types import plain, preference
 
 if TYPE_CHECKING:
-    from workbench.retrieval.why.explanation import Explanation
-    from workbench.retrieval.why.word_by_word import WordByWord
+    from workbench.retrieval.explain.explanation import Explanation, WordByWord
     from workbench.types import Comparison, SearchResult
     from workbench.types.json import JsonObject
 

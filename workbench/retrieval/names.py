@@ -3,18 +3,185 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from workbench.retrieval.names.document_values import MOST_WORDS, squeezed, values_of, words_in
-from workbench.retrieval.names.periods import periods_in
 from workbench.storage.database import Connection
 from workbench.storage.documents import DocumentNames, documents_listed, names_of_documents
 from workbench.storage.passages import IndexTotals
-from workbench.types import Name, ResolvedScope
+from workbench.types import JsonValue, Name, ResolvedScope
+
+# --- Years and quarters as people and files write them: FY2018, FY18, 2021Q1, 1Q21, "the second quarter of 2023" ---
+
+_SIGN_OF_ONE = re.compile(r"\d|quart", re.IGNORECASE)  # no pattern below matches a text without it
+_ORDINALS = ("first|1st|erste[ns]?", "second|2nd|zweite[ns]?", "third|3rd|dritte[ns]?", "fourth|4th|vierte[ns]?")
+_YEAR = re.compile(r"(?:(?<![^\W_])FY ?['’]?(\d{4}|\d{2})|(?<![^\W_])(?<!\d[.,])((?:19|20)\d\d))(?!\d)(?![.,]\d)", re.I)
+_QUARTER = re.compile(
+    r"(?:(?<![^\W\d_])Q([1-4])(?:['’](\d\d))?|(?<![^\W_])([1-4])Q(\d\d)?)(?!\d)(?![^\W\d_])", re.IGNORECASE
+)
+_SPELT_OUT = tuple(re.compile(rf"\b(?:{ordinal})\s+(?:quarter|quartals?)\b", re.IGNORECASE) for ordinal in _ORDINALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A year ("2018") or a quarter ("Q2") and the span of the text that says it."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def periods_in(text: str) -> list[Period]:
+    """Return the years and quarters that a text says, in their order."""
+    if not _SIGN_OF_ONE.search(text):
+        return []
+    periods = [Period("year", _whole(match[1] or match[2]), *match.span()) for match in _YEAR.finditer(text)]
+    for match in _QUARTER.finditer(text):
+        periods.append(Period("quarter", f"Q{match[1] or match[3]}", *match.span()))
+        short = match[2] or match[4]
+        if short:
+            periods.append(Period("year", _whole(short), *match.span()))
+    for number, pattern in enumerate(_SPELT_OUT, start=1):
+        periods += [Period("quarter", f"Q{number}", *match.span()) for match in pattern.finditer(text)]
+    return sorted(periods, key=lambda period: (period.start, period.kind))
+
+
+def without(text: str, periods: Sequence[Period]) -> str:
+    """Return the text with each period replaced by a line's end, so that no words meet that were apart."""
+    for period in sorted(periods, key=lambda period: -period.start):
+        text = f"{text[: period.start]}\n{text[period.end :]}"
+    return text
+
+
+def _whole(year: str) -> str:
+    return year if len(year) == 4 else f"20{year}"
+
+
+# --- The values by which a question can name a document: title, parts of a label, periods, source, type, metadata ---
+
+MOST_WORDS = 8  # of a value; a longer one is a text
+LONGEST = 60  # characters of a value of metadata
+# Metadata that a reader or a crawler writes for its own use, that is text, or a subject; none names a document.
+UNSAID = frozenset(
+    """
+    title own_title description summary subject keywords language language_name pages page columns rows records url
+    canonical_url file_name content_hash ocr_confidence scanned_pages uncertain_pages unreadable_pages created modified
+    turned_pages unread_pictures lastmod lastUpdated producer creator page_labels tag tags category categories label
+    labels topic topics
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
+)
+PERIODS_OF = re.compile(r"year|quarter|period", re.IGNORECASE)
+DATES = ("date", "published", "datePublished", "publishDate")
+TYPE_WORDS = {
+    "pdf": ("PDF",),
+    "docx": ("Word document",),
+    "pptx": ("slides", "presentation", "PowerPoint"),
+    "xlsx": ("spreadsheet", "Excel"),
+    "notebook": ("notebook",),
+    "epub": ("book",),
+}
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words_in(text: str) -> list[re.Match[str]]:
+    """Return the words of a text, underscores between them, in their order."""
+    return list(_WORD.finditer(text))
+
+
+def squeezed(text: str) -> str:
+    """Return the letters and figures of a text alone, folded: "10-K" and "10 k" are "10k"."""
+    return "".join(match[0] for match in words_in(text)).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A title or a file's name with the periods in it, at least one."""
+
+    text: str
+    periods: list[Period]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentValues:
+    """(kind, text) of every value that can name a document, and the years and quarters that its labels tell.
+
+    A date alone makes no report of a quarter, so it tells none.
+    """
+
+    values: list[tuple[str, str]]
+    told: frozenset[str]
+
+
+def values_of(document: DocumentNames) -> DocumentValues:
+    """Return what can name a document."""
+    called = [text for text in (document.title, document.file) if _is_short(text)]
+    labels = [Label(text, periods) for text in called if (periods := periods_in(text))]
+    told = [period for label in labels for period in label.periods]
+    return DocumentValues(list(_values(document, called, labels, told)), frozenset(period.text for period in told))
+
+
+def _values(
+    document: DocumentNames, called: Iterable[str], labels: Iterable[Label], told: Sequence[Period]
+) -> Iterator[tuple[str, str]]:
+    for label in labels:
+        yield from _parts(label)
+    yield from (("title", text) for text in called)
+    for period in told or _periods(document.metadata):
+        yield period.kind, period.text
+    if _is_short(document.source):
+        yield "source", document.source
+    for word in TYPE_WORDS.get(document.document_type, ()):
+        yield "type", word
+    for key, value in document.metadata.items():
+        if key not in UNSAID and key not in DATES and not PERIODS_OF.search(key):
+            yield from ((key, text) for text in _said(value))
+
+
+def _is_short(text: str) -> bool:
+    return 1 <= len(_WORD.findall(text)) <= MOST_WORDS
+
+
+def _parts(label: Label) -> Iterator[tuple[str, str]]:
+    """Yield what stands between a label's periods, and each of its words."""
+    for part in without(label.text, label.periods).splitlines():
+        words = [match[0] for match in words_in(part)]
+        if len(words) > 1:
+            yield "name", " ".join(words)
+        yield from (("name", word) for word in words if len(word) > 1 and not (word.isdecimal() and len(word) < 3))
+
+
+def _periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
+    """Return the periods that metadata tell, where no label does; else those of its date."""
+    told: list[Period] = []
+    for key, value in metadata.items():
+        if PERIODS_OF.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
+            is_number = "quarter" in key.casefold() and str(value) in ("1", "2", "3", "4")
+            told += periods_in(f"Q{value}" if is_number else str(value))
+    for key in DATES if not told else ():
+        if key in metadata:
+            told += _date(metadata[key])
+    return told
+
+
+def _date(value: JsonValue) -> list[Period]:
+    match = re.match(r"(\d{4})-(\d\d)\b", value) if isinstance(value, str) else None
+    if match is None or not 1 <= int(match[2]) <= 12:
+        return []
+    return [Period("year", match[1], 0, 4), Period("quarter", f"Q{(int(match[2]) + 2) // 3}", 5, 7)]
+
+
+def _said(value: JsonValue) -> Iterator[str]:
+    """Yield the texts of a value that are short enough to be said, of a list each."""
+    texts = (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
+    for text in texts:
+        if len(text) <= LONGEST and "://" not in text and _is_short(text) and not text.replace(".", "").isdecimal():
+            yield text
+
 
 QUICK = 0.05  # seconds; a table that is made within this time is made anew at each change
 LONG = 4  # letters; 'of' and 'the' are written small in names, too
@@ -234,3 +401,36 @@ def _is_proper(text: str) -> bool:
 def _shown(entry: _Entry, said: str) -> str:
     """Return a name as people write it: as the question does, where the document runs its words together."""
     return " ".join(said.split()) if entry.kind == "name" else entry.text
+
+
+# --- The names that a question says, with the documents that have them ---
+
+
+@dataclass(frozen=True, slots=True)
+class SaidName:
+    """Of a document that name, its title or its file's, of which a question says most: the ``share`` 0..1, by idf."""
+
+    document_id: str
+    name: str = ""
+    share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionNames:
+    """The names that a question says and that are not ignored; ``asked`` is the question without the ignored ones.
+
+    ``strengths`` say how far the names together pick each document out of all, 0..1, by document id; ``others`` are
+    documents whose labels tell another period than the question.
+    """
+
+    asked: str
+    mentions: tuple[Mention, ...] = ()
+    strengths: Mapping[str, float] | None = None
+    others: frozenset[str] = frozenset()
+
+    def documents_of_all(self) -> frozenset[str] | None:
+        """Return the documents that have a name of each kind that the question says; None where it says none."""
+        kinds: dict[str, frozenset[str]] = {}
+        for mention in self.mentions:
+            kinds[mention.name.kind] = kinds.get(mention.name.kind, frozenset()) | mention.documents
+        return frozenset.intersection(*kinds.values()) if kinds else None

@@ -11,22 +11,63 @@ idf; the best of them join the question's terms with a weight that says how much
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
-from workbench.models.encoder import FloatArray, unit_rows
+from workbench.errors import ModelError
+from workbench.models.encoder import EncodedQuery, FloatArray, unit_rows
+from workbench.retrieval.bm25 import idf
+from workbench.retrieval.hits import Hit
+from workbench.retrieval.llm_prompts import HYDE, RETRIEVAL_SYSTEM
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, TERM_WEIGHT, TERMS
-from workbench.retrieval.question_words import Words
+from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, HYDE_WEIGHT, TERM_WEIGHT, TERMS
+from workbench.retrieval.query import Request, Words, read_words
 from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
-from workbench.retrieval.retrievers.moved_query import moved_hits
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.words.bm25 import idf
-from workbench.retrieval.words.query_words import read_words
 from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, vectors
+from workbench.storage.postings import cosines
 from workbench.storage.ranking import terms_of_passages
-from workbench.types.parameter import FEEDBACK
+from workbench.types import Leg, parameter
+from workbench.types.parameter import FEEDBACK, KEYWORD, VECTOR
+from workbench.types.results import TimedStep
+
+# --- Hybrid with the question's vector moved: towards good passages (feedback) or a made-up answer (HyDE) ---
+
+
+def moved_hits(
+    request: Request,
+    connection: Connection,
+    query: str,
+    vector: FloatArray,
+    leg: str,
+    pool: int,
+    words: Words | None = None,
+) -> list[Hit]:
+    """Return every candidate for the moved ``vector``, fused, best first; ``words`` stand in for the question's."""
+    encoded = request.encoded(query)
+    moved = replace(
+        request,
+        min_similarity=0.0,
+        words=request.words if words is None else {query: words},
+        encoded_queries={query: EncodedQuery(vector, encoded.token_axes, encoded.token_spans)},
+    )
+    hits = hybrid_hits(moved, connection, query, pool)
+    index, found = request.index, [hit.id for hit in hits]
+    near = cosines(connection, index.name, encoded.vector, found)
+    hits = [hit for hit in hits if hit.id in near]  # others were deleted meanwhile
+    return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(request, query, hit, near[hit.id])]
+
+
+def _similar(request: Request, query: str, hit: Hit, cosine: float) -> bool:
+    return request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)
+
+
+def _relabelled(hit: Hit, leg: str, cosine: float) -> Hit:
+    others = {name: value for name, value in hit.legs.items() if name != VECTOR}
+    return Hit(hit.id, hit.score, {leg: hit.legs[VECTOR], **others, VECTOR: Leg(cosine)})
 
 
 class FeedbackRetriever(Retriever):
@@ -80,3 +121,36 @@ class FeedbackRetriever(Retriever):
 def towards(query: FloatArray, passages: FloatArray, weight: float) -> FloatArray:
     """Return q + weight * mean(p) at length 1."""
     return unit_rows((query + np.float32(weight) * passages.mean(axis=0))[None, :])[0]
+
+
+# --- HyDE: an LLM writes the answer it imagines, and passages near to that are looked for ---
+
+
+class HydeRetriever(Retriever):
+    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, where the LLM fails."""
+
+    def find(self, query: str) -> list[NodeWithScore]:
+        """Return the candidates for the query and the imagined answer."""
+        request = self._request
+        if query not in request.replies:
+            request.replies[query] = self._imagined(query)
+        imagined = str(request.replies[query])
+        pool = request.depth
+        with request.store.reading() as connection:
+            if imagined:
+                with request.trace.stage(TimedStep.EMBED):
+                    passage = request.encoder.encode([imagined]).vectors
+                vector = towards(request.encoded(query).vector, passage, request.number(HYDE_WEIGHT))
+                hits = moved_hits(request, connection, query, vector, parameter.HYDE, pool)
+            else:
+                hits = hybrid_hits(request, connection, query, pool)
+            return to_nodes(request, connection, self._kept(hits))
+
+    def _imagined(self, query: str) -> str:
+        assert self._request.llm is not None  # build_engine saw to it
+        try:
+            with self._request.trace.stage(TimedStep.LLM):
+                return self._request.llm.complete(RETRIEVAL_SYSTEM, HYDE.format(query=query)).strip()
+        except ModelError as error:
+            self._request.trace.note(f"hyde: {error} Searched with the question alone.")
+            return ""

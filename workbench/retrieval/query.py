@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import re
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import ModelError
 from workbench.models.encoder import READS_NOTHING, EncodedQuery, Encoder, FloatArray
+from workbench.retrieval.bm25 import weigh
 from workbench.retrieval.parameters import FIRST_DEPTH
-from workbench.retrieval.ranker.scoring import FeatureSheet
+from workbench.retrieval.ranker import FeatureSheet
 from workbench.retrieval.strategy import Strategy
-from workbench.retrieval.trace import Trace
 from workbench.storage.database import Connection
-from workbench.storage.ranking import EXACT_UP_TO, scope_size
+from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
+from workbench.storage.ranking import EXACT_UP_TO, query_terms, scope_size, terms_in_scope
 from workbench.storage.store import PassageStore
-from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope
+from workbench.telemetry import STEP, measured
+from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, Value
 from workbench.types.results import TimedStep
 
 if TYPE_CHECKING:
@@ -23,9 +28,69 @@ if TYPE_CHECKING:
 
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.names.names_said import QuestionNames, SaidName
-    from workbench.retrieval.names.names_table import KeptNames
-    from workbench.retrieval.question_words import Words
+    from workbench.retrieval.names import KeptNames, QuestionNames, SaidName
+
+# --- The words of a question as a request keeps them: its terms, weighed, and what misspelt ones may mean ---
+
+
+@dataclass(frozen=True, slots=True)
+class Guess(Value):
+    """A word that was typed and a known one it may mean; ``distance`` counts the slips between."""
+
+    typed: str
+    meant: str
+    distance: int
+
+    @property
+    def similarity(self) -> float:
+        """1 for equal words, less for each slip, the more so in short words."""
+        return 1 - self.distance / max(len(self.typed), len(self.meant), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The question's terms, weighed against the whole index; ``guesses`` stand for words that no passage has."""
+
+    terms: tuple[QueryTerm, ...]
+    totals: IndexTotals
+    weights: TermWeights
+    guesses: tuple[Guess, ...] = ()
+
+
+# --- The events of one search: time per stage, and which leg could not serve ---
+
+
+@dataclass(slots=True)
+class Trace:
+    """The times and notes of one request, filled by its stages and read when its result is made; never shared."""
+
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+    has_more: bool = False  # whether there may be candidates beyond those that were looked at
+    cut: int = 0  # passages that were found and left out below the cutoff that was asked for
+    shared_ms: float = 0.0  # part of ``timings_ms`` that passed in another request, whose result this one reuses
+    charged: set[str] = field(default_factory=set)  # queries whose embedding is in ``timings_ms``
+    passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
+
+    @contextmanager
+    def stage(self, step: TimedStep) -> Generator[None]:
+        """Add the time of the block to a step's, in milliseconds."""
+        began = time.perf_counter()
+        try:
+            with measured(STEP, step.value):
+                yield
+        finally:
+            self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
+
+    def charge_shared(self, step: TimedStep, milliseconds: float) -> None:
+        """Add the time of a step that another request did for this one as well."""
+        self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + milliseconds
+        self.shared_ms += milliseconds
+
+    def note(self, reason: str) -> None:
+        """Say once that part of the search could not serve."""
+        if reason not in self.degraded:
+            self.degraded.append(reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,3 +220,50 @@ class Request:
             except ModelError:  # told where its vectors are needed
                 self._shares_read[query] = 1.0
         return self._shares_read[query]
+
+
+# --- The question's words as the keyword leg reads them: terms, weighed against the whole index ---
+
+_WORD = re.compile(r"[^\W_]")
+
+
+def read_words(request: Request, connection: Connection, query: str) -> Words:
+    """Analyse the question as the passages were analysed, and weigh its terms; once a request."""
+    if query not in request.words:
+        request.words[query] = _read_words(request, connection, query)
+    return request.words[query]
+
+
+def _read_words(request: Request, connection: Connection, query: str) -> Words:
+    index, scope = request.index, request.scope.place
+    with request.trace.stage(TimedStep.KEYWORD):
+        totals, terms = query_terms(connection, index.name, query)
+        known = [term.id for term in terms if term.id is not None]
+        if known and not scope.is_everything:
+            # A word that the index has outside the scope alone is a word that nothing has: else a note, a correction
+            # that is missing or a share of the question's words would tell that it is there.
+            size = request.scope_size(connection)
+            held = terms_in_scope(connection, index.name, known, scope, size)
+            terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
+    if not totals.passages:
+        request.trace.note("keyword: the index holds no passages")
+    elif not any(term.id is not None for term in terms):
+        request.trace.note(
+            f"keyword: {_why_nothing(query, terms, totals, 'index' if scope.is_everything else 'scope')}"
+        )
+    return Words(terms, totals, weigh(terms, totals))
+
+
+def _why_nothing(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:
+    """Say why no term of the question can be looked up.
+
+    A word that is no term in one of the index's languages is a stop word there: it occurs, and is not looked up.
+    """
+    if not _WORD.search(query):
+        return "the question has no words to look up"
+    reach: dict[int, int] = {}
+    for term in terms:
+        reach[term.position] = reach.get(term.position, 0) + term.passages
+    if any(passages >= totals.passages for passages in reach.values()):
+        return f"none of the question's words that can be looked up occur in the {place}"
+    return "the question has only words too common to look up, such as 'the' and 'of'"

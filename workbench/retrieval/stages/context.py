@@ -8,18 +8,61 @@ one another were found. The idea is LlamaIndex's AutoMergingRetriever, whose par
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.nodes import stored
-from workbench.retrieval.parameters import PAGE, SHARE, UNIT
-from workbench.retrieval.stages.final_order import preferred_first
+from workbench.retrieval.nodes import EXTRA, stored
+from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
+from workbench.retrieval.pipeline import preferred_first
+from workbench.retrieval.query import Request
 from workbench.retrieval.stages.stage import Stage
-from workbench.retrieval.stages.widening import Widening, span, widened
 from workbench.storage.database import Connection
-from workbench.storage.ranking import spans_of_pages, spans_of_sections
+from workbench.storage.ranking import document_slices, spans_around, spans_of_pages, spans_of_sections
 from workbench.types import as_items, as_whole
-from workbench.types.results import Span
+from workbench.types.results import Span, TimedStep
+
+# --- Wider texts for nodes: more of a document than the passage that was found, with the passage's score and legs ---
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """A node that is to show ``[start:end]`` of its document; ``merged`` are further nodes that it stands for."""
+
+    node: NodeWithScore
+    start: int
+    end: int
+    merged: tuple[NodeWithScore, ...] = ()
+
+
+def span(node: NodeWithScore) -> tuple[int, int]:
+    """Return the passage's own span in its document."""
+    return stored(node).span
+
+
+def widened(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
+    """Return the nodes with the wider text, in order; where the index is behind the document, as they were."""
+    places = [(stored(w.node).document_id, w.start, w.end) for w in widenings]
+    with request.trace.stage(TimedStep.WIDEN):
+        texts = document_slices(connection, request.index.name, places)
+    nodes: list[NodeWithScore] = []
+    for widening, text in zip(widenings, texts, strict=True):
+        if text is None:
+            request.trace.note("The index holds older versions of some documents; these passages stay as they are.")
+            nodes += [widening.node, *widening.merged]
+        else:
+            nodes.append(_showing(widening, text))
+    return nodes
+
+
+def _showing(widening: Widening, text: str) -> NodeWithScore:
+    node = widening.node
+    extra: dict[str, object] = {"matched": list(span(node))}
+    if widening.merged:
+        extra["merged"] = [node.node.node_id, *(other.node.node_id for other in widening.merged)]
+    metadata = {**node.node.metadata, "start": widening.start, "end": widening.end, EXTRA: extra}
+    return NodeWithScore(node=node.node.model_copy(update={"text": text, "metadata": metadata}), score=node.score)
+
 
 REACH = 20  # only so many of the best passages merge, so that no weak neighbour swells a strong one
 FARTHEST = 8  # passages on either side of the one found: a longer section is returned as the part around it
@@ -106,3 +149,44 @@ def _follows(before: NodeWithScore, node: NodeWithScore) -> bool:
         and second.ordinal == first.ordinal + 1
         and first.metadata.get("heading_path") == second.metadata.get("heading_path")
     )
+
+
+# --- Sentence window: a small passage is found, and shown with the text around it ---
+
+
+class Window(Stage):
+    """A stage that shows each passage with its neighbours; one that a better one's window shows already is left out.
+
+    ``neighbours`` passages on either side, and at least the sentences that the chunker "window" noted.
+    """
+
+    widens = True
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Widen the first nodes to the limit."""
+        request = self._request
+        nodes = preferred_first(request, nodes)
+        places = [(stored(node).document_id, stored(node).ordinal) for node in nodes]
+        with request.store.reading() as connection:
+            around = spans_around(connection, request.index, places, int(request.number(NEIGHBOURS)))
+            widenings: list[Widening] = []
+            for node, surroundings in zip(nodes, around, strict=True):
+                if len(widenings) == request.limit:
+                    break
+                if not any(_shows(other, node) for other in widenings):
+                    start, end = _union(node, surroundings)
+                    widenings.append(Widening(node, start, end))
+            return widened(request, connection, widenings)
+
+
+def _union(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[int, int]:
+    spans = [span(node), *([around] if around else [])]
+    noted = as_items(stored(node).metadata.get("window"))
+    if noted:
+        spans.append((as_whole(noted[0]), as_whole(noted[1])))
+    return min(start for start, _ in spans), max(end for _, end in spans)
+
+
+def _shows(other: Widening, node: NodeWithScore) -> bool:
+    start, end = span(node)
+    return stored(other.node).document_id == stored(node).document_id and other.start <= start and end <= other.end

@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from workbench.models.encoder import TOKEN_BYTES
-from workbench.retrieval.hit import Hit
-from workbench.retrieval.legs import votes
-from workbench.retrieval.question_words import Words
-from workbench.retrieval.request import Request
-from workbench.retrieval.stages.late_interaction import Match, align
-from workbench.retrieval.stages.rerank import late_scores, token_weights
-from workbench.retrieval.votes import of_words
-from workbench.retrieval.words.query_words import read_words
-from workbench.retrieval.words.question_names import named_shares
+import numpy as np
+
+from workbench.languages import WORD
+from workbench.models.encoder import TOKEN_BYTES, FloatArray
+from workbench.retrieval.hits import Hit
+from workbench.retrieval.legs import of_words, votes
+from workbench.retrieval.name_matching import named_shares
+from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.ranker import FEATURES, shares, weight_row
+from workbench.retrieval.stages.late_interaction import Match, align, late_scores, token_similarities, token_weights
 from workbench.storage.database import Connection
 from workbench.storage.passages import StoredPassage, embedded_text, token_bits
 from workbench.storage.postings import term_shares
 from workbench.storage.ranking import bm25_standing, vector_standing
 from workbench.types import Name, Passage, Value
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
+from workbench.types.results import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Step(Value):
 class Explanation(Value):
     """The explanation of one passage's rank in one strategy's ranking.
 
-    ``fate`` is one of FATES (workbench.retrieval.why.fates), ``reason`` says it in a sentence; ``elsewhere`` holds the
+    ``fate`` is one of FATES (workbench.retrieval.explain.outcome), ``reason`` says it in a sentence; ``elsewhere`` holds the
     passage's rank by the other strategies (None: not among the first that were asked for). ``course`` are the steps
     from the index to the results; the first that is not ``kept`` is where it fell out. ``preferring`` are the names in
     the question whose documents were preferred; ``features`` are those that a learned ranker weighed, the heaviest part
@@ -227,3 +228,129 @@ def _aligned(
         start=first + offset if inside else None,
         end=last + offset if inside else None,
     )
+
+
+# --- The parts of a learned score: what each feature of a passage adds to it ---
+
+
+def feature_views(request: Request, passage: int) -> tuple[FeatureView, ...]:
+    """Return what the ranker of a request that was served made of a passage, the heaviest part first.
+
+    Nothing where the strategy has no ranker, or the passage was no candidate.
+    """
+    sheet, ranker = request.sheet, request.ranker
+    if sheet is None or ranker is None or passage not in sheet.ids:
+        return ()
+    row, weights = sheet.ids.index(passage), weight_row(ranker.weights)
+    parts = shares(sheet.scaled, weights)[row]
+    total = float(parts.sum()) or 1.0
+    views = [
+        FeatureView(
+            name=feature.name,
+            title=feature.title,
+            why=feature.why,
+            value=float(sheet.raw[row, column]),
+            scaled=float(sheet.scaled[row, column]),
+            weight=float(weights[column]),
+            share=float(parts[column]) / total,
+        )
+        for column, feature in enumerate(FEATURES)
+    ]
+    return tuple(sorted(views, key=lambda view: -view.share))
+
+
+# --- Word by word: the question's words, and the words of a passage that late interaction finds like each of them ---
+
+ALIKE = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
+MOST_LIKES = 12  # of one word
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Value):
+    """A word of the passage's text from ``start`` to ``end``, and its similarity (-1..1) to the question's word."""
+
+    start: int
+    end: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWord(Value):
+    """A word of the question from ``start`` to ``end``, what it counts (all sum to 1), and its likes, best first."""
+
+    start: int
+    end: int
+    weight: float
+    likes: tuple[Like, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WordByWord(Value):
+    """A question beside the text that the model read of a passage: ``context`` (title, headings), then the passage.
+
+    ``words`` is empty where the index keeps no token vectors; spans of likes are in ``text``.
+    """
+
+    question: str
+    text: str
+    context: str
+    language: str
+    words: tuple[QuestionWord, ...] = ()
+
+
+def word_by_word(
+    request: Request, connection: Connection, question: str, words: Words, passage: StoredPassage
+) -> WordByWord:
+    """Hold each word of the question against each word of a passage, by the stored token vectors."""
+    context = str(passage.metadata.get("context", ""))
+    before = f"{context}\n\n" if context else ""
+    text = before + passage.text
+    compared = WordByWord(question, text, before, str(passage.metadata.get("language", "english")))
+    encoded = request.encoded(question)
+    bits = token_bits(connection, request.index.name, [passage.id]).get(passage.id, b"")
+    spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
+    if encoded.token_axes is None or not spans or len(bits) != TOKEN_BYTES * len(spans):
+        return compared
+    weights = token_weights(question, encoded.token_spans, words)
+    matrix = token_similarities(encoded.token_axes, bits)
+    return WordByWord(
+        question,
+        text,
+        before,
+        compared.language,
+        _question_words(question, encoded.token_spans, weights, matrix, _words_of(text, spans)),
+    )
+
+
+def _question_words(
+    question: str,
+    spans: Sequence[Span],
+    weights: FloatArray,
+    matrix: FloatArray,
+    words: Sequence[tuple[Span, list[int]]],
+) -> tuple[QuestionWord, ...]:
+    total = float(weights.sum()) or 1.0
+    compared: list[QuestionWord] = []
+    for (start, end), tokens in _words_of(question, spans):
+        likes = [
+            Like(first, last, float(matrix[np.ix_(of_word, tokens)].max(axis=0).mean()))
+            for (first, last), of_word in words
+        ]
+        best = sorted((like for like in likes if like.similarity >= ALIKE), key=lambda like: -like.similarity)
+        weight = float(weights[tokens].sum()) / total
+        compared.append(QuestionWord(start, end, weight, tuple(best[:MOST_LIKES])))
+    return tuple(compared)
+
+
+def _words_of(text: str, spans: Sequence[Span]) -> list[tuple[Span, list[int]]]:
+    """Return the words of a text that tokens stand in, each with the places of its tokens."""
+    words: list[tuple[Span, list[int]]] = []
+    place = 0
+    for match in WORD.finditer(text):
+        start, end = match.span()
+        while place < len(spans) and spans[place][1] <= start:
+            place += 1
+        tokens = [at for at in range(place, min(place + end - start, len(spans))) if spans[at][0] < end]
+        if tokens:
+            words.append(((start, end), tokens))
+    return words

@@ -1,0 +1,221 @@
+"""The course of a passage through a strategy: how many went on from each step, and where it stood or fell out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from workbench.retrieval.explain.explanation import LegView, Step
+from workbench.retrieval.legs import RERANKERS, leg_kind
+from workbench.retrieval.pipeline import RETRIEVED
+from workbench.retrieval.strategy import Strategy
+from workbench.types.parameter import KEYWORD, LEARNED, VECTOR
+
+# --- The fates of a passage, by name: apart from the rule that decides, so that a page can import them in no time ---
+
+FOUND = "found"
+SHOWN = "shown within another"
+NOT_INDEXED = "not in the index"
+NOT_IN_SCOPE = "not in scope"
+NOT_RETRIEVED = "not in the first of either leg"
+LOST_IN_FUSION = "lost in fusion"
+LOST_IN_RERANK = "lost in rerank"
+LOST_IN_STAGE = "lost in a later stage"
+FATES = (FOUND, SHOWN, NOT_INDEXED, NOT_IN_SCOPE, NOT_RETRIEVED, LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE)
+
+
+# --- The fate of a passage on its way through a strategy: found, or where it fell out and why ---
+
+_LEGS = {VECTOR: "by meaning", KEYWORD: "by words"}
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """The record of a watched request: ids after each step, all fused candidates, the limit and a leg's pool."""
+
+    strategy: Strategy
+    passed: Mapping[str, tuple[int, ...]]
+    fused: tuple[int, ...]
+    limit: int
+    pool: int
+
+
+def fate_of(passage: int, way: Way, legs: Mapping[str, LegView]) -> tuple[str, str]:
+    """Return (fate, reason) of a passage in scope that is not among the results."""
+    retrieved = way.passed.get(RETRIEVED, ())
+    if passage not in retrieved:
+        if passage in way.fused:
+            rank = way.fused.index(passage) + 1
+            first = len(retrieved)
+            return LOST_IN_FUSION, f"Fused it is number {rank} of {len(way.fused)}; the first {first} went on."
+        return NOT_RETRIEVED, f"{leg_standings(legs)}; {brought(way)}."
+    steps = list(way.passed.items())
+    dropped = dropped_between(passage, way)
+    if dropped is not None:
+        before, name = dropped
+        earlier, later = way.passed[before], way.passed[name]
+        fate = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
+        place = f"number {later.index(passage) + 1}" if passage in later else "left out"
+        return fate, f"It was number {earlier.index(passage) + 1} {after(before)} and {place} {after(name)}."
+    last, order = steps[-1]
+    place = f"number {order.index(passage) + 1}" if passage in order else "left out"
+    limit = f"{way.limit} were asked for"
+    if last == RETRIEVED or (passage not in order and len(steps) < 2):
+        return LOST_IN_FUSION, f"It is {place} {after(last)}, and {limit}."
+    reranked = any(name in RERANKERS for name, _ in steps)
+    return (LOST_IN_RERANK if reranked else LOST_IN_STAGE), _course(passage, steps, limit)
+
+
+def dropped_between(passage: int, way: Way) -> tuple[str, str] | None:
+    """Return the two neighbouring steps between which a passage left the first ``limit``; None where it never did."""
+    for (before, earlier), (name, later) in pairwise(way.passed.items()):
+        if passage in earlier[: way.limit] and passage not in later[: way.limit]:
+            return before, name
+    return None
+
+
+def _course(passage: int, steps: Sequence[tuple[str, tuple[int, ...]]], limit: str) -> str:
+    places = [
+        f"{f'number {order.index(passage) + 1}' if passage in order else 'left out'} {after(name)}"
+        for name, order in steps
+    ]
+    return f"It is {', '.join(places)}, and {limit}."
+
+
+def after(name: str) -> str:
+    """Return the words for the moment after a step."""
+    if name == RETRIEVED:
+        return "after the first stage"
+    if name == LEARNED:
+        return "by the learned weights"
+    return "after rerank" if name in RERANKERS else f"after {name}"
+
+
+def leg_standings(legs: Mapping[str, LegView]) -> str:
+    """Return where the two legs that find see a passage in the whole scope, as the beginning of a sentence."""
+    parts = [
+        f"{phrase} it is number {legs[name].rank} in scope ({legs[name].score:.3f})"
+        if name in legs and legs[name].rank
+        else f"{phrase} it has no match"
+        for name, phrase in _LEGS.items()
+    ]
+    text = " and ".join(parts)
+    return text[0].upper() + text[1:]
+
+
+def brought(way: Way) -> str:
+    """Return how many passages the first stage of a strategy brings, as a clause."""
+    strategy = way.strategy
+    if strategy.is_one_leg:
+        return f"{strategy.name} returns the first {way.limit}"
+    return (
+        f"each leg brings its first {way.pool}" if strategy.pools else "the strategy's own first stage did not bring it"
+    )
+
+
+INDEXED_STEP, SCOPE_STEP, LEGS_STEP, FUSED_STEP, SHOWN_STEP = "index", "scope", "legs", "fused", "shown"
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of a stage's class name
+_TITLES = {
+    INDEXED_STEP: "In the index",
+    SCOPE_STEP: "In scope",
+    LEGS_STEP: "Found",
+    FUSED_STEP: "Fused",
+    SHOWN_STEP: "Shown",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The end of a passage's course: its fate, and its rank among the results (None where it is not shown)."""
+
+    fate: str
+    rank: int | None
+    legs: Mapping[str, LegView]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The numbers of passages in index and scope (None: too many to count), and of those that are shown.
+
+    ``index`` is None for a search within a scope, which counts nothing outside it.
+    """
+
+    index: int | None
+    scope: int | None
+    shown: int
+
+
+def course(passage: int, way: Way, standing: Standing, sizes: Sizes) -> tuple[Step, ...]:
+    """Return the steps of a watched request as a passage met them; from the one where it fell out none is ``kept``."""
+    steps = [
+        *([] if sizes.index is None else [Step(INDEXED_STEP, _TITLES[INDEXED_STEP], sizes.index)]),
+        Step(SCOPE_STEP, _TITLES[SCOPE_STEP], sizes.scope),
+        *_stages(passage, way, standing),
+        Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are shown."),
+    ]
+    lost = _lost_at(passage, way, standing)
+    names = [step.name for step in steps]
+    kept_steps = names.index(lost) if lost in names else len(steps)
+    return tuple(
+        Step(
+            step.name, step.title, step.count, step.rank if place <= kept_steps else None, place < kept_steps, step.said
+        )
+        for place, step in enumerate(steps)
+    )
+
+
+def course_outside(index_passages: int) -> tuple[Step, ...]:
+    """Return the course of a document of which the index holds no passage."""
+    return (Step(INDEXED_STEP, _TITLES[INDEXED_STEP], index_passages, kept=False),)
+
+
+def course_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
+    """Return the course of a document that a scope of so many passages leaves out."""
+    return (Step(SCOPE_STEP, _TITLES[SCOPE_STEP], scope_passages, kept=False),)
+
+
+def _stages(passage: int, way: Way, standing: Standing) -> list[Step]:
+    passed = dict(way.passed)
+    retrieved = passed.pop(RETRIEVED, ())
+    said = f"{leg_standings(standing.legs)}; {brought(way)}."
+    steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
+    if way.fused:
+        said = f"The first {len(retrieved)} of {len(way.fused)} go on." if len(retrieved) < len(way.fused) else ""
+        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _place(passage, way.fused), said=said))
+    return [*steps, *(_stage(passage, way.limit, name, order) for name, order in passed.items())]
+
+
+def _stage(passage: int, limit: int, name: str, order: tuple[int, ...]) -> Step:
+    rank = _place(passage, order)
+    said = f"Only the first {limit} are shown." if rank is not None and rank > limit else ""
+    return Step(name, _title(name), len(order), rank, said=said)
+
+
+def _title(name: str) -> str:
+    if name in RERANKERS:
+        return f"Reranked: {leg_kind(name).title.lower()}"
+    return _CAMEL.sub(" ", leg_kind(name).title).capitalize()
+
+
+def _place(passage: int, order: tuple[int, ...]) -> int | None:
+    return order.index(passage) + 1 if passage in order else None
+
+
+def _lost_at(passage: int, way: Way, standing: Standing) -> str | None:
+    """Return the name of the step that a passage did not get beyond."""
+    if standing.fate in (FOUND, SHOWN):
+        return None
+    if standing.fate == NOT_IN_SCOPE:
+        return SCOPE_STEP
+    if standing.fate == NOT_RETRIEVED:
+        return LEGS_STEP
+    later = [name for name in way.passed if name != RETRIEVED]
+    if standing.fate == LOST_IN_FUSION or not later:
+        return FUSED_STEP if way.fused else SHOWN_STEP
+    dropped = dropped_between(passage, way)
+    if dropped is not None:
+        return dropped[1]
+    reranked = [name for name in later if name in RERANKERS]
+    return (reranked if standing.fate == LOST_IN_RERANK and reranked else later)[-1]

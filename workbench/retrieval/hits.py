@@ -1,0 +1,173 @@
+"""Fusion of ranked candidates: pure functions over {passage id: score}, keyed by id, changing nothing they are given.
+
+Every function returns, for each id, what each leg adds; the fused score is their sum, so an attribution always adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from workbench.types import Leg
+
+# --- The agreement of two rankings: pure functions over lists of ids, best first, results in 0..1 ---
+
+PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86 % of the weight
+
+
+def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
+    """Return |A and B| / |A or B|; two empty rankings agree fully."""
+    a, b = set(first), set(second)
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = PERSISTENCE) -> float:
+    """Return extrapolated RBO: the overlap at every depth, deeper ones counting less by p each step.
+
+    Webber, Moffat & Zobel, "A Similarity Measure for Indefinite Rankings" (2010), equation 32. Two empty rankings
+    agree fully, an empty and a filled one not at all.
+    """
+    short, long = sorted((list(first), list(second)), key=len)
+    if not long:
+        return 1.0
+    if not short:
+        return 0.0
+    overlap = [len(set(short[:depth]) & set(long[:depth])) for depth in range(1, len(long) + 1)]
+    s, size = len(short), len(long)
+    at_s = overlap[s - 1]
+    total = sum(overlap[depth - 1] / depth * p**depth for depth in range(1, size + 1))
+    total += sum(at_s * (depth - s) / (s * depth) * p**depth for depth in range(s + 1, size + 1))
+    tail = ((overlap[size - 1] - at_s) / size + at_s / s) * p**size
+    return min(1.0, max(0.0, (1 - p) / p * total + tail))
+
+
+def agreement(rankings: Mapping[str, Sequence[str]]) -> dict[str, dict[str, float]]:
+    """Return {"jaccard": {"a|b": 0..1}, "rbo": {...}} for every pair of rankings."""
+    pairs = list(combinations(rankings, 2))
+    return {
+        "jaccard": {f"{a}|{b}": round(jaccard(rankings[a], rankings[b]), 4) for a, b in pairs},
+        "rbo": {f"{a}|{b}": round(rank_biased_overlap(rankings[a], rankings[b]), 4) for a, b in pairs},
+    }
+
+
+Scores = Mapping[int, float]
+Contributions = dict[int, dict[str, float]]
+
+
+def min_max(scores: Scores, floor: float | None = None) -> dict[int, float]:
+    """Scale scores to 0..1: (s - min) / (max - min); all equal gives 1. ``floor`` stands in for the minimum.
+
+    With a floor (0 for BM25) a lone candidate's strength survives, and the lowest is not pushed to nothing.
+    """
+    if not scores:
+        return {}
+    low = min(scores.values()) if floor is None else floor
+    high = max(scores.values())
+    if high <= low:
+        return dict.fromkeys(scores, 1.0 if high > 0 or floor is None else 0.0)
+    return {key: max(0.0, (score - low) / (high - low)) for key, score in scores.items()}
+
+
+def convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Contributions:
+    """Combine scaled scores with weights that are made to sum to 1: sum of w * s.
+
+    Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    """
+    total = sum(weights[name] for name in legs) or 1.0
+    return {
+        key: {name: weights[name] / total * scores.get(key, 0.0) for name, scores in legs.items()}
+        for key in _keys(legs.values())
+    }
+
+
+def reciprocal_rank(legs: Mapping[str, Scores], weights: Mapping[str, float], k: int = 60) -> Contributions:
+    """Combine by ranks: w / (k + rank), scaled so that first everywhere gives 1; a leg without the passage adds 0.
+
+    Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009); equal scores share a rank.
+    """
+    total = sum(weights[name] for name in legs) or 1.0
+    ranks = {name: ranked(scores) for name, scores in legs.items()}
+    return {
+        key: {
+            name: weights[name] / total * (k + 1) / (k + ranks[name][key]) if key in ranks[name] else 0.0
+            for name in legs
+        }
+        for key in _keys(legs.values())
+    }
+
+
+def ranked(scores: Scores) -> dict[int, int]:
+    """Return each id's rank from 1, highest score first; equal scores share the better rank."""
+    ranks: dict[int, int] = {}
+    last, rank = None, 0
+    for position, key in enumerate(order_of(scores), start=1):
+        score = scores[key]
+        if score != last:
+            last, rank = score, position
+        ranks[key] = rank
+    return ranks
+
+
+def order_of(scores: Scores) -> list[int]:
+    """Return the ids by their scores, highest first; the lower id of equals goes first."""
+    return sorted(scores, key=lambda key: (-scores[key], key))
+
+
+def _keys(legs: Iterable[Scores]) -> list[int]:
+    return sorted({key for scores in legs for key in scores})
+
+
+# --- A hit: a candidate with what each leg says of it. Mixing is pure, and a hit's score is always the sum of ---
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """``id`` is the internal passage id; ``score`` is the sum of the legs' contributions."""
+
+    id: int
+    score: float
+    legs: Mapping[str, Leg]
+
+
+def joined(key: int, legs: Mapping[str, Leg]) -> Hit:
+    """Return the hit that its legs make."""
+    return Hit(key, sum(leg.contribution for leg in legs.values()), legs)
+
+
+def lessened(legs: Mapping[str, Leg], share: float, untouched: str = "") -> dict[str, Leg]:
+    """Return the legs with ``share`` (0..1) of what each contributed; the leg ``untouched`` keeps all of it."""
+    return {
+        name: leg if name == untouched else Leg(leg.score, leg.rank, leg.contribution * share)
+        for name, leg in legs.items()
+    }
+
+
+def mixed(
+    hits: Iterable[Hit],
+    leg: str,
+    raw: Mapping[int, float],
+    weight: float,
+    scaled: Mapping[int, float] | None = None,
+    trust: Mapping[int, float] | None = None,
+    untouched: tuple[str, float] = ("", 0.0),
+) -> list[Hit]:
+    """Return the hits by (1 - weight) * score + weight * scaled, best first; unjudged ones get 0 from ``leg``.
+
+    ``raw`` are the judge's scores in its own unit, ``scaled`` the same in 0..1, both by internal id; without
+    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, 1 where a passage is not named) is the
+    share of the weight that the judge has for a passage. ``untouched`` names a leg of which the judge knows nothing,
+    and the share of the score that it had: it keeps it, and what the judge takes comes from the other legs.
+    """
+    trust = trust or {}
+    scaled = min_max(raw) if scaled is None else scaled
+    ranks = {key: rank for rank, key in enumerate(order_of(raw), start=1)}
+    result: list[Hit] = []
+    name, kept = untouched
+    for hit in hits:
+        share = min(weight * trust.get(hit.id, 1.0), 1 - kept)
+        legs = lessened(hit.legs, 1 - share / (1 - kept) if kept < 1 else 0.0, name)
+        if hit.id in raw:
+            legs[leg] = Leg(raw[hit.id], ranks[hit.id], share * scaled[hit.id])
+        result.append(joined(hit.id, legs))
+    return sorted(result, key=lambda hit: (-hit.score, hit.id))

@@ -1,1 +1,0 @@
-"""The names of documents: what documents say of themselves, and which of it a question says."""

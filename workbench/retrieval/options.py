@@ -1,0 +1,98 @@
+"""Parameters of several strategies as people type them: ``hybrid.fusion=rrf``, or ``fusion=rrf`` where it is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from workbench.assignments import assignments
+from workbench.errors import InvalidInput, choices
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
+from workbench.types import ParameterValue, ResolvedScope, Scope, Value
+
+# --- Everything a search is told besides the question: how to search, how much, and where ---
+
+EVERYTHING = Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Value):
+    """The way in which one question is searched; every service of a search takes one.
+
+    ``strategy`` is a name, or "strategy@index"; None leaves it to what is promoted for the scope, and to ``built_in``
+    where nothing is. ``limit`` counts passages. ``index`` None is the promoted or the default one. ``parameters`` are
+    the strategy's, by name. ``min_similarity`` is the least cosine between question and passage (0..1), for every
+    strategy; it is judged before the cut to the limit.
+    """
+
+    strategy: str | None = None
+    limit: int = 10
+    scope: Scope | ResolvedScope = EVERYTHING
+    index: str | None = None
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    min_similarity: float = 0.0
+    built_in: str = DEFAULT_STRATEGY
+
+
+def strategy_of(name: str) -> str:
+    """Return the strategy of ``strategy`` or ``strategy@index``."""
+    return name.partition("@")[0]
+
+
+def parameters_by_strategy(names: Sequence[str], texts: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
+    """Return parameters by strategy: ``hybrid.fusion=rrf`` for one, ``fusion=rrf`` for each that has it.
+
+    Raises:
+        InvalidInput: a strategy that is not compared, a parameter that none has, or a value out of its range.
+    """
+    by_strategy: dict[str, dict[str, ParameterValue]] = {name: {} for name in names}
+    for key, value in assignments(texts, "--set").items():
+        strategy, dot, parameter = key.rpartition(".")
+        of_strategy = (
+            [strategy] if strategy in by_strategy else [name for name in names if strategy_of(name) == strategy]
+        )
+        if dot and not of_strategy:
+            raise InvalidInput(f"--set {key!r} names a strategy that is not compared; use one of {choices(names)}.")
+        owners = of_strategy if dot else [name for name in names if _has(name, parameter)]
+        if not owners:
+            valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[strategy_of(name)].parameters)
+            raise InvalidInput(f"None of the strategies has a parameter {parameter!r}; they have {choices(valid, 20)}.")
+        for owner in owners:
+            by_strategy[owner][parameter] = check_parameters(strategy_of(owner), {parameter: value})[parameter]
+    return by_strategy
+
+
+def _has(strategy: str, parameter: str) -> bool:
+    return any(declared.name == parameter for declared in STRATEGIES[strategy_of(strategy)].parameters)
+
+
+# --- Strategies as people name them: "rerank", or "rerank@small" for the strategy over the index ``small`` ---
+
+
+def named(strategy: str, index: str | None) -> tuple[str, str | None]:
+    """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput where two indexes are named."""
+    if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
+        raise InvalidInput(f"A strategy cannot be {strategy!r}; use one of {choices(STRATEGIES, 20)}.")
+    name, at, own = strategy.partition("@")
+    strategy_named(name)
+    if at and index is not None and own != index:
+        raise InvalidInput(f"{strategy!r} names the index {own!r}, and {index!r} is asked for too; name one of them.")
+    if at and not own:
+        raise InvalidInput(f"{strategy!r} names no index; write it as {name}@INDEX.")
+    return name, own if at else index
+
+
+def across(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:
+    """Return every strategy on every index as "strategy@index", a strategy's indexes side by side; as they are without.
+
+    Raises:
+        InvalidInput: a strategy names an index of its own, and others are asked for.
+    """
+    if not indexes:
+        return list(strategies)
+    for strategy in strategies:
+        if "@" in strategy:
+            raise InvalidInput(
+                f"{strategy!r} names an index, and {choices(indexes)} are asked for too; drop one of them."
+            )
+    return [f"{strategy}@{index}" for strategy in strategies for index in indexes]

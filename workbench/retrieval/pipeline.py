@@ -1,0 +1,306 @@
+"""The engine of a request's strategy: its retriever, its stages, and the order that ends every strategy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import cast
+
+from llama_index.core.base.base_retriever import dispatcher
+from llama_index.core.indices.prompt_helper import ChatPromptHelper, PromptHelper
+from llama_index.core.instrumentation.event_handlers import NullEventHandler
+from llama_index.core.instrumentation.span_handlers import NullSpanHandler
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.response_synthesizers import BaseSynthesizer
+from llama_index.core.response_synthesizers.no_text import NoText
+from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index_instrumentation import get_dispatcher
+from pydantic import PrivateAttr
+
+from workbench.errors import ConfigurationError, ModelError, ScopeError
+from workbench.languages import CONFIGURATIONS, language_title
+from workbench.retrieval.evidence import evidence_of
+from workbench.retrieval.hits import Hit, lessened
+from workbench.retrieval.name_matching import told_names, within_named
+from workbench.retrieval.nodes import hit_of, stored, to_passages, with_hits
+from workbench.retrieval.parameters import CUTOFF, DEEPEST, FORGIVE
+from workbench.retrieval.query import Request
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.spelling import correct, corrections
+from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
+from workbench.telemetry import SEARCH, measured
+from workbench.types import SearchResult
+from workbench.types.results import TOTAL, TimedStep
+
+# --- A strategy's engine: LlamaIndex's own, which leaves its tracing out where nobody listens ---
+
+_DEAF = (NullEventHandler, NullSpanHandler)
+
+
+class Engine(RetrieverQueryEngine):
+    """A retriever and its stages for one request: ``retrieve`` ranks, ``query`` also answers."""
+
+    _retriever: Retriever
+    _node_postprocessors: list[Stage]
+    served: Callable[[Callable[[], list[NodeWithScore]]], list[NodeWithScore]] | None = None  # what calls a retrieval
+    continued: Callable[[str, list[NodeWithScore]], list[NodeWithScore]] | None = None  # what adds the further nodes
+
+    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Return the nodes that are found, best first; a text will do, too."""
+        if self.served is None:
+            return self._all(query_bundle)
+        return self.served(lambda: self._all(query_bundle))
+
+    def _all(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        query = query_bundle if isinstance(query_bundle, str) else query_bundle.query_str
+        nodes = self._found(query_bundle)
+        return nodes if self.continued is None else self.continued(query, nodes)
+
+    def _found(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        """Retrieve; LlamaIndex's spans and events cost a search 0.15 ms, so without a handler they are not made."""
+        if self._listened_to:
+            return super().retrieve(query_bundle)
+        query = query_bundle if isinstance(query_bundle, str) else query_bundle.query_str
+        nodes = self._retriever.find(query)
+        for stage in self._node_postprocessors:
+            nodes = stage.apply(query, nodes) if nodes else nodes
+        return nodes
+
+    @property
+    def _listened_to(self) -> bool:
+        if self.callback_manager.handlers or self._retriever.callback_manager.handlers:
+            return True
+        dispatchers = (get_dispatcher(), dispatcher)  # all dispatchers, and that of every retriever
+        handlers = [
+            handler for dispatcher in dispatchers for handler in (*dispatcher.event_handlers, *dispatcher.span_handlers)
+        ]
+        return any(not isinstance(handler, _DEAF) for handler in handlers)
+
+
+# --- A stage between the stages of a watched request: it notes which passages came through, and in which order ---
+
+RETRIEVED = "retrieved"  # the name of what the retriever hands to the stages
+
+
+class Checkpoint(Stage):
+    """A stage that writes down the order under a name and passes everything on."""
+
+    _name: str = PrivateAttr()
+
+    def __init__(self, request: Request, name: str) -> None:
+        super().__init__(request)
+        self._name = name
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Note the internal ids."""
+        passed = self._request.trace.passed
+        if passed is not None:
+            passed[self._name] = tuple(hit_of(node).id for node in nodes)
+        return nodes
+
+
+# --- The last stage of every strategy: a project's own sources first among equals, cut to the limit and at the ---
+
+EQUAL = 4  # scores that agree to this many decimals count as equally good
+
+
+class FinalOrder(Stage):
+    """A stage that prefers the scope's preferred sources between equals, and cuts to the limit and at the cutoff."""
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Return as many of the nodes as are asked for."""
+        first = preferred_first(self._request, nodes)[: self._request.limit]
+        cutoff = self._request.number(CUTOFF, otherwise=0.0)
+        if cutoff:
+            floor = cutoff * (first[0].score or 0.0)
+            worthy = [node for node in first if (node.score or 0.0) >= floor]
+            self._request.trace.cut = len(first) - len(worthy)
+            return worthy
+        return first
+
+
+def preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    """Return the nodes by score, those of the scope's preferred sources first among equals."""
+    preferred = set(request.scope.preferred_source_ids)
+    if not preferred:
+        return nodes
+    return sorted(
+        nodes,
+        key=lambda node: (
+            -round(node.score or 0.0, EQUAL),
+            node.node.metadata["source_id"] not in preferred,
+            -(node.score or 0.0),
+        ),
+    )
+
+
+def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -> Engine:
+    """Assemble the strategy of one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
+
+    Raises:
+        ScopeError: the strategy insists on a scope and the request names none.
+        ConfigurationError: the strategy needs a model that is not configured.
+    """
+    strategy = request.strategy
+    if strategy.needs_scope and request.scope.is_everything:
+        raise ScopeError(f"The strategy {strategy.name!r} needs a scope; name a project, folder, tag or source.")
+    if (strategy.needs_llm and request.llm is None) or (strategy.needs_reranker and request.cross_encoder is None):
+        raise ConfigurationError(f"The strategy {strategy.name!r} cannot be used yet. {strategy.needs}")
+    stages = [cast(Stage, make(request)) for make in strategy.stages]
+    if request.trace.passed is not None:
+        stages = watched(request, stages)
+    engine = Engine(
+        retriever=strategy.retriever(request),
+        response_synthesizer=synthesizer or _silence(),
+        node_postprocessors=[*stages, FinalOrder.of(request)],
+    )
+    engine.continued = partial(continued, request)
+    return engine
+
+
+def continued(request: Request, query: str, first: list[NodeWithScore]) -> list[NodeWithScore]:
+    """Return the nodes that a request has found, with further ones after them if it asks for more than the candidates.
+
+    These come in the retriever's own order of a search to ``DEEPEST``, with scores no higher than the last one's, so
+    that no limit changes what comes first. What the first ones show already is left out.
+    """
+    trace = request.trace
+    if not first or len(first) + trace.cut >= request.limit or not trace.has_more:
+        return first
+    wanted = request.limit - len(first)
+    # what the first ones are explained by stays as it is
+    deep = replace(request, depth=DEEPEST, limit=wanted, likenesses={}, spreads={}, titles={}, sheet=None)
+    found = cast(Retriever, request.strategy.retriever(deep)).find(query)
+    further = preferred_first(deep, [node for node in found if not any(_shows(other, node) for other in first)])
+    for make in request.strategy.stages:
+        stage = cast(Stage, make(deep))
+        further = stage.apply(query, further) if stage.widens and further else further
+    bound = float(first[-1].score or 0.0)
+    further = [_scored_below(node, bound) for node in further[: deep.limit]]
+    floor = request.number(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
+    worthy = [node for node in further if (node.score or 0.0) >= floor]
+    trace.cut += len(further) - len(worthy)
+    return [*first, *worthy]
+
+
+def _shows(shown: NodeWithScore, node: NodeWithScore) -> bool:
+    """Return whether a node that is shown holds another one: the same passage, or a widened text around it."""
+    passage, other = stored(shown), stored(node)
+    if passage.id == other.id:
+        return True
+    start, end = shown.node.metadata.get("start"), shown.node.metadata.get("end")
+    if start is None or end is None or passage.document_id != other.document_id:
+        return False
+    return start <= other.span[0] and other.span[1] <= end
+
+
+def _scored_below(node: NodeWithScore, bound: float) -> NodeWithScore:
+    """Return a node with a score of at most ``bound``, the parts of its legs in proportion."""
+    score = float(node.score or 0.0)
+    if score <= bound:
+        return node
+    hit = hit_of(node)
+    [bounded] = with_hits([node], [Hit(hit.id, bound, lessened(hit.legs, bound / score))])
+    return bounded
+
+
+def watched(request: Request, stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages with a checkpoint before the first ("retrieved") and after each (its leg or class name)."""
+    noted: list[Stage] = [Checkpoint(request, RETRIEVED)]
+    for stage in stages:
+        noted += [stage, Checkpoint(request, stage.step)]
+    return noted
+
+
+@cache
+def _silence() -> BaseSynthesizer:
+    """Return a synthesizer that answers nothing, for engines that only retrieve; it holds nothing of a request.
+
+    It never counts tokens, so its helpers count words: their own tokenizer would read a list of 100,000 tokens.
+    """
+    return NoText(
+        llm=MockLLM(),
+        prompt_helper=PromptHelper(tokenizer=str.split),
+        chat_prompt_helper=ChatPromptHelper(tokenizer=str.split),
+    )
+
+
+# --- The run of one request: ranked by its strategy's engine, with its times and the parts that could not serve ---
+
+REPLICA_AWAY = "replica: it could not serve, so the primary was searched; see 'workbench status'"
+
+
+def run(query: str, request: Request) -> SearchResult:
+    """Serve one request, and tell of it where somebody listens. Raises what ``ranked`` raises."""
+    name, index = request.strategy.name, request.index.name
+    with measured(SEARCH, name, index=index, limit=request.limit) as search:
+        result = _served(query, request)
+        search.tell(results=len(result), notes=len(result.degraded))
+        return result
+
+
+def _served(query: str, request: Request) -> SearchResult:
+    began = time.perf_counter()
+    request = within_named(request, query)
+    nodes = ranked(query, request)
+    note_lost_replica(request)
+    passages = to_passages(nodes, request.draw_page)
+    with request.trace.stage(TimedStep.EVIDENCE):
+        evidence = evidence_of(request, query, nodes)
+    timings = {name: round(ms, 3) for name, ms in request.trace.timings_ms.items()}
+    timings[TOTAL] = round((time.perf_counter() - began) * 1000 + request.trace.shared_ms, 3)
+    return SearchResult(
+        query=query,
+        strategy=request.strategy.name,
+        scope=request.scope,
+        under_filled=len(passages) + request.trace.cut < request.limit,
+        degraded=tuple(request.trace.degraded),
+        timings_ms=timings,
+        results=passages,
+        index=request.index.name,
+        corrections=corrections(request, query, passages),
+        evidence=evidence,
+        preferring=told_names(request, query),
+    )
+
+
+def note_lost_replica(request: Request) -> None:
+    """Add a note if the primary was read because the replica is unavailable."""
+    if request.store.replica_is_away:
+        request.trace.note(REPLICA_AWAY)
+
+
+def _unread(request: Request) -> str:
+    """Say that the model cannot read the question, and what that means for the passages."""
+    names = sorted(language_title(CONFIGURATIONS.get(code, code)) for code in request.encoder.languages or ())
+    reads = " and ".join(names) or "other languages"
+    if request.strategy.uses_words:
+        rest = "its similarities say little; passages are found by the question's words"
+    else:
+        rest = "the order of these passages says little; keyword, hybrid and rerank go by the question's words"
+    model = f"the model {request.index.embedding_model!r} (trained for {reads})"
+    return f"vector: {model} cannot read this question, so {rest}"
+
+
+def ranked(query: str, request: Request) -> list[NodeWithScore]:
+    """Return the nodes that a request's strategy finds, best first; by words alone, and a note, without the model.
+
+    Raises:
+        ModelError: the index's model fails and the strategy has no keyword leg.
+    """
+    strategy = request.strategy
+    if not request.can_read(query):
+        request.trace.note(_unread(request))
+    if strategy.uses_words and request.is_on(FORGIVE, otherwise=True):
+        correct(request, query)
+    try:
+        return build_engine(request).retrieve(QueryBundle(query))
+    except ModelError:  # the embedding model's: the stages catch those of theirs
+        if not strategy.has_keyword_leg:
+            raise
+        request.trace.note(f"{strategy.name}: the vector leg could not serve, so the keyword leg served alone")
+        return build_engine(replace(request, strategy=STRATEGIES[WORDS_ALONE])).retrieve(QueryBundle(query))

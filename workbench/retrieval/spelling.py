@@ -1,0 +1,281 @@
+"""Guesses of the known words that a misspelt one may mean: pure functions over words, by optimal string alignment.
+
+The distance counts a letter left out, added, changed, or exchanged with its neighbour as one (Damerau 1964, in the
+restricted form of Oommen & Loke 1997); rapidfuzz computes it.
+"""
+
+from __future__ import annotations
+
+import string
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from workbench.languages import folded, is_unspaced, spaced_words
+from workbench.retrieval.bm25 import weigh
+from workbench.retrieval.highlight import MarkableText
+from workbench.retrieval.query import Guess, Request, Words, read_words
+from workbench.storage.database import Connection
+from workbench.storage.passages import QueryTerm, TermWeights
+from workbench.storage.ranking import (
+    KnownTerm,
+    Version,
+    lexicon_terms,
+    lexicon_version,
+    terms_by_name,
+    terms_of_variants,
+    terms_of_words,
+)
+from workbench.types import Passage
+from workbench.types.results import TimedStep
+
+SHORT_WORD = 5  # letters; up to here one slip is forgiven, above two
+SHORTEST_WORD = 3  # letters; in shorter words one slip makes any word of any other
+MOST_GUESSES = 5  # for one word
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """Known words, arranged by length, because only neighbouring lengths can be near."""
+
+    by_length: dict[int, list[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Lexicon:
+        """Arrange words."""
+        arranged: dict[int, list[str]] = {}
+        for word in words:
+            arranged.setdefault(len(word), []).append(word)
+        return cls(arranged)
+
+    def within(self, word: str, distance: int) -> list[tuple[str, int]]:
+        """Return (known word, distance) of everything within a distance of a word, nearest first."""
+        near_words: list[tuple[str, int]] = []
+        for length in range(len(word) - distance, len(word) + distance + 1):
+            near = process.extract(
+                word, self.by_length.get(length, ()), scorer=OSA.distance, score_cutoff=distance, limit=None
+            )
+            near_words += [(match, int(slips)) for match, slips, _ in near]
+        return sorted(near_words, key=lambda item: (item[1], item[0][:1] != word[:1], item[0]))
+
+
+def slips_forgiven(word: str) -> int:
+    """Return how many slips a word may have: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
+    if len(word) < SHORTEST_WORD or not word.isalpha():
+        return 0
+    return 1 if len(word) <= SHORT_WORD else 2
+
+
+def guess(
+    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int = MOST_GUESSES
+) -> dict[str, list[Guess]]:
+    """Return, for each term that is near known ones, the likeliest of them, best first.
+
+    Fewest slips come first, then the same first letter. Terms with no known word near are left out. A term that is
+    known itself is not its own guess.
+    """
+    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.of(lexicon)
+    guesses: dict[str, list[Guess]] = {}
+    for term in terms:
+        slips = slips_forgiven(term)
+        near = words.within(term, slips) if slips else []
+        likely = [Guess(term, word, distance) for word, distance in near if word != term and word.isalpha()]
+        if likely:
+            guesses[term] = likely[:limit]
+    return guesses
+
+
+def one_slip_away(word: str) -> list[str]:
+    """Return every spelling one slip from a word in plain letters, before endings are cut from either."""
+    letters = string.ascii_lowercase
+    cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    dropped = [a + b[1:] for a, b in cuts if b]
+    swapped = [a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1]
+    changed = [a + letter + b[1:] for a, b in cuts if b for letter in letters]
+    added = [a + letter + b for a, b in cuts for letter in letters]
+    return [spelling for spelling in dict.fromkeys(dropped + swapped + changed + added) if spelling != word]
+
+
+# --- Fuzzy keywords: a word of the question that nothing in scope has is joined by the known words it may mean ---
+
+GUESSED = 0.7  # weight of a guessed word against a known one, before its slips are counted
+OTHER_LETTER = 0.5  # of that weight where the first letter differs: there slips are rare
+TRIED = 25  # near words of one term whose presence in the scope is looked up
+USED = 3  # guesses a word that go into the search
+LONGEST_VARIED = 25  # letters; spellings of longer words are not enumerated
+MOST_WORDS = 12  # unknown words of a question that are guessed; a question with more is no question
+
+_lexicons: dict[tuple[str, str, datetime | None], tuple[Version, Lexicon]] = {}
+_lock = threading.Lock()
+
+
+def read_fuzzy_words(request: Request, connection: Connection, query: str) -> Words:
+    """Read the question's words and add guesses for the unknown; later readers of this request get the same."""
+    words = read_words(request, connection, query)
+    with request.trace.stage(TimedStep.SPELLING):
+        guessed = with_guesses(request, connection, query, words)
+    request.words[query] = guessed
+    return guessed
+
+
+def with_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
+    """Return the words with guesses for those that no passage in scope has; ``words.guesses`` says which."""
+    unknown = _unknown(words)[:MOST_WORDS]
+    if not unknown or request.scope.is_empty:
+        return words
+    chosen = _choose(request, connection, query, unknown)
+    if not chosen:
+        return words
+    added, factors, guesses = [], [], []
+    typed = [word.group() for word in spaced_words(query)]
+    for term, likeliest in chosen:
+        word = _word_at(typed, term)
+        for slip, meant in likeliest:
+            added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages))
+            factors.append(GUESSED * slip.similarity * (1 if _same_letter(slip) else OTHER_LETTER))
+            guesses.append(replace(slip, typed=word))
+    weights = _joined(words.weights, weigh(added, words.totals), factors)
+    return replace(words, terms=(*words.terms, *added), weights=weights, guesses=tuple(guesses))
+
+
+def _unknown(words: Words) -> list[QueryTerm]:
+    """Return the terms of the words that nothing in scope has, in any language."""
+    placed = {term.position for term in words.terms if term.id is not None}
+    reach: dict[int, int] = {}
+    for term in words.terms:
+        reach[term.position] = reach.get(term.position, 0) + term.passages
+    # A word that is no term in some language of the index is a stop word there: known, though nothing holds it.
+    stopped = {position for position, passages in reach.items() if passages < words.totals.passages}
+    unplaced = [term for term in words.terms if term.position not in placed | stopped]
+    return [term for term in unplaced if slips_forgiven(term.term) and not is_unspaced(term.term)]
+
+
+def _choose(
+    request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
+) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
+    index, scope = request.index.name, request.scope.place
+    size = request.scope_size(connection)
+    near = guess([term.term for term in unknown], lexicon_of(request, connection), limit=TRIED)
+    typed = [word.group() for word in spaced_words(query)]
+    for term in unknown:
+        guesses = near.get(term.term, [])
+        word = _word_at(typed, term)
+        if (guesses and guesses[0].distance <= 1) or len(word) > LONGEST_VARIED or not word.isascii():
+            continue
+        varied = terms_of_variants(connection, index, one_slip_away(word))  # a slip in an ending hides the stem
+        near[term.term] = [Guess(term.term, name, 1) for name in sorted(varied)] + guesses
+    names = {guess.meant for guesses in near.values() for guess in guesses}
+    in_index = terms_by_name(connection, index, sorted(names), scope, size) if names else {}
+    chosen = []
+    for term in unknown:
+        present = [(guess, in_index[guess.meant]) for guess in near.get(term.term, ()) if guess.meant in in_index]
+        if present:
+            best = min(guess.distance for guess, _ in present)
+            ranked = sorted(present, key=lambda pair: _likelihood(*pair))
+            chosen.append((term, [pair for pair in ranked if pair[0].distance == best][:USED]))
+    return chosen
+
+
+def _word_at(typed: Sequence[str], term: QueryTerm) -> str:
+    """Return the word, as typed, that a term comes from."""
+    return typed[term.position - 1].lower() if 0 < term.position <= len(typed) else term.term
+
+
+def _likelihood(guess: Guess, term: KnownTerm) -> tuple[int, bool, int, str]:
+    """Order by fewest slips first; slips in the first letter are rare; the commoner word is likelier meant."""
+    return guess.distance, not _same_letter(guess), -term.df, guess.meant
+
+
+def _same_letter(guess: Guess) -> bool:
+    return guess.meant[:1] == guess.typed[:1]
+
+
+def _joined(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:
+    weights = tuple(weight * factor for weight, factor in zip(guessed.weights, factors, strict=True))
+    return replace(
+        exact,
+        ids=(*exact.ids, *guessed.ids),
+        weights=(*exact.weights, *weights),
+        counts=(*exact.counts, *guessed.counts),
+    )
+
+
+def lexicon_of(request: Request, connection: Connection) -> Lexicon:
+    """Return the index's words, arranged; read again when words may have come."""
+    index = request.index
+    key = (request.store.database_url, index.name, index.created_at)
+    version = lexicon_version(connection, index.name)
+    with _lock:
+        cached = _lexicons.get(key)
+    if cached is not None and cached[0] == version:
+        return cached[1]
+    lexicon = Lexicon.of(lexicon_terms(connection, index.name))
+    with _lock:
+        _lexicons[key] = (version, lexicon)
+        while len(_lexicons) > 16:
+            _lexicons.pop(next(iter(_lexicons)))
+    return lexicon
+
+
+# --- Corrections of the question's unknown words, which are also tried as the known words they may mean ---
+
+
+def correct(request: Request, query: str) -> None:
+    """Let the request's keyword leg also try the known words that unknown ones may mean.
+
+    Questions whose words are all known cost nothing further; a word that the scope lacks is unknown.
+    """
+    with request.store.reading() as connection:
+        if _has_unknown(read_words(request, connection, query)):
+            read_fuzzy_words(request, connection, query)
+
+
+def corrections(request: Request, query: str, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
+    """Return {word as typed: known words tried for it} of a request that was served.
+
+    The index knows stems; a word is told as the passages that were found write it, where they do.
+    """
+    words = request.words.get(query)
+    if words is None or not words.guesses:
+        return {}
+    texts = [
+        MarkableText(f"{passage.document_title} {passage.text}", str(passage.metadata.get("language", "english")))
+        for passage in passages
+    ]
+    with request.store.reading() as connection:
+        whole = whole_words(connection, {guess.meant for guess in words.guesses}, texts)
+    tried: dict[str, list[str]] = {}
+    for guess in words.guesses:
+        tried.setdefault(guess.typed, []).append(guess.meant)
+    return {
+        typed: tuple(dict.fromkeys(whole[term] for term in meant if term in whole)) or tuple(dict.fromkeys(meant))
+        for typed, meant in tried.items()
+    }
+
+
+def whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
+    """Return each term's commonest word in the texts, in small letters; terms without a word there are left out."""
+    heads = {term[:2] for term in terms}  # a stem keeps a word's first letters, but for the article in Arabic
+    counts = Counter(
+        (word.lower(), text.language)
+        for text in texts
+        for word in (match.group() for match in spaced_words(text.text))
+        if text.language == "arabic" or folded(word).lower()[:2] in heads
+    )
+    terms_of = terms_of_words(connection, sorted(counts)) if counts else {}
+    found: dict[str, str] = {}
+    for pair, _ in counts.most_common():
+        for term in terms_of.get(pair, ()):
+            if term in terms:
+                found.setdefault(term, pair[0])
+    return found
+
+
+def _has_unknown(words: Words) -> bool:
+    positions = {term.position for term in words.terms if term.id is not None}
+    return any(term.position not in positions and slips_forgiven(term.term) for term in words.terms)

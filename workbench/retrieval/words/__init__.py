@@ -1,1 +1,0 @@
-"""The question's words: terms, guesses, names of documents, and marks."""

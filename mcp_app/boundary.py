@@ -24,7 +24,7 @@ from mcp_app.tools import naming_only
 from workbench.errors import StatementRefused, StorageError
 from workbench.opening import Opening
 from workbench.sample import articles_dir
-from workbench.services.article_files import ArticleFolder
+from workbench.services.articles import ArticleFolder
 from workbench.telemetry import TOOL, measured
 from workbench.types.json import JsonObject, JsonValue
 

@@ -6,16 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
-from mcp.types import (
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    PromptReference,
-    ResourceTemplateReference,
-)
+from mcp.types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
 
 from workbench.errors import NotFound
-from workbench.services.tag_catalogue import TAG_CATALOGUE
+from workbench.services.sources import TAG_CATALOGUE
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

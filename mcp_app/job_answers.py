@@ -10,7 +10,7 @@ from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
     from mcp_app.tool import Call
-    from workbench.services.folder_work import SearchedFolder
+    from workbench.services.folders import SearchedFolder
     from workbench.storage.jobs import Job
 
 FOLLOWERS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # the tools that show a job, the better first

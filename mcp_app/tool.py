@@ -12,7 +12,7 @@ from mcp_app.arguments import Argument, missing
 from mcp_app.file_roots import FileRoots
 from mcp_app.parts import Items, TextPart
 from workbench.errors import WorkbenchError
-from workbench.services.article_files import ArticleFolder
+from workbench.services.articles import ArticleFolder
 from workbench.types import OnProgress
 from workbench.types.json import JsonObject, JsonValue
 

@@ -20,21 +20,16 @@ from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
 from workbench.services.crawls import CrawlService
-from workbench.services.document_search import DocumentSearch
-from workbench.services.documents import DocumentService
+from workbench.services.documents import DocumentService, Intake
 from workbench.services.explain import ExplainService
-from workbench.services.folder_work import FolderWork
+from workbench.services.folders import FolderWork
 from workbench.services.health import HealthService, Status
-from workbench.services.index_builds import IndexService
-from workbench.services.intake import Intake
-from workbench.services.job_service import JobService
-from workbench.services.page_pictures import PagePictures
-from workbench.services.projects import ProjectService
-from workbench.services.promotions import PromotionService
-from workbench.services.rankers import RankerService
-from workbench.services.requests import Requests
-from workbench.services.search import SearchService
-from workbench.services.sources import SourceService
+from workbench.services.indexes import IndexService
+from workbench.services.jobs import JobService
+from workbench.services.page_images import PagePictures
+from workbench.services.promotions import PromotionService, RankerService
+from workbench.services.search import DocumentSearch, Requests, SearchService
+from workbench.services.sources import ProjectService, SourceService
 from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings

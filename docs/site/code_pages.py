@@ -17,12 +17,12 @@ from workbench.types import Parameter
 VERBS = {
     "documents": "workbench.services.documents:DocumentService",
     "sources": "workbench.services.sources:SourceService",
-    "projects": "workbench.services.projects:ProjectService",
-    "indexes": "workbench.services.index_builds:IndexService",
+    "projects": "workbench.services.sources:ProjectService",
+    "indexes": "workbench.services.indexes:IndexService",
     "promotions": "workbench.services.promotions:PromotionService",
     "crawls": "workbench.services.crawls:CrawlService",
-    "jobs": "workbench.services.job_service:JobService",
-    "pages": "workbench.services.page_pictures:PagePictures",
+    "jobs": "workbench.services.jobs:JobService",
+    "pages": "workbench.services.page_images:PagePictures",
 }
 _SECTION = re.compile(r"^(Raises|Returns|Yields):\n(?=    )", re.MULTILINE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.services.naming import check_title
+from workbench.services.checks import check_title
 from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
 from workbench.storage.job_parts import Part, PartsInHand

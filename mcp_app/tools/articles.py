@@ -14,7 +14,7 @@ from mcp_app.parts import Items, RankedPage, TextPart, next_call, text_part
 from mcp_app.tool import Call, Tool, ToolFamily
 from mcp_app.worth import FEW
 from workbench.errors import NotFound
-from workbench.services.article_files import Article, ArticleFolder
+from workbench.services.articles import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES
 from workbench.types.json import JsonObject, JsonValue
 

@@ -15,12 +15,11 @@ from mcp_app.parts import Items, RankedPage, next_call
 from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
 from mcp_app.worth import FEW
 from workbench.errors import NotFound, UnreadableDocument
-from workbench.services.question import MOST_CONVERSATIONS
-from workbench.services.work_size import LARGE
+from workbench.services.checks import LARGE, MOST_CONVERSATIONS
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
-    from workbench.services.mirror import Pending
+    from workbench.services.folders import Pending
     from workbench.services.workspaces import ConversationHit, EmbeddingReport
     from workbench.storage.jobs import Job
 

@@ -8,7 +8,7 @@ import pytest
 
 from workbench.app.crawl.job_view import said_changes
 from workbench.app.crawl.pace import FormerLook, share
-from workbench.services.crawl_jobs import CrawlCounts, counts_of
+from workbench.services.crawls import CrawlCounts, counts_of
 from workbench.storage.crawls import PageCount
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

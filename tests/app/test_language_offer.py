@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from workbench import Workbench
 from workbench.app.state.shared import OPENING
-from workbench.services.language_offer import offer_of
+from workbench.services.indexes import offer_of
 
 
 def test_passages_in_languages_that_the_model_was_not_trained_for_are_told_with_the_time_it_takes() -> None:

@@ -16,7 +16,7 @@ from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.app.state.shared import OPENING
-from workbench.services.work_size import LARGE
+from workbench.services.checks import LARGE
 from workbench.settings import Settings
 
 LONG = "A long text of the zebra and the gnu. " * (LARGE // 2 // 38 + 1)

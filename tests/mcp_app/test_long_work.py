@@ -22,7 +22,7 @@ from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.languages import STEMMED_AT_ONCE
 from workbench.opening import Opening
-from workbench.services.work_size import LARGE
+from workbench.services.checks import LARGE
 from workbench.storage.job_parts import JobParts
 
 LONG = "A long text of many words. " * (LARGE // 27 + 1)

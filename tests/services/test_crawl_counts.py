@@ -12,7 +12,7 @@ from tests.crawling.site import QUICK, TestSite, page, reply
 from workbench import Workbench
 from workbench.crawling.extraction import KEPT_OUT
 from workbench.jobs.execution import run_job
-from workbench.services.crawl_jobs import CrawlJob
+from workbench.services.crawls import CrawlJob
 from workbench.settings import Settings
 
 

@@ -20,7 +20,7 @@ from workbench import Workbench
 from workbench.display import heading
 from workbench.errors import InvalidInput, NotFound
 from workbench.ingestion.readers.pdf.words import PageLine, lines_of_page
-from workbench.services.marked_lines import boxes_of
+from workbench.services.page_images import boxes_of
 
 FILLER = "The survey of the coast was continued through the summer and closed in the first week of autumn."
 LONG = [(680 - 14 * line, f"Entry {line}: {FILLER}") for line in range(14)]

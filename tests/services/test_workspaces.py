@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench import Workbench
-from workbench.services.document_search import DocumentSearch
+from workbench.services.search import DocumentSearch
 from workbench.services.workspaces import WorkspaceService
 
 TALKS = {f"plan/2025-11-1{number}/00{number}-talk.md": f"# Talk {number}\n\nTalk of tides." for number in (1, 2)}

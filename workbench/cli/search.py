@@ -15,7 +15,7 @@ from workbench.cli.strategy_options import add_parameters, add_strategy, paramet
 from workbench.cli.why import print_why
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.services.question import MOST_RESULTS, check_limit
+from workbench.services.checks import MOST_RESULTS, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from workbench.jobs.assignment import Assignment, Outcome
 from workbench.jobs.file_record import FileRecord, FilesOfJob, files_of_job
 from workbench.jobs.sharing import embedding_shared, progress_beside, progress_of, shared
 from workbench.services.documents import DocumentService
-from workbench.services.index_builds import IndexService
+from workbench.services.indexes import IndexService
 from workbench.services.sources import UPLOADS, SourceService
 from workbench.storage.job_parts import EmbeddingHands, PartLost
 from workbench.storage.jobs import Jobs

@@ -15,8 +15,8 @@ from workbench.jobs.sharing import embedding_shared, progress_beside, progress_o
 from workbench.jobs.single import run_document, run_mirrored, run_workspace
 from workbench.services.crawls import CrawlService
 from workbench.services.documents import DocumentService
-from workbench.services.index_builds import IndexService
-from workbench.services.mirror import MirroredFolder
+from workbench.services.folders import MirroredFolder
+from workbench.services.indexes import IndexService
 from workbench.services.sources import SourceService
 from workbench.services.workspaces import WorkspaceService
 from workbench.storage.jobs import Jobs

@@ -8,7 +8,7 @@ from pathlib import Path
 from workbench.errors import UnreadableDocument
 from workbench.jobs.assignment import Assignment, Outcome
 from workbench.services.documents import DocumentService
-from workbench.services.mirror import MirroredFolder
+from workbench.services.folders import MirroredFolder
 from workbench.services.workspaces import WorkspaceService
 from workbench.storage.job_parts import JobFiles
 from workbench.types import JsonObject, as_object, as_text, as_text_or_none, as_texts

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import CUTOFF, MACHINES_CUTOFF
+from workbench.services.checks import check_query
 from workbench.services.corpus import Corpus
 from workbench.services.outages import read_once_more
-from workbench.services.question import check_query
-from workbench.services.requests import Requests
+from workbench.services.search import Requests
 from workbench.types import Passage, SearchResult, Value
 from workbench.types.results import TOTAL
 

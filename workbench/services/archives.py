@@ -12,13 +12,13 @@ from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import FORGIVE
 from workbench.retrieval.strategies import FORGIVING
+from workbench.services.checks import check_query
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
-from workbench.services.mirror import FolderMirror, MirroredFolder
+from workbench.services.folders import FolderMirror, MirroredFolder
 from workbench.services.outages import read_once_more
-from workbench.services.question import check_query
-from workbench.services.requests import Requests
+from workbench.services.search import Requests
 from workbench.services.sources import SourceService
 from workbench.types import CLOSE, Evidence, OnProgress, ResolvedScope, ShouldStop, Value, far_sentence
 

@@ -2,21 +2,208 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import threading
+from collections.abc import Collection, Container, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, choices
+from workbench.ingestion.incoming import Stamp, stamps_of
+from workbench.marking import telling_stems
 from workbench.retrieval.options import Ask
-from workbench.services.article_files import Article, ArticleFolder
 from workbench.services.corpus import Corpus
-from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
-from workbench.services.mirror import FolderMirror, MirroredFolder
+from workbench.services.folders import FolderMirror, MirroredFolder
+from workbench.services.search import DocumentSearch
 from workbench.services.sources import SourceService
-from workbench.types import Findings, Scope, ShouldStop
+from workbench.sizes import MB
+from workbench.types import ARTICLE_CATEGORIES as CATEGORIES
+from workbench.types import Findings, JsonObject, Scope, ShouldStop, Value
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
+
+# --- Articles as files: Markdown with front matter in three folders, listed, read and searched as they are on ---
+
+SUFFIXES = (".md", ".mdx")  # of articles; some of the Markdown reader's
+SHOWN = ("Live", "Experimental")  # the only statuses that exist for a reader
+TITLE, TAG, DESCRIPTION = 3, 2, 1  # what a match weighs
+LONGEST_FILE = 4 * MB  # bytes; no article is that long
+
+
+@dataclass(frozen=True, slots=True)
+class Article(Value):
+    """An article; ``content`` is None where only the description was asked for."""
+
+    slug: str
+    category: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    last_updated: str
+    status: str
+    content: str | None = None
+
+    def to_dict(self) -> JsonObject:
+        """Return the JSON form of the articles tools."""
+        values: JsonObject = {
+            "slug": self.slug,
+            "category": self.category,
+            "title": self.title,
+            "description": self.description,
+            "tags": list(self.tags),
+            "lastUpdated": self.last_updated,
+            "status": self.status,
+        }
+        return values if self.content is None else values | {"content": self.content}
+
+    def without_content(self) -> Article:
+        """Return the article's description alone."""
+        return replace(self, content=None)
+
+
+class ArticleFolder:
+    """The verbs over one folder of articles that need its files alone; thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, tuple[Stamp, Article | None]] = {}
+        self._lock = threading.Lock()
+
+    def list(self, category: str | None = None, limit: int = 50) -> list[Article]:
+        """Return articles without content, by category and title.
+
+        Raises:
+            InvalidInput: no such category, or a limit under 1.
+        """
+        if category is not None and category not in CATEGORIES:
+            raise InvalidInput(f"There is no category {category!r}; use one of {choices(CATEGORIES)}.")
+        if limit < 1:
+            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1.")
+        articles = [article for article in self._all() if category in (None, article.category)]
+        return [article.without_content() for article in articles[:limit]]
+
+    def get(self, slug: str) -> Article:
+        """Return an article with its content, by SLUG or CATEGORY/SLUG.
+
+        Raises:
+            NotFound: no such article. Ambiguous: several categories have one of that slug.
+        """
+        found = [article for article in self._all() if slug in (article.slug, f"{article.category}/{article.slug}")]
+        if not found:
+            raise NotFound("article", slug, "List the articles to see their slugs.")
+        if len(found) > 1:
+            raise Ambiguous("article", slug, {f"{article.category}/{slug}": article.title for article in found})
+        return found[0]
+
+    def search(self, query: str, *, content: bool = False) -> list[Article]:
+        """Return the articles that hold the query, whole, in title, a tag or the description; "" matches all.
+
+        Ordered by score (title 3, any tag 2, description 1), then by date, newest first.
+        """
+        scored = [(score_match(article, query), article) for article in self._all()]
+        matching = sorted((item for item in scored if item[0] > 0), key=lambda item: _newest_first(item[1]))
+        ranked = [article for _, article in sorted(matching, key=lambda item: -item[0])]
+        return ranked if content else [article.without_content() for article in ranked]
+
+    def search_by_words(self, question: str, *, content: bool = False) -> list[Article]:
+        """Return the articles that hold any word of a question, however it ends: those with most of its words first.
+
+        Of as many words, the order is that of ``search`` for each of them; words of the text alone score nothing.
+        """
+        words = telling_stems(question)
+        scored = [(*_words_held(article, words), article) for article in self._all()]
+        matching = sorted((item for item in scored if item[0]), key=lambda item: _newest_first(item[2]))
+        ranked = [article for _, _, article in sorted(matching, key=lambda item: (-item[0], -item[1]))]
+        return ranked if content else [article.without_content() for article in ranked]
+
+    def place(self) -> Path:
+        """Return the folder, with links followed. Raises ConfigurationError where there is none."""
+        folder = self._folder.expanduser().resolve()
+        if not folder.is_dir():
+            raise ConfigurationError(f"There is no folder {folder}; correct WORKBENCH_ARTICLES_DIR.")
+        return folder
+
+    def _all(self) -> list[Article]:
+        """Return the articles that exist for a reader, by category and title."""
+        articles = self.by_path().values()
+        return sorted(articles, key=lambda article: (CATEGORIES.index(article.category), article.title, article.slug))
+
+    def by_path(self) -> dict[str, Article]:
+        """Return the articles that exist for a reader by path; a file is read again only when it has changed."""
+        folder = self.place()
+        with self._lock:
+            before, self._read = self._read, {}
+            for path, stamp in stamps_of(folder).items():
+                category, slash, _ = path.partition("/")
+                if category in CATEGORIES and slash and path.endswith(SUFFIXES):
+                    cached = before.get(path)
+                    unchanged = cached is not None and cached[0] == stamp
+                    article = cached[1] if unchanged and cached else read_article(folder / path, category)
+                    self._read[path] = (stamp, article)
+            return {path: article for path, (_, article) in self._read.items() if article and article.status in SHOWN}
+
+
+def read_article(path: Path, category: str) -> Article | None:
+    """Return the article in a file, or None where the file is none (no front matter, broken, unreadable, huge)."""
+    from workbench.errors import UnreadableDocument
+    from workbench.ingestion.readers.plain_text import split_front_matter
+    from workbench.ingestion.text import decode, normalise
+
+    try:
+        if path.stat().st_size > LONGEST_FILE:
+            return None
+        metadata, body = split_front_matter(decode(path.read_bytes(), path.name).replace("\r\n", "\n"))
+    except (OSError, UnreadableDocument):
+        return None
+    if not metadata.get("title"):
+        return None
+    return Article(
+        slug=path.stem,
+        category=category,
+        title=_text(metadata.get("title")),
+        description=_text(metadata.get("description")),
+        tags=_tags(metadata.get("tags")),
+        last_updated=_text(metadata.get("lastUpdated")),
+        status=_text(metadata.get("status")),
+        content=normalise(body).strip(),
+    )
+
+
+def score_match(article: Article, query: str) -> int:
+    """Return 3 for the query in the title, plus 2 in any tag, plus 1 in the description; case does not count."""
+    wanted = query.lower()
+    score = TITLE if wanted in article.title.lower() else 0
+    score += TAG if any(wanted in tag.lower() for tag in article.tags) else 0
+    return score + (DESCRIPTION if wanted in article.description.lower() else 0)
+
+
+def _words_held(article: Article, words: Collection[str]) -> tuple[int, int]:
+    """Return how many of the words an article holds anywhere, and the sum of what they score."""
+    scores = {word: score_match(article, word) for word in words}
+    text = (article.content or "").lower()
+    return sum(scores[word] > 0 or word in text for word in words), sum(scores.values())
+
+
+def _newest_first(article: Article) -> float:
+    try:
+        return -float(date.fromisoformat(article.last_updated[:10]).toordinal())
+    except ValueError:
+        return 0.0  # no date that can be read: after all that have one
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        value = value.date()
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    items: Sequence[object] = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return tuple(_text(tag) for tag in items if _text(tag))
+
 
 SEMANTIC_RESULTS = 20
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import Conflict, ModelError, NotFound, StorageError, WorkbenchError
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
-from workbench.services.naming import check_key
+from workbench.services.checks import check_key
 from workbench.storage.citations import Citations
 from workbench.storage.database import Database
 from workbench.storage.documents import Documents

@@ -3,33 +3,273 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from urllib.parse import urlsplit
 
-from workbench.crawling.extraction import ending, removals_held
+from workbench.crawling.extraction import KEPT_OUT, ending, removals_held, standing
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.preview import WebPage
 from workbench.crawling.urls import canonical
 from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, choices
 from workbench.extras import check_extra
+from workbench.services.checks import check_key, check_title
 from workbench.services.corpus import Corpus
-from workbench.services.crawl_jobs import OUTCOMES, CrawlJob, RunningCrawl, counts_of, counts_of_pages, described
-from workbench.services.crawl_sources import CrawlTarget, source_of_crawl, source_of_plan, target_of
 from workbench.services.documents import DocumentService
-from workbench.services.job_service import JobService
-from workbench.services.naming import check_key
-from workbench.services.sources import SourceService
-from workbench.storage.crawls import CrawlPage, Crawls
+from workbench.services.jobs import JobService
+from workbench.services.sources import PlaceNames, SourceService
+from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
 from workbench.storage.job_parts import EmbeddingHands, PartLost
-from workbench.storage.jobs import Job
-from workbench.types import JsonObject, OnProgress, Source
+from workbench.storage.jobs import FINISHED, Job
+from workbench.types import (
+    JsonObject,
+    JsonValue,
+    OnProgress,
+    Progress,
+    Source,
+    Value,
+    as_object,
+    as_text_or_none,
+    as_texts,
+    as_whole,
+)
 
 if TYPE_CHECKING:
     from workbench.crawling.egress import Guard
     from workbench.crawling.preview import DryRun
+
+# --- A crawl as every face shows it: what it is to do, how far it is, and what it found different ---
+
+OUTCOMES = (
+    "added", "changed", "unchanged", "duplicate", "redirected", "removed", "held", "failed", "forbidden", "not_allowed",
+    "left_out",
+)  # fmt: skip
+READ = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages that were fetched and read
+REPORTED = ("added", "changed", "unchanged", "removed", "failed")
+
+
+class RunningCrawl(Protocol):
+    """A crawl job in a worker's hand, as the worker gives it to ``CrawlService.run``."""
+
+    @property
+    def job(self) -> Job:
+        """The job."""
+        ...
+
+    def should_stop(self) -> bool:
+        """Tell whether to stop now."""
+        ...
+
+    def log(self, message: str, level: str = "info") -> None:
+        """Add a line to the job's log."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlCounts(Value):
+    """The counts of a crawl's pages, all of one moment, by the names that the tools use.
+
+    Of ``pages_found`` addresses ``pages_total`` are to be fetched (the others are forbidden by the site, not allowed
+    here, or left out), and each of these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be
+    stored) or ``pages_pending`` (to be fetched). ``pages_crawled`` were fetched and read (copies included); ``report``
+    says what differs from the crawl before: added, changed, unchanged, removed, failed. Removals that wait to be
+    accepted are ``outcomes["held"]``. ``bytes`` of main text.
+    """
+
+    pages_crawled: int
+    pages_failed: int
+    pages_pending: int
+    pages_waiting: int
+    pages_done: int
+    pages_total: int
+    pages_found: int
+    documents_created: int
+    total_chunks: int
+    bytes: int
+    outcomes: Mapping[str, int]
+    report: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlJob(CrawlCounts):
+    """A crawl as every face shows it, with the counts of its pages."""
+
+    id: str
+    source_id: str
+    url: str
+    status: str
+    recursive: bool
+    max_pages: int
+    not_fetched: Mapping[str, int]  # every address that was met and not fetched, counted by its reason
+    exclude_patterns: tuple[str, ...]
+    message: str
+    error_message: str | None
+    options: Mapping[str, JsonValue]
+    created_at: datetime | None
+    started_at: datetime | None
+    completed_at: datetime | None
+    updated_at: datetime | None
+    stalled: str | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """True when it has ended, well or not."""
+        return self.status in FINISHED
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, in pages."""
+        return Progress(self.pages_done, self.pages_total, self.message)
+
+
+def counts_of(rows: Sequence[PageCount]) -> CrawlCounts:
+    """Return the counts of a crawl's pages."""
+    outcomes = {name: sum(row.n for row in rows if row.outcome == name) for name in OUTCOMES}
+    waiting = sum(row.n for row in rows if row.state == "fetched")
+    pending = sum(row.n for row in rows if row.state == "queued")
+    pages = sum(row.n for row in rows)
+    total = pages - sum(outcomes[name] for name in KEPT_OUT)
+    return CrawlCounts(
+        pages_crawled=waiting + sum(outcomes[name] for name in READ),
+        pages_failed=outcomes["failed"],
+        pages_pending=pending,
+        pages_waiting=waiting,
+        pages_done=total - waiting - pending,
+        pages_total=total,
+        pages_found=pages,
+        documents_created=outcomes["added"],
+        total_chunks=sum(row.passages for row in rows),
+        bytes=sum(row.bytes for row in rows),
+        outcomes=outcomes,
+        report={name: outcomes[name] for name in REPORTED},
+    )
+
+
+def counts_of_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
+    """Return how many of these pages there are of each state and outcome."""
+    groups: dict[tuple[str, str | None], list[CrawlPage]] = {}
+    for page in pages:
+        groups.setdefault((page.state, page.outcome), []).append(page)
+    return [
+        PageCount(state, outcome, len(some), sum(page.passages for page in some), sum(page.size for page in some))
+        for (state, outcome), some in groups.items()
+    ]
+
+
+def message_of(job: Job, counts: CrawlCounts) -> str:
+    """Return the sentence on a crawl; of one that runs or was cancelled it is made from the counts beside it."""
+    if job.status not in ("running", "cancelled"):
+        return job.message
+    numbers = standing(
+        counts.pages_done,
+        counts.pages_total,
+        stored_next=counts.pages_waiting,
+        fetched_next=counts.pages_pending,
+        failed=counts.pages_failed,
+    )
+    return numbers if job.status == "running" else f"{numbers}. It can be resumed."
+
+
+def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Mapping[str, int]) -> CrawlJob:
+    """Return a crawl with its counts; ``reasons`` counts the addresses that were not fetched."""
+    counts = counts_of(rows)
+    return CrawlJob(
+        id=job.id,
+        source_id=plan.source_id,
+        url=plan.url,
+        status=job.status,
+        recursive=bool(plan.options["recursive"]),
+        max_pages=as_whole(plan.options["max_pages"]),
+        not_fetched=dict(reasons),
+        exclude_patterns=tuple(as_texts(plan.options.get("exclude"))),
+        **{item.name: getattr(counts, item.name) for item in fields(counts)},
+        message=message_of(job, counts),
+        error_message=job.error,
+        options=dict(plan.options),
+        created_at=job.created_at,
+        started_at=job.started_at,
+        completed_at=job.completed_at,
+        updated_at=job.updated_at,
+        stalled=job.stalled,
+    )
+
+
+# --- The source that a crawl goes into: a named one, the one of its host, or a new one ---
+
+MOST_NAMESAKES = 1_000  # sources of one title that are told apart by a number
+LONGEST_NUMBERED = 290  # characters of a title before its number
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlTarget:
+    """Where the documents of a crawl are to go.
+
+    ``source`` is an id or title, ``title`` that of a source to be made; ``new`` asks for a source of its own even
+    where the host has one.
+    """
+
+    source: str | None = None
+    title: str | None = None
+    project: str | None = None
+    folder: str | None = None
+    tags: Sequence[str] = ()
+    new: bool = False
+
+    def to_json(self) -> JsonObject:
+        """Return the target as its job keeps it."""
+        return {
+            "source": self.source,
+            "title": self.title,
+            "project": self.project,
+            "folder": self.folder,
+            "tags": list(self.tags),
+            "new": self.new,
+        }
+
+
+def target_of(job: Job) -> CrawlTarget:
+    """Return the target that a job keeps."""
+    kept = as_object(job.parameters.get("target") or {})
+    names = {name: as_text_or_none(kept.get(name)) for name in ("source", "title", "project", "folder")}
+    return CrawlTarget(**names, tags=as_texts(kept.get("tags") or []), new=bool(kept.get("new")))
+
+
+def source_of_plan(sources: SourceService, plan: CrawlPlan, job: Job) -> Source:
+    """Return the source of a crawl, made anew where it went away because nothing had come in."""
+    if plan.source_id:
+        return sources.get(plan.source_id)
+    return source_of_crawl(sources, plan.url, target_of(job))[0]
+
+
+def source_of_crawl(sources: SourceService, url: str, target: CrawlTarget) -> tuple[Source, bool]:
+    """Return the source, and whether it was made just now; a crawl that brings nothing into it takes it away again.
+
+    Raises:
+        NotFound: no such source, project or folder. InvalidInput: the title or the tags cannot be used.
+        Conflict: too many sources have that title.
+    """
+    place = PlaceNames(project=target.project, folder=target.folder)
+    if target.source:
+        if target.new:
+            raise InvalidInput("Give a source or ask for a new one, not both.")
+        return sources.ensure(target.source, **place, tags=target.tags, source_type="crawl", for_ingest=True), False
+    title = check_title(target.title or f"Crawled: {urlsplit(url).netloc}")
+    for number in range(1, MOST_NAMESAKES if target.new else 2):
+        numbered = title if number == 1 else f"{title[:LONGEST_NUMBERED]} ({number})"
+        try:
+            source = sources.create(numbered, source_type="crawl", url=url, **place, tags=target.tags, for_ingest=True)
+        except Conflict:
+            continue
+        return source, True
+    if target.new:
+        raise Conflict(f"There are {MOST_NAMESAKES - 1} sources titled {title!r}; give another title.")
+    return sources.ensure(title, **place, tags=target.tags, source_type="crawl", for_ingest=True), False
+
 
 T = TypeVar("T")
 

@@ -10,11 +10,10 @@ from workbench.errors import InvalidInput, ModelError, NotFound
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
+from workbench.services.checks import MOST_RESULTS, check_limit, check_query
 from workbench.services.corpus import Corpus
 from workbench.services.outages import read_once_more
-from workbench.services.question import MOST_RESULTS, check_limit, check_query
-from workbench.services.requests import Requests
-from workbench.services.search import AS_ASKED, EncodedQueries, SearchService
+from workbench.services.search import AS_ASKED, EncodedQueries, Requests, SearchService
 from workbench.types import Passage, SearchResult
 from workbench.types.parameter import KEYWORD, VECTOR
 

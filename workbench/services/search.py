@@ -2,28 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.errors import InvalidInput, ModelError, StatementRefused
+from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRefused
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, named
+from workbench.retrieval.parameters import RANKER, SHIPPED
+from workbench.retrieval.scope import resolve
+from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
+from workbench.services.checks import check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus
-from workbench.services.lacking import Lacking
 from workbench.services.outages import once_more, read_once_more
-from workbench.services.question import check_limit, check_query, check_similarity
-from workbench.services.requests import Requests
+from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
+from workbench.storage.promotions import EVERYWHERE
 from workbench.storage.ranking import documents_within
-from workbench.types import Comparison, SearchResult
+from workbench.types import Comparison, Index, Passage, ResolvedScope, Scope, SearchResult, Value
 
 if TYPE_CHECKING:
-    from llama_index.core.query_engine import RetrieverQueryEngine
+    from collections.abc import Callable
 
-    from workbench.models.encoder import EncodedQuery
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from PIL.Image import Image
+
+    from workbench.models.encoder import EncodedQuery, Encoder
     from workbench.retrieval.query import Request
+    from workbench.types import ParameterValue, Ranker
+
+# --- The number of documents that an index lacks, for the note on its searches: counted when it may have changed ---
+
+STALE = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
+
+
+class Lacking:
+    """A memory of which indexes were complete, and as of which change to the documents; thread-safe."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._complete: dict[str, tuple[datetime | None, datetime | None, float]] = {}
+
+    def missing(self, index: Index) -> list[str]:
+        """Return the ids of the documents that the index does not hold in their present version."""
+        changed = self._documents.last_change()
+        created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
+        if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < STALE:
+            return []
+        lacking = self._documents.missing_from(index.name)
+        if not lacking:
+            self._complete[index.name] = (index.created_at, changed, time.monotonic())
+        return lacking
+
+
+# --- Requests from questions: names become ids, promotions and defaults fill in, models are looked up ---
+
+
+class Requests:
+    """The maker of the requests of every service that searches."""
+
+    def __init__(self, corpus: Corpus, draw_page: Callable[[Passage], Image] | None = None) -> None:
+        """Take what draws the page of a passage, which the hits of all requests offer."""
+        self._corpus, self._draw_page = corpus, draw_page
+
+    def of(self, ask: Ask, *, remembered: bool = False) -> Request:
+        """Return a new request.
+
+        ``remembered`` spares the look-up of the index where an earlier request made it: the search has to notice if
+        the index has changed and to ask again, so a strategy that asks an LLM does not use it.
+
+        Raises:
+            InvalidInput: an unknown strategy or parameter. ScopeError: an unknown name in the scope.
+            NotFound: no such index or ranker. ConfigurationError: a model is half configured.
+        """
+        import_framework()
+        from workbench.retrieval.query import Request
+
+        scope = self.resolve(ask.scope)
+        name, index, parameters = self._serving(ask, scope)
+        strategy = strategy_named(name)
+        checked = check_parameters(name, parameters)
+        remembered = remembered and not strategy.needs_llm
+        chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
+        return Request(
+            strategy=strategy,
+            store=self._corpus.store(chosen),
+            encoder=self._encoder(chosen),
+            scope=scope,
+            limit=ask.limit,
+            parameters=checked,
+            remembered=remembered,
+            min_similarity=ask.min_similarity,
+            llm=self._corpus.llm if strategy.needs_llm else None,
+            cross_encoder=self._corpus.cross_encoder if strategy.needs_reranker else None,
+            kept_names=self._corpus.names(chosen),
+            draw_page=self._draw_page,
+            ranker=self._ranker(checked),
+        )
+
+    def resolve(self, scope: Scope | ResolvedScope) -> ResolvedScope:
+        """Return what a scope's names stand for; a resolved one as it is. Raises ScopeError."""
+        if isinstance(scope, ResolvedScope):
+            return scope
+        return resolve(scope, self._corpus.projects, self._corpus.sources)
+
+    def check_usable(self, strategy: str) -> None:
+        """Raise ConfigurationError, saying what is missing, where a strategy cannot be used with these settings."""
+        row = strategy_named(strategy)
+        lacks = (row.needs_llm and self._corpus.llm is None) or (
+            row.needs_reranker and self._corpus.cross_encoder is None
+        )
+        if lacks:
+            raise ConfigurationError(f"The strategy {strategy!r} cannot be used yet. {row.needs}")
+
+    def check_named(self, parameters: Mapping[str, ParameterValue]) -> None:
+        """Raise NotFound where a strategy's parameter names something that there is not."""
+        self._ranker(parameters)
+
+    def usable(self) -> dict[str, str]:
+        """Return every strategy with what it lacks here, "" where it can be used."""
+        return {name: self._lacks(name) for name in STRATEGIES}
+
+    def _lacks(self, strategy: str) -> str:
+        try:
+            self.check_usable(strategy)
+        except ConfigurationError as error:
+            return str(error)
+        return ""
+
+    def _serving(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
+        """Return strategy, index and parameters: the named ones, else what is promoted for the scope."""
+        if ask.strategy is not None:
+            return (*named(ask.strategy, ask.index), ask.parameters)
+        promoted = self._corpus.promotions.serving(promotion_keys(scope))
+        if promoted is None:
+            return ask.built_in, ask.index, ask.parameters
+        return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
+
+    def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
+        """Return the ranker that a strategy's parameters name; None for a strategy that has none."""
+        from workbench.retrieval.ranker import shipped
+
+        name = dict(parameters).get(RANKER.name)
+        if name is None:
+            return None
+        return shipped() if name == SHIPPED else self._corpus.rankers.get(str(name))
+
+    def _encoder(self, index: Index) -> Encoder:
+        """Return the index's model, or one that says why there is none: the keyword leg does not need it."""
+        from workbench.models.encoder import UnavailableEncoder
+
+        try:
+            return self._corpus.encoder_of(index)
+        except ModelError as error:
+            return UnavailableEncoder(index.embedding_model, str(error))
+
+
+def promotion_keys(scope: ResolvedScope) -> list[str]:
+    """Return the scopes whose promotion can serve this one, the most specific first."""
+    source = scope.source_ids[0] if scope.source_ids is not None and len(scope.source_ids) == 1 else None
+    places = (("source", source), ("folder", scope.folder_id), ("project", scope.project_id))
+    return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE]
+
 
 FEWEST_COMPARED, MOST_COMPARED = 1, 12
 AS_ASKED = Ask()  # the strategy promoted for everything, ten passages
@@ -143,3 +286,96 @@ class SearchService:
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
+
+
+# --- Search by document: one entry a document, with how its passages matched and where its source stands ---
+
+PASSAGES_A_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
+MOST_DOCUMENTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHit(Value):
+    """A document that was found; ``passages`` are its matches, best first.
+
+    ``score`` is the best passage's, and falls down the list; ``average_similarity`` is the matches' mean cosine.
+    """
+
+    document_id: str
+    title: str
+    score: float
+    average_similarity: float
+    word_count: int
+    passages: tuple[Passage, ...]
+    place: SourcePlace
+
+    @property
+    def best(self) -> Passage:
+        """The passage that matches best."""
+        return self.passages[0]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentResult(Value):
+    """Documents for a query, best first; ``searched`` is the first round's result (scope, timings, degraded)."""
+
+    documents: tuple[DocumentHit, ...]
+    under_filled: bool
+    searched: SearchResult
+
+
+class DocumentSearch:
+    """The verbs that answer by document."""
+
+    def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
+        self._requests, self._search, self._facts = requests, search, DocumentFacts(corpus.reader)
+
+    def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
+        """Return where sources stand, by id."""
+        return self._facts.places(source_ids)
+
+    def search(self, query: str, ask: Ask = AS_ASKED) -> DocumentResult:
+        """Return the best documents, as many as the limit where as many match; raises what a search raises."""
+        limit = ask.limit
+        if not 1 <= limit <= MOST_DOCUMENTS:
+            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_DOCUMENTS}.")
+        scope = self._requests.resolve(ask.scope)
+        rounds: list[SearchResult] = []
+        matches: dict[str, list[Passage]] = {}
+        while True:
+            result = self._search.search(query, _round(ask, scope, matches))
+            rounds.append(result)
+            for passage in result:
+                matches.setdefault(passage.document_id, []).append(passage)
+            if len(matches) >= limit or result.under_filled:
+                break
+        chosen = dict(list(matches.items())[:limit])
+        return DocumentResult(self._described(chosen), len(chosen) < limit, rounds[0])
+
+    def _described(self, matches: Mapping[str, list[Passage]]) -> tuple[DocumentHit, ...]:
+        places = self.places(passages[0].source_id for passages in matches.values())
+        words = self._facts.word_counts(matches)
+        documents: list[DocumentHit] = []
+        for document_id, passages in matches.items():
+            best = passages[0]
+            if best.source_id not in places or document_id not in words:
+                continue  # deleted between the search and now
+            score = min(best.score, documents[-1].score) if documents else best.score  # rounds scale their scores apart
+            similarities = [passage.similarity for passage in passages]
+            documents.append(
+                DocumentHit(
+                    document_id,
+                    best.document_title,
+                    score,
+                    sum(similarities) / len(similarities),
+                    words[document_id],
+                    tuple(passages),
+                    places[best.source_id],
+                )
+            )
+        return tuple(documents)
+
+
+def _round(ask: Ask, scope: ResolvedScope, document_ids: Iterable[str]) -> Ask:
+    """Return the ask for documents that no round before has found: many passages of a long one crowd out no other."""
+    return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_A_ROUND)

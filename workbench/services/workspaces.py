@@ -11,11 +11,11 @@ from pathlib import Path
 
 from workbench.errors import InvalidInput, NotFound, UnreadableDocument, choices
 from workbench.retrieval.options import Ask
+from workbench.services.checks import MOST_CONVERSATIONS, check_query
 from workbench.services.corpus import Corpus
-from workbench.services.document_search import DocumentSearch
 from workbench.services.documents import DocumentService
-from workbench.services.mirror import FolderMirror, Pending
-from workbench.services.question import MOST_CONVERSATIONS, check_query
+from workbench.services.folders import FolderMirror, Pending
+from workbench.services.search import DocumentSearch
 from workbench.services.sources import SourceService
 from workbench.storage.workspaces import Workspaces
 from workbench.types import (

@@ -15,7 +15,7 @@ from workbench.errors import NotFound
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
-    from workbench.services.crawl_jobs import CrawlJob
+    from workbench.services.crawls import CrawlJob
 
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
 MOST_PAGES = 100

@@ -24,7 +24,7 @@ from mcp_app.tools.knowledge.family import (
     page_of,
     source_named,
 )
-from workbench.services.work_size import LARGE, work_bytes
+from workbench.services.checks import LARGE, work_bytes
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from workbench.types import Passage, Scope, SearchResult
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
-    from workbench.services.document_search import DocumentHit, SourcePlace
+    from workbench.services.search import DocumentHit, SourcePlace
 
 MOST_PAGES, MOST_CHUNKS = 100, 200  # how deep one search ranks
 

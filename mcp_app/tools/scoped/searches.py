@@ -13,7 +13,7 @@ from mcp_app.tool import Call, Tool
 from mcp_app.tools.scoped.family import MATCH_COUNT, OFFSET, QUERY, as_given, family, nothing
 from mcp_app.tools.scoped.results import ScopedResults, chunks_for, pages_for, reranked
 from workbench.errors import choices
-from workbench.services.tag_catalogue import spoken_catalogue
+from workbench.services.sources import spoken_catalogue
 from workbench.types import NamesUse, ResolvedScope, Scope, ScopeKind
 from workbench.types.json import JsonObject, JsonValue
 

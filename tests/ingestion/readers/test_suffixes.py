@@ -10,7 +10,7 @@ from workbench.ingestion import conversations
 from workbench.ingestion import links as addresses
 from workbench.ingestion.incoming import keeps_original
 from workbench.ingestion.readers.formats import BY_MEDIA_TYPE, HTML, MARKDOWN, READERS, ROWS, format_titles, is_prose
-from workbench.services import article_files
+from workbench.services import articles
 
 # formats of which a page's address always names the ending
 KEPT_IN_LINKS = frozenset(
@@ -42,7 +42,7 @@ def test_a_file_whose_original_is_kept_has_a_media_type() -> None:
 def test_the_suffixes_of_conversations_and_articles_are_some_of_the_readers() -> None:
     for suffix in conversations.SUFFIXES:
         assert is_prose(f"a{suffix}"), f"Take {suffix!r} out of SUFFIXES in ingestion/conversations.py: it is no prose."
-    for suffix in article_files.SUFFIXES:
+    for suffix in articles.SUFFIXES:
         assert suffix in MARKDOWN.suffixes, (
             f"Take {suffix!r} out of SUFFIXES in services/article_files.py: it is no Markdown."
         )

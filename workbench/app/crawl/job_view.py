@@ -21,7 +21,7 @@ from workbench.sizes import counted
 from workbench.types import time_left
 
 if TYPE_CHECKING:
-    from workbench.services.crawl_jobs import CrawlCounts, CrawlJob
+    from workbench.services.crawls import CrawlCounts, CrawlJob
     from workbench.storage.crawls import CrawlPage
     from workbench.workbench import Workbench
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.services.crawl_jobs import CrawlCounts
+    from workbench.services.crawls import CrawlCounts
 
 BEGUN = 0.02  # share below which nothing is said about the time left
 

@@ -15,7 +15,7 @@ from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import NotFound
 
 if TYPE_CHECKING:
-    from workbench.services.crawl_jobs import CrawlJob
+    from workbench.services.crawls import CrawlJob
     from workbench.workbench import Workbench
 
 SHOWN = 100  # crawls in the history

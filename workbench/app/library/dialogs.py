@@ -9,7 +9,7 @@ import streamlit as st
 
 from workbench.app.widgets.labels import labelled
 from workbench.app.widgets.notices import act
-from workbench.services.deletion import Deletion
+from workbench.services.sources import Deletion
 from workbench.sizes import counted
 from workbench.types import Document, Source
 

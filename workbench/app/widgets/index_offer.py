@@ -8,7 +8,7 @@ import streamlit as st
 
 from workbench.app.widgets.notices import act
 from workbench.models.registry import BUILT_IN
-from workbench.services.language_offer import NOT_INSTALLED, OFFERED
+from workbench.services.indexes import NOT_INSTALLED, OFFERED
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

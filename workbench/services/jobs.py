@@ -9,8 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from workbench.errors import Conflict, InvalidInput, NotFound, choices
+from workbench.services.checks import UPLOADS
 from workbench.services.corpus import Corpus
-from workbench.services.naming import UPLOADS
 from workbench.storage.job_parts import FileTally, JobFile, JobParts, PartsTally
 from workbench.storage.jobs import FINISHED, Job, Jobs, LogLine, Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from llama_index.core.query_engine import RetrieverQueryEngine
 
     from workbench.jobs.runners import Runner, Runners
-    from workbench.jobs.worker import WorkerHandle, WorkerOptions
-    from workbench.jobs.worker_process import WorkerProcess
+    from workbench.jobs.worker import WorkerHandle, WorkerOptions, WorkerProcess
     from workbench.retrieval.explain.explanation import Explanation
 
 
@@ -118,7 +117,7 @@ class Workbench:
 
     def work_beside(self) -> None:
         """Keep a process beside this one that runs jobs as soon as there are some, until the workbench is closed."""
-        from workbench.jobs.worker_process import WorkerProcess
+        from workbench.jobs.worker import WorkerProcess
         from workbench.settings import environment_of
 
         if self.beside is None:

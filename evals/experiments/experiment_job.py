@@ -9,8 +9,7 @@ from evals.experiments.cell_runs import CellRuns, Share, ShareOutcome
 from evals.experiments.plan import Experiment
 from evals.gateway import complete_part
 from evals.test_set import TestSet
-from workbench.jobs.assignment import Assignment
-from workbench.jobs.sharing import progress_of, shared
+from workbench.jobs.sharing import Assignment, progress_of, shared
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress, as_object
 from workbench.types.json import as_whole
 from workbench.workbench import Workbench

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict, cast
 
-from workbench.jobs.assignment import Job
+from workbench.jobs.sharing import Job
 from workbench.types import ParameterValue
 
 

@@ -9,7 +9,7 @@ from evals.background import runners
 from evals.experiments.catalogue import Experiments
 from evals.test_sets.store import TestSetStore
 from workbench.app.state.shared import OPENING
-from workbench.jobs.assignment import Assignment
+from workbench.jobs.sharing import Assignment
 
 LONG = 120.0  # seconds until a test gives up
 

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from workbench import Workbench
-from workbench.jobs.execution import run_job
+from workbench.jobs.worker import run_job
 
 QUICK = {"backoff": 0.02, "timeout": 5.0, "longest_wait": 5.0}  # a test does not wait as long as manners would
 

@@ -16,7 +16,7 @@ from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import ASKED, MANY
 from workbench import Workbench
 from workbench.errors import InvalidInput
-from workbench.jobs.assignment import Assignment, Job
+from workbench.jobs.sharing import Assignment, Job
 from workbench.storage.jobs import Jobs
 from workbench.types import Progress
 

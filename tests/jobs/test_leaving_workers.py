@@ -6,7 +6,7 @@ import threading
 
 from workbench import Workbench
 from workbench.errors import Cancelled
-from workbench.jobs.assignment import Assignment, Outcome
+from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
 
 LONG = 30  # seconds: no test waits for it, it only bounds a failure

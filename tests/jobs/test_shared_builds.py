@@ -10,7 +10,7 @@ import pytest
 from tests.jobs.shared_work import MANY, no_writing, one_killed, passages, taken_again
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
-from workbench.jobs.assignment import Outcome
+from workbench.jobs.sharing import Outcome
 from workbench.jobs.worker import start_worker
 from workbench.storage.job_parts import MOST_TIMES, EmbeddingHands, PartLost, PartsInHand
 

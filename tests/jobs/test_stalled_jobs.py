@@ -15,8 +15,8 @@ import pytest
 from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
-from workbench.jobs import assignment as assignments
-from workbench.jobs.assignment import Assignment, Outcome
+from workbench.jobs import sharing as assignments
+from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
 from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress

@@ -6,21 +6,344 @@ the kinds of jobs that it has a runner for; the others wait for a worker that ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 
-from workbench.jobs.assignment import Assignment, Outcome
-from workbench.jobs.ingest import run_ingest
-from workbench.jobs.sharing import embedding_shared, progress_beside, progress_of, shared
-from workbench.jobs.single import run_document, run_mirrored, run_workspace
+from workbench.errors import Cancelled, UnreadableDocument
+from workbench.ingestion.incoming import Incoming, files_under, keeps_original
+from workbench.ingestion.progress import ItemNews
+from workbench.ingestion.sharing import SharedItems, in_parts
+from workbench.jobs.sharing import Assignment, Outcome, embedding_shared, progress_beside, progress_of, shared
 from workbench.services.crawls import CrawlService
 from workbench.services.documents import DocumentService
 from workbench.services.folders import MirroredFolder
 from workbench.services.indexes import IndexService
-from workbench.services.sources import SourceService
+from workbench.services.sources import UPLOADS, SourceService
 from workbench.services.workspaces import WorkspaceService
+from workbench.storage.database import Connection
+from workbench.storage.job_parts import EmbeddingHands, FileNote, JobFiles, PartLost
 from workbench.storage.jobs import Jobs
-from workbench.types import as_text
+from workbench.types import (
+    IngestFailure,
+    IngestReport,
+    JsonObject,
+    OnProgress,
+    Source,
+    as_object,
+    as_text,
+    as_text_or_none,
+    as_texts,
+)
+
+# --- The files of an ingest job: where each stands in the job, and the record of what becomes of it ---
+
+KEPT, HELD = 64, 0.25  # news of files that cost nothing are written together: so many, or after so many seconds
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOfJob:
+    """The files of an ingest job as this machine sees them, and the positions of the items among the job's files."""
+
+    items: list[Incoming]
+    positions: list[int]
+    failures: list[IngestFailure]
+    left_out: dict[str, int]
+
+    @property
+    def places(self) -> dict[int, int]:
+        """The place of each item by its position among the job's files."""
+        return {position: place for place, position in enumerate(self.positions)}
+
+    def completed(self, names: Mapping[str, int]) -> FilesOfJob:
+        """Return the same with an item for each further file (its position by its name) that says that it is gone."""
+        known = set(self.positions)
+        missing = {name: position for name, position in names.items() if position not in known}
+        items = [*self.items, *(_gone(name) for name in missing)]
+        return replace(self, items=items, positions=[*self.positions, *missing.values()])
+
+
+def files_of_job(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bool) -> FilesOfJob:
+    """Return the files under the paths, and the uploads.
+
+    With ``anew`` they are noted in the job; else those are left out that came into a folder since they were.
+    """
+    found = files_under(paths)
+    items = list(found.items)
+    if anew:
+        _note(files, job_id, items, found.failures)
+    places = files.places(job_id) if items else {}
+    if not anew:
+        items = [item for item in items if (item.path or item.key) in places]
+    positions = [places[item.path or item.key] for item in items]
+    for position, name, size in files.uploads(job_id):
+        load = lambda position=position: files.bytes(job_id, position)  # noqa: E731 - one upload in memory at a time
+        items.append(
+            Incoming(
+                key=name, name=Path(name).name or name, load=load, path=name, keep_file=keeps_original(name), size=size
+            )
+        )
+        positions.append(position)
+    return FilesOfJob(items, positions, found.failures, found.left_out)
+
+
+def _note(files: JobFiles, job_id: str, items: Sequence[Incoming], failures: Sequence[IngestFailure]) -> None:
+    files.wait(job_id)
+    sizes = [(item.path or item.key, item.size) for item in items]
+    files.add_found(job_id, [*sizes, *((failure.path, 0) for failure in failures)])
+    if failures:
+        places = files.places(job_id)
+        files.note(job_id, [(places[failure.path], "failed", 0, failure.error) for failure in failures])
+
+
+def _gone(name: str) -> Incoming:
+    """Return an item in the place of a file that was there when the job began, and cannot be read any more."""
+
+    def load() -> bytes:
+        raise UnreadableDocument("It went away after the job began, or this worker's machine does not see it.")
+
+    return Incoming(key=name, name=Path(name).name or name, load=load, path=name)
+
+
+class FileRecord:
+    """The record, in the job's files, of what becomes of each item; cheap news are written in groups."""
+
+    def __init__(self, files: JobFiles, job_id: str, positions: Sequence[int]) -> None:
+        """Take ``positions``, the places of the items among the job's files."""
+        self._files, self._job_id, self._positions = files, job_id, positions
+        self._backlog: list[FileNote] = []
+        self._since = time.monotonic()
+
+    def __call__(self, news: Sequence[ItemNews], connection: Connection | None = None) -> None:
+        """Note what happens to items; within ``connection``'s transaction where they are written in it."""
+        notes: list[FileNote] = [
+            (self._positions[record.place], record.state, record.passages, record.error) for record in news
+        ]
+        if connection is not None:
+            self._files.note(self._job_id, notes, connection)
+            return
+        self._backlog += notes
+        busy = any(state == "busy" for _, state, _, _ in notes)
+        if busy or len(self._backlog) >= KEPT or time.monotonic() - self._since > HELD:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the news that were held back."""
+        records, self._backlog = self._backlog, []
+        self._since = time.monotonic()
+        if records:
+            self._files.note(self._job_id, records)
+
+
+# --- An ingest as a job: paths and uploads on their way in, in parts where there are many, for any number of ---
+
+NAMED = 3  # notes that the outcome of a job tells; its log has all
+
+
+def run_ingest(
+    sources: SourceService, documents: DocumentService, indexes: IndexService, jobs: Jobs, assignment: Assignment
+) -> Outcome:
+    """Ingest paths and uploads; documents that are there already cost a hash, so going on is cheap."""
+    job_id, paths = assignment.job.id, as_texts(assignment.job.parameters["paths"])
+    planned = jobs.parts.are_planned(job_id)
+    if not assignment.leads:
+        with embedding_shared(jobs, assignment) as hands:  # also where this machine does not see the files
+            indexes.embed_waiting(hands, assignment.should_stop)
+        if planned and assignment.job.source_id is not None:  # else the job was started anew a moment ago
+            files = files_of_job(jobs.files, job_id, paths, anew=False)
+            _take_in(documents, jobs, assignment, files, assignment.job.source_id, None)
+            with embedding_shared(jobs, assignment) as hands:
+                indexes.embed_waiting(hands, assignment.should_stop)
+        return Outcome({}, "")
+    files = files_of_job(jobs.files, job_id, paths, anew=not planned)
+    parts = None if planned else in_parts(files.items)
+    source = _source(sources, assignment)
+    assignment.log(f"{len(files.items):,} files to read into {source.title!r}.")
+    with sources.settling(source.id, unless=(Cancelled, PartLost)):  # it goes on into the same source
+        if parts is not None and len(parts) < 2:
+            report = _take_in_alone(documents, jobs, assignment, files, source.id)
+        else:
+            report = _take_in(documents, jobs, assignment, files, source.id, parts)
+    left_out = _kinds_of(as_texts(assignment.job.parameters.get("left_out"))) + Counter(files.left_out)
+    return _outcome(jobs, assignment, files, replace(report, left_out=dict(left_out.most_common())))
+
+
+def _kinds_of(names: Sequence[str]) -> Counter[str]:
+    """Count names by their suffixes."""
+    return Counter(PurePosixPath(name).suffix.lower() for name in names)
+
+
+def _take_in_alone(
+    documents: DocumentService, jobs: Jobs, assignment: Assignment, files: FilesOfJob, source_id: str
+) -> IngestReport:
+    """Take in all files as one piece of work, whose passages others may embed, too."""
+    with embedding_shared(jobs, assignment) as hands:
+        tell = progress_beside(assignment, hands)
+        return _stored(documents, jobs, assignment, files, source_id, tell, hands=hands)
+
+
+def _take_in(
+    documents: DocumentService,
+    jobs: Jobs,
+    assignment: Assignment,
+    files: FilesOfJob,
+    source_id: str,
+    parts: Sequence[Sequence[int]] | None,
+) -> IngestReport:
+    """Take in the parts that come into these hands; ``parts`` are places among the items, None where they are written.
+
+    Raises:
+        PartLost: a part went into other hands.
+    """
+    job_id = assignment.job.id
+
+    def plan() -> None:
+        contents = [[files.positions[place] for place in part] for part in parts or ()]
+        sizes = [sum(files.items[place].size or 1 for place in part) for part in parts or ()]
+        jobs.parts.plan(job_id, [(positions, len(positions)) for positions in contents], sizes)
+
+    with shared(jobs, assignment, plan) as in_hand:
+        if assignment.leads and parts is None:
+            files = files.completed(jobs.files.places(job_id))
+        on_progress = progress_of(assignment, in_hand, "files")
+        return _stored(documents, jobs, assignment, files, source_id, on_progress, SharedItems(in_hand, files.places))
+
+
+def _stored(
+    documents: DocumentService,
+    jobs: Jobs,
+    assignment: Assignment,
+    files: FilesOfJob,
+    source_id: str,
+    on_progress: OnProgress | None,
+    shared_items: SharedItems | None = None,
+    hands: EmbeddingHands | None = None,
+) -> IngestReport:
+    """Store files, or the parts of them that come into these hands, and record what became of each."""
+    record = FileRecord(jobs.files, assignment.job.id, files.positions)
+    try:
+        return documents.ingest_items(
+            source_id,
+            files.items,
+            failures=files.failures,
+            index=as_text_or_none(assignment.job.parameters["index"]),
+            on_progress=on_progress,
+            should_stop=assignment.should_stop,
+            on_items=record,
+            shared=shared_items,
+            hands=hands,
+        )
+    finally:
+        record.flush()
+
+
+def _outcome(jobs: Jobs, assignment: Assignment, files: FilesOfJob, report: IngestReport) -> Outcome:
+    for failure in report.failures:
+        assignment.log(f"{failure.path}: {failure.error}", "error")
+    read = report.added + report.updated + report.unchanged or _read_before(jobs, assignment.job.id)
+    if files.items and not read:
+        raise UnreadableDocument(_none_was_read(len(files.items), report))
+    jobs.files.forget_bytes(assignment.job.id)
+    message = (
+        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."
+    )
+    for note in report.notes:
+        assignment.log(note, "warning")
+    if report.notes:
+        message += f" {' '.join(report.notes[:NAMED])}"
+    if report.left_out_sentence:
+        assignment.log(report.left_out_sentence)
+        message += f" {report.left_out_sentence}"
+    return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
+
+
+def _read_before(jobs: Jobs, job_id: str) -> int:
+    """Return how many files of a job were read when it was done before; a retry of the others may fail again."""
+    states = jobs.files.tally(job_id).files
+    return sum(states.get(state, 0) for state in ("added", "changed", "unchanged"))
+
+
+def _none_was_read(count: int, report: IngestReport) -> str:
+    """Say that no file could be read, and why the first could not."""
+    reason = report.failures[0].error if report.failures else ""
+    return f"None of the {count:,} files could be read. The first: {reason}" if count > 1 else reason
+
+
+def _source(sources: SourceService, assignment: Assignment) -> Source:
+    """Return the source that the job fills, made where there is none."""
+    parameters, known = assignment.job.parameters, assignment.job.source_id
+    if known is not None:
+        return sources.get(known)
+    source = sources.ensure(
+        as_text_or_none(parameters["source"]) or UPLOADS,
+        project=as_text_or_none(parameters["project"]),
+        folder=as_text_or_none(parameters["folder"]),
+        tags=as_texts(parameters["tags"]),
+        for_ingest=True,
+    )
+    assignment.fills(source.id)
+    return source
+
+
+# --- A large document, a workspace of conversations, or a folder that is searched, as a job: nobody waits for it ---
+
+_DONE = {"created": "created", "updated": "updated", "unchanged": "unchanged: its source holds this content already"}
+
+
+def run_document(documents: DocumentService, files: JobFiles, assignment: Assignment) -> Outcome:
+    """Bring one file or text in, or put it in the place of a document, as ``DocumentService`` does."""
+    parameters = assignment.job.parameters
+    paths, about = as_texts(parameters["paths"]), as_object(parameters["document"])
+    path = Path(paths[0]) if paths else None
+    text = None if path is not None else files.bytes(assignment.job.id, 0).decode()
+    title, url = as_text_or_none(about["title"]), as_text_or_none(about["url"])
+    metadata, document_id = as_object(about["metadata"]), as_text_or_none(parameters.get("update"))
+    tell, should_stop = assignment.progress, assignment.should_stop
+    if document_id:
+        written = documents.update(
+            document_id, path=path, text=text, title=title, url=url, metadata=metadata, on_progress=tell,
+            should_stop=should_stop,
+        )  # fmt: skip
+    else:
+        written = documents.create(
+            path=path, text=text, source=as_text_or_none(parameters["source"]), title=title, url=url, metadata=metadata,
+            on_progress=tell, should_stop=should_stop,
+        )  # fmt: skip
+    files.forget_bytes(assignment.job.id)
+    document = written.document
+    result: JsonObject = {"document_id": document.id, "outcome": written.outcome, "passages": document.passages_count}
+    return Outcome(result, f"{document.title!r} is {_DONE[written.outcome]} ({document.passages_count:,} passages).")
+
+
+def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outcome:
+    """Bring a whole workspace up to date, or the conversations that a path in it means."""
+    folder = Path(as_text(assignment.job.parameters["workspace"]))
+    conversation = as_text_or_none(assignment.job.parameters.get("conversation"))
+    path = Path(conversation) if conversation else None
+    report = workspaces.embed(folder, path, assignment.progress, assignment.should_stop)
+    if report.all_failed:
+        raise UnreadableDocument(report.all_failed)
+    message = f"{report.embedded} embedded, {report.skipped} skipped, {report.removed} removed."
+    return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
+
+
+def run_mirrored(folders: Mapping[str, Callable[[Path], MirroredFolder]], assignment: Assignment) -> Outcome:
+    """Bring a folder of archives or of articles into the source that holds it; ``folders`` are found by their kind."""
+    parameters = assignment.job.parameters
+    folder = folders[as_text(parameters["mirrored"])](Path(as_text(parameters["folder"])))
+    synced = folder.bring_in(assignment.progress, assignment.should_stop)
+    report = synced.report
+    counts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
+    failures = [failure.to_dict() for failure in report.failures]
+    if failures and not (report.added or report.updated or report.unchanged):
+        first = report.failures[0]
+        raise UnreadableDocument(f"None of {len(failures)} files could be read. The first: {first.path}: {first.error}")
+    message = f"{report.added} added, {report.updated} updated, {synced.removed} removed, {len(failures)} failed."
+    result: JsonObject = {"documents": {**counts, "removed": synced.removed}, "failures": list(failures)}
+    return Outcome(result, message, with_errors=bool(failures))
+
 
 Runner = Callable[[Assignment], Outcome]
 Runners = Mapping[str, Runner]

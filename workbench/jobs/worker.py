@@ -11,20 +11,114 @@ import asyncio
 import logging
 import os
 import socket
+import subprocess
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from workbench.errors import NotFound, WorkbenchError
-from workbench.jobs.assignment import WorkerStopped
-from workbench.jobs.execution import help_with_job, run_job
-from workbench.jobs.runners import Runners
-from workbench.storage.jobs import JOIN, Jobs, Queue, queues_of
+from workbench.errors import Cancelled, NotFound, WorkbenchError
+from workbench.jobs.runners import Runner, Runners
+from workbench.jobs.sharing import Assignment, Outcome, WorkerStopped
+from workbench.storage.job_parts import PartLost
+from workbench.storage.jobs import JOIN, Job, Jobs, Queue, queues_of
+from workbench.telemetry import JOB, measured
 
 if TYPE_CHECKING:
     from procrastinate.manager import JobManager
 
+# --- The execution of one job, to its end and the note of how it ended; and the help of a further worker with it ---
+
 logger = logging.getLogger(__name__)
+
+MOST_ATTEMPTS = 5  # times a job is taken up again without having got on: it then kills its workers
+
+
+def run_job(jobs: Jobs, runners: Runners, job_id: str, worker: str, stopping: threading.Event) -> None:
+    """Run one job to its end and note how it ended. Raises WorkerStopped to put it back into the queue."""
+    with jobs.hold(job_id) as ours:
+        if not ours:
+            raise WorkerStopped  # the process that holds it is alive; look again later
+        try:
+            runner = runners.get(jobs.get(job_id).kind)
+        except NotFound:
+            return
+        if runner is None:
+            raise WorkerStopped  # another worker knows the kind
+        job = jobs.begin(job_id, worker)
+        if job is not None:
+            _run(jobs, runner, job, stopping)
+
+
+def help_with_job(
+    jobs: Jobs, runners: Runners, job_id: str, stopping: threading.Event, is_wanted_elsewhere: Callable[[], bool]
+) -> bool:
+    """Take parts of a job that another worker runs, until none waits; False where this worker cannot do them."""
+    try:
+        job = jobs.get(job_id)
+    except NotFound:
+        return True
+    runner = runners.get(job.kind)
+    if runner is None or job.status != "running":
+        return runner is not None
+    assignment = Assignment(job, jobs, stopping, leads=False, is_wanted_elsewhere=is_wanted_elsewhere)
+    try:
+        with measured(JOB, job.kind, job=job.id, leads=False), assignment.watched():
+            runner(assignment)
+    except (Cancelled, PartLost):
+        return True
+    except WorkbenchError as error:
+        assignment.log(f"A worker that helped gave its part back: {error}", "warning")
+        return False
+    except Exception as error:
+        logger.exception("helping with job %s failed", job_id)
+        assignment.log(f"A worker that helped gave its part back ({type(error).__name__}: {error}).", "warning")
+        return False
+    return True
+
+
+def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> None:
+    assignment = Assignment(job, jobs, stopping)
+    if job.attempts > MOST_ATTEMPTS:
+        sentence = (
+            f"Its worker died {MOST_ATTEMPTS} times without getting on; see the machine's memory, then resume it."
+        )
+        jobs.finish(job.id, "failed", message=sentence, error=sentence)
+        return
+    try:
+        if assignment.should_stop():
+            raise Cancelled("Stopped.")
+        with measured(JOB, job.kind, job=job.id, leads=True) as told, assignment.watched():
+            outcome = runner(assignment)
+            told.tell(with_errors=outcome.with_errors)
+    except PartLost:  # its connection broke for a moment: the parts that are done stay
+        jobs.release(job.id)
+        raise WorkerStopped from None
+    except Cancelled:
+        if assignment.worker_stops:
+            jobs.release(job.id)
+            raise WorkerStopped from None
+        _end(assignment, jobs, "cancelled", "Stopped as asked; its finished work stays, and it can be resumed.")
+    except WorkbenchError as error:
+        _end(assignment, jobs, "failed", str(error), error=str(error))
+    except Exception as error:
+        logger.exception("job %s failed", job.id)
+        sentence = f"It failed unexpectedly ({type(error).__name__}: {error}); see the worker's log, then resume it."
+        _end(assignment, jobs, "failed", sentence, error=sentence)
+    else:
+        _complete(assignment, jobs, outcome)
+
+
+def _complete(assignment: Assignment, jobs: Jobs, outcome: Outcome) -> None:
+    status = "completed_with_errors" if outcome.with_errors else "completed"
+    assignment.log(outcome.message)
+    jobs.finish(assignment.job.id, status, message=outcome.message, result=outcome.result)
+
+
+def _end(assignment: Assignment, jobs: Jobs, status: str, message: str, error: str | None = None) -> None:
+    assignment.log(message, "error" if error else "warning")
+    jobs.finish(assignment.job.id, status, message=message, error=error)
+
 
 CONCURRENCY = 3  # jobs a worker runs side by side: a long index build must not hold up a short crawl
 HEARTBEAT = 2.0  # seconds
@@ -208,3 +302,66 @@ def start_worker(jobs: Jobs, queue: Queue, runners: Runners, **options: Unpack[W
     handle = WorkerHandle(jobs, queue, runners, **complete)
     handle.start()
     return handle
+
+
+# --- A worker in a process of its own, so that heavy work never holds up the process that answers people ---
+
+LOOK = 0.5  # seconds between two looks whether there is work
+RESTART_DELAY_S = 5.0  # seconds after a worker that could not start, or a database that did not answer
+HASTE = 0.1  # seconds for the watching thread, if the process is to end at once
+GRACE = 5.0  # seconds a worker gets to give its jobs back; killed then, its jobs are found by other workers
+
+
+class WorkerProcess:
+    """A process that starts with the first job that waits, and again where it died; it ends with this process.
+
+    The command reads its standard input and stops when that ends, so it also stops where this process is killed.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], is_work_waiting: Callable[[], bool]
+    ) -> None:
+        self._command, self._environment, self._is_work_waiting = list(command), dict(environment), is_work_waiting
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="worker-process", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch for work."""
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the worker's process while it lives."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def stop(self, *, waits: bool = True) -> None:
+        """Let the worker give its jobs back to the queue and end; without ``waits`` it does so after this process."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(GRACE if waits else HASTE)
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        if not waits:
+            return
+        try:
+            process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _watch(self) -> None:
+        while not self._stopping.is_set():
+            pause = LOOK
+            try:
+                if self.pid is None and self._is_work_waiting():
+                    self._process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.PIPE)
+                    pause = RESTART_DELAY_S
+            except (WorkbenchError, OSError) as error:
+                logger.warning("the worker's process could not be started: %s", error)
+                pause = RESTART_DELAY_S
+            self._stopping.wait(pause)

@@ -39,7 +39,7 @@ def test_looking_whether_the_queue_is_up_to_date_does_not_load_the_queue() -> No
 
 
 @pytest.mark.parametrize(
-    "module", ["workbench.retrieval.strategies", "workbench.display", "workbench.marking", "workbench.cli.commands"]
+    "module", ["workbench.retrieval.strategies", "workbench.display", "workbench.marking", "workbench.cli.main"]
 )
 def test_tables_and_displays_load_nothing_heavy(module: str) -> None:
     assert loaded_by(f"import {module}", HEAVY) == set()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from written_tables import GUIDES, ROOT, TABLES
 
-from workbench.cli.commands import COMMANDS
+from workbench.cli.main import COMMANDS
 from workbench.sample import articles_dir
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

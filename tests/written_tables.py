@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic_core import PydanticUndefined
 
 from evals.measures.families import FAMILIES
-from workbench.cli.commands import COMMANDS
+from workbench.cli.main import COMMANDS
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 

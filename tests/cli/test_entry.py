@@ -11,7 +11,7 @@ import pytest
 from commands import COMMAND, Ran
 
 from workbench.cli import main
-from workbench.cli.commands import COMMANDS
+from workbench.cli.main import COMMANDS
 
 HEAVY = (
     "llama_index",

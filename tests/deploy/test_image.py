@@ -14,8 +14,8 @@ import yaml
 from written_tables import ROOT
 
 from deploy.rehearse import POSTGRES
-from workbench.cli.commands import COMMANDS
-from workbench.cli.parser import Parser
+from workbench.cli.main import COMMANDS
+from workbench.cli.options import Parser
 from workbench.crawling.browser import NAMES
 from workbench.settings import Settings
 

@@ -1,5 +1,5 @@
 """The ``workbench`` command: thin, light to import, one module a command."""
 
-from workbench.cli.entry import main
+from workbench.cli.main import main
 
 __all__ = ["main"]

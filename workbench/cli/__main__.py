@@ -1,5 +1,5 @@
 """The ``workbench`` command as ``python -m workbench.cli``."""
 
-from workbench.cli.entry import main
+from workbench.cli.main import main
 
 raise SystemExit(main())

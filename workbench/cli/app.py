@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.first_run import load_sample_once
 from workbench.cli.output import Out
+from workbench.cli.session import load_sample_once
 from workbench.ending import end_now
 from workbench.errors import InvalidInput
 from workbench.extras import check_extra

@@ -7,9 +7,9 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.options import Verbs, run_verb
 from workbench.cli.output import Out, printable
-from workbench.cli.parser import Verbs, run_verb
+from workbench.cli.session import opened, stoppable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
+from workbench.cli.options import Verbs, run_verb
 from workbench.cli.output import Out, print_table, printable
-from workbench.cli.parser import Verbs, run_verb
+from workbench.cli.session import opened
 from workbench.types import ARTICLE_CATEGORIES
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
+from workbench.cli.options import add_parameters, add_scope, names_of, scope_of
 from workbench.cli.output import Out, print_table, printable
-from workbench.cli.passages import marked
-from workbench.cli.scope_options import add_scope, scope_of
-from workbench.cli.strategy_options import add_parameters, names_of
+from workbench.cli.results import marked
+from workbench.cli.session import opened
 from workbench.comparison_files import Asked, written
 from workbench.display import heading, movement
 from workbench.errors import InvalidInput

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
+from workbench.cli.session import opened
 from workbench.errors import Cancelled, InvalidInput, StorageError, choices
 
 if TYPE_CHECKING:

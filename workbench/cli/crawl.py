@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.options import number
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import number
+from workbench.cli.session import opened, stoppable
 from workbench.crawling.extraction import word
 from workbench.errors import InvalidInput
 from workbench.sizes import size_text

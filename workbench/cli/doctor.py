@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
+from workbench.cli.session import opened
 from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:

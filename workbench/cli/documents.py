@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.assignments import assignments
-from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.lifetime import opened
+from workbench.cli.options import Verbs, add_yes, confirm, run_verb
 from workbench.cli.output import Out, print_fields, print_table, printable
-from workbench.cli.parser import Verbs, run_verb
+from workbench.cli.session import opened
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.types import Document
 

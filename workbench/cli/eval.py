@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.options import add_scope, scope_of
 from workbench.cli.output import Out
-from workbench.cli.scope_options import add_scope, scope_of
+from workbench.cli.session import opened, stoppable
 from workbench.extras import check_extra
 
 

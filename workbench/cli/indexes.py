@@ -6,10 +6,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from workbench.assignments import assignments
-from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.options import Verbs, add_yes, confirm, run_verb
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import Verbs, run_verb
+from workbench.cli.session import opened, stoppable
 from workbench.errors import InvalidInput
 from workbench.sizes import size_text
 

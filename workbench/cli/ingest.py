@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened, stoppable
 from workbench.cli.output import Out, print_fields, print_table, printable
+from workbench.cli.session import opened, stoppable
 from workbench.errors import Cancelled, UnreadableDocument
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.crawl import ACCEPT_REMOVALS, REFRESH
-from workbench.cli.lifetime import opened
+from workbench.cli.options import Verbs, run_verb
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import Verbs, run_verb
+from workbench.cli.session import opened
 from workbench.types import far_text, time_left
 
 if TYPE_CHECKING:

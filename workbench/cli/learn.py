@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.options import add_scope, scope_of
 from workbench.cli.output import Out, print_table
-from workbench.cli.scope_options import add_scope, scope_of
+from workbench.cli.session import opened, stoppable
 from workbench.errors import Conflict
 from workbench.extras import check_extra
 

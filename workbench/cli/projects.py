@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.confirm import add_yes, confirm
-from workbench.cli.lifetime import opened
+from workbench.cli.options import VerbFunction, Verbs, add_yes, confirm, run_verb
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import VerbFunction, Verbs, run_verb
+from workbench.cli.session import opened
 from workbench.types import Folder, Project
 
 run = run_verb

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
+from workbench.cli.options import Verbs, add_parameters, parameters_of
 from workbench.cli.output import Out, print_table
-from workbench.cli.parser import Verbs
-from workbench.cli.strategy_options import add_parameters, parameters_of
+from workbench.cli.session import opened
 from workbench.types import Scope
 
 if TYPE_CHECKING:

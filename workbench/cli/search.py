@@ -6,13 +6,10 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.cli.first_run import load_sample_once
-from workbench.cli.lifetime import opened
+from workbench.cli.options import add_parameters, add_scope, add_strategy, parameters_of, scope_of
 from workbench.cli.output import Out
-from workbench.cli.passages import print_result
-from workbench.cli.scope_options import add_scope, scope_of
-from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
-from workbench.cli.why import print_why
+from workbench.cli.results import print_result, print_why
+from workbench.cli.session import load_sample_once, opened
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
 from workbench.services.checks import MOST_RESULTS, check_limit

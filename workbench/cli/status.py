@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
 from workbench.cli.output import Out, print_fields, print_table
+from workbench.cli.session import opened
 from workbench.errors import InvalidInput, StorageError
 from workbench.sizes import size_text
 from workbench.types import far_text, span_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from workbench.cli.options import Verbs, run_verb
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import Verbs, run_verb
 from workbench.cli.promotions import add_promotions
 from workbench.types import Parameter
 

@@ -9,8 +9,8 @@ import sys
 import threading
 from types import FrameType
 
-from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
+from workbench.cli.session import opened
 from workbench.ending import end_now
 from workbench.errors import InvalidInput, StorageError
 

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened, stoppable
+from workbench.cli.options import VerbFunction, Verbs, run_verb
 from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.parser import VerbFunction, Verbs, run_verb
+from workbench.cli.session import opened, stoppable
 from workbench.errors import InvalidInput
 from workbench.types import far_sentence
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.lifetime import opened
+from workbench.cli.options import add_parameters, add_scope, add_strategy, parameters_of, scope_of
 from workbench.cli.output import Out, printable
-from workbench.cli.scope_options import add_scope, scope_of
-from workbench.cli.strategy_options import add_parameters, add_strategy, parameters_of
+from workbench.cli.session import opened
 from workbench.retrieval.options import Ask
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.lifetime import opened
 from workbench.cli.output import Out
+from workbench.cli.session import opened
 from workbench.sizes import counted
 
 

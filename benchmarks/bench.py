@@ -84,8 +84,8 @@ def _overhead(home: Path) -> JsonObject:
     """Ask the sample's questions over MCP and in Python, in turn, on the bench's own database."""
     import json
 
+    from benchmarks.overhead import measure
     from evals.bench.loading import open_bench
-    from mcp_app.overhead import measure
     from workbench.sample import questions_dir
     from workbench.services.sample_corpus import load_sample
 

@@ -14,7 +14,7 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 
-from mcp_app.fitting import LONGEST_TITLE, cut
+from mcp_app.paging import LONGEST_TITLE, cut
 from mcp_app.tool import compact
 from workbench.errors import NotFound, WorkbenchError
 from workbench.services.sources import TAG_CATALOGUE

@@ -26,16 +26,17 @@ from mcp.types import (
     ToolAnnotations,
     UnsubscribeRequestParams,
 )
-from mcp.types import Tool as ListedTool
+from mcp.types import (
+    Tool as ListedTool,
+)
 
 from mcp_app.arguments import input_schema
 from mcp_app.boundary import Boundary
-from mcp_app.changes import ChangeBus
-from mcp_app.followers import Followers
-from mcp_app.instructions import instructions
-from mcp_app.parts import Items
-from mcp_app.pipes import cancel_when_told, standard_streams
+from mcp_app.paging import Items
+from mcp_app.prompts import instructions
 from mcp_app.resources import add_resources, source_resources
+from mcp_app.stdio import cancel_when_told, standard_streams
+from mcp_app.subscriptions import ChangeBus, Followers
 from mcp_app.tool import Tool
 from mcp_app.tools import chosen_tools
 from workbench import __version__
@@ -182,8 +183,7 @@ def create_server(
     Raises:
         InvalidInput: there is no such toolset.
     """
-    from mcp_app.completions import add_completions
-    from mcp_app.prompts import add_prompts
+    from mcp_app.prompts import add_completions, add_prompts
 
     chosen = chosen_tools(toolsets, read_only=read_only)
     offered = frozenset(tool.name for tool in chosen)

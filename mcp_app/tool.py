@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, missing
 from mcp_app.file_roots import FileRoots
-from mcp_app.parts import Items, TextPart
+from mcp_app.paging import LONGEST_TITLE, Items, TextPart, cut, next_call
 from workbench.errors import WorkbenchError
 from workbench.services.articles import ArticleFolder
 from workbench.types import OnProgress
@@ -18,7 +18,69 @@ from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from workbench.opening import Opening
+    from workbench.services.folders import SearchedFolder
+    from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
+
+# --- The declared forms of answers: a JSON schema that names the fields of a tool's answer and their kinds ---
+
+
+def form(at_times: Mapping[str, str] | None = None, /, **always: str) -> JsonObject:
+    """Return the schema of an answer, each field by its JSON type: ``always`` is there, ``at_times`` may be."""
+    kinds = {**always, **(at_times or {})}
+    properties: JsonObject = {name: {"type": kind} for name, kind in kinds.items()}
+    return {"type": "object", "properties": properties, "required": list(always)}
+
+
+def acted(**at_times: str) -> JsonObject:
+    """Return the schema of a tool with actions: each action's answer has some of the fields."""
+    return form(at_times, success="boolean")
+
+
+# --- Long work: the job that a tool answers with, and the next call that follows it ---
+
+FOLLOWERS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # the tools that show a job, the better first
+
+
+def job_json(job: Job) -> JsonObject:
+    """Return a job as the tools show it; ``status`` is queued, running, or how it ended."""
+    answer = job.to_dict()
+    names = ("kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
+    names += ("completed_at",)
+    shown = {"job_id": job.id, "title": cut(job.title, LONGEST_TITLE)} | {name: answer[name] for name in names}
+    if not job.is_finished:
+        shown["percent"] = int(job.share * 100)
+    return shown | {"stalled": job.stalled} if job.stalled else shown
+
+
+def followed_by(call: Call, job: Job) -> str:
+    """Return the sentence, after a space, with the next call that shows a job; "" where no such tool is offered."""
+    names = (next_call(name, given, job_id=job.id) for name, given in FOLLOWERS if call.offers(name))
+    return next((f" Next: {name}" for name in names), "")
+
+
+def resumed_by(call: Call, job: Job) -> str:
+    """Return the sentence, after a space, with the call that lets a job go on, or else with one that shows it."""
+    may_write = call.offers("crawl_website")  # a server that only reads offers the other with its reading actions
+    if not (may_write and call.offers("manage_crawl_job")):
+        return followed_by(call, job)
+    return f" Next: {next_call('manage_crawl_job', {'action': 'resume', 'job_id': job.id})}"
+
+
+def left_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
+    """Let a job bring in what changed in a folder that is to be searched, where it is much; it begins now.
+
+    Returns what an answer of what is there already says of it, as ``job`` and ``message``; nothing where no job is
+    needed.
+    """
+    left = call.workbench.folder_work.left_to_job(folder)
+    if left is None:
+        return {}
+    if not left.job.is_finished:
+        call.work_jobs()
+    then = resumed_by(call, left.job) if left.job.is_finished else followed_by(call, left.job)
+    return {"job": job_json(left.job), "message": f"{left.sentence}{then}"}
+
 
 LONGEST_START = 180.0  # seconds that a call waits for the workbench: on its first start it builds the model's graph
 

@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument
-from mcp_app.fitting import LONGEST_TITLE, cut, fits
-from mcp_app.forms import form
-from mcp_app.job_answers import left_to_job
-from mcp_app.parts import Items, RankedPage, next_call
-from mcp_app.tool import Call, Tool, ToolFamily, compact
-from mcp_app.worth import FEW
+from mcp_app.paging import FEW, LONGEST_TITLE, Items, RankedPage, cut, fits, next_call
+from mcp_app.tool import Call, Tool, ToolFamily, compact, form, left_to_job
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:

@@ -7,12 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mcp_app.arguments import Argument, Refused, missing
-from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
-from mcp_app.forms import form
-from mcp_app.job_answers import left_to_job
-from mcp_app.parts import Items, RankedPage, TextPart, next_call, text_part
-from mcp_app.tool import Call, Tool, ToolFamily
-from mcp_app.worth import FEW
+from mcp_app.paging import (
+    FEW,
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    Items,
+    RankedPage,
+    TextPart,
+    cut,
+    next_call,
+    text_part,
+)
+from mcp_app.tool import Call, Tool, ToolFamily, form, left_to_job
 from workbench.errors import NotFound
 from workbench.services.articles import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES

@@ -8,12 +8,26 @@ from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, missing
 from mcp_app.file_roots import FileRoots
-from mcp_app.fitting import BUDGET, LONGEST_TITLE, cut, within
-from mcp_app.forms import form
-from mcp_app.job_answers import followed_by, job_json
-from mcp_app.parts import Items, RankedPage, next_call
-from mcp_app.tool import Call, Tool, ToolFamily, compact, failure_json
-from mcp_app.worth import FEW
+from mcp_app.paging import (
+    BUDGET,
+    FEW,
+    LONGEST_TITLE,
+    Items,
+    RankedPage,
+    cut,
+    next_call,
+    within,
+)
+from mcp_app.tool import (
+    Call,
+    Tool,
+    ToolFamily,
+    compact,
+    failure_json,
+    followed_by,
+    form,
+    job_json,
+)
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.checks import LARGE, MOST_CONVERSATIONS
 from workbench.types.json import JsonObject

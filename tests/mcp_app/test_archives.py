@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from psycopg import sql
 
-from mcp_app.fitting import tokens
+from mcp_app.paging import tokens
 from mcp_app.server import create_server, listed
 from mcp_app.tools.archives import SEARCH_LOCAL_ARCHIVES
 from tests.mcp_app.agent import MODES, Agent

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from mcp_app.__main__ import TOOLSETS_HELP
-from mcp_app.parts import TextPart
+from mcp_app.paging import TextPart
 from mcp_app.server import create_server, listed
 from mcp_app.tool import Tool
 from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS, chosen_tools

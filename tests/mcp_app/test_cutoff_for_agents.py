@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_app.worth import worth_reading
+from mcp_app.paging import worth_reading
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mcp_app.fitting import tokens
+from mcp_app.paging import tokens
 from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from mcp_app.parts import Items
+from mcp_app.paging import Items
 from mcp_app.server import WorkbenchServer, create_server
 from mcp_app.tool import Tool
 from mcp_app.tools import chosen_tools
-from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import TestSite, page
 from tests.mcp_app.agent import Agent
 from workbench import Workbench

@@ -11,7 +11,7 @@ import llama_index.core
 import pytest
 import tiktoken
 
-from mcp_app.fitting import BUDGET, LONGEST_TEXT, cut, one_line, tokens, within
+from mcp_app.paging import BUDGET, LONGEST_TEXT, cut, one_line, tokens, within
 
 
 def test_a_text_is_cut_at_the_length_dots_included() -> None:
@@ -110,7 +110,7 @@ def test_no_kind_of_text_takes_more_tokens_than_are_promised(encodings: list[tik
     assert BUDGET / 2.1 < most < 8_000
 
 
-@pytest.mark.parametrize("path", ["README.md", "mcp_app/parts.py", "docs/contributing.md"])
+@pytest.mark.parametrize("path", ["README.md", "mcp_app/paging.py", "docs/contributing.md"])
 def test_english_and_code_are_counted_at_most_half_too_high(encodings: list[tiktoken.Encoding], path: str) -> None:
     text = (Path(__file__).parents[2] / path).read_text()[:8000]
     most = max(len(encoding.encode(text, disallowed_special=())) for encoding in encodings)

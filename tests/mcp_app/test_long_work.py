@@ -13,9 +13,8 @@ import pytest
 from mcp import Client
 
 from mcp_app.file_roots import FileRoots
-from mcp_app.job_answers import followed_by
 from mcp_app.server import create_server
-from mcp_app.tool import Call
+from mcp_app.tool import Call, followed_by
 from mcp_app.tools import chosen_tools
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
 from tests.mcp_app.agent import Agent

@@ -7,8 +7,16 @@ import re
 
 import pytest
 
-from mcp_app.fitting import BUDGET, tokens
-from mcp_app.parts import Items, TextPart, given_in_parts, next_call, skipped, text_part
+from mcp_app.paging import (
+    BUDGET,
+    Items,
+    TextPart,
+    given_in_parts,
+    next_call,
+    skipped,
+    text_part,
+    tokens,
+)
 from mcp_app.tool import compact
 from workbench.types.json import JsonObject, JsonValue
 

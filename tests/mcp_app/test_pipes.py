@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_app.pipes import LineReader, Writer
+from mcp_app.stdio import LineReader, Writer
 from tests.mcp_app.processes import environment
 from workbench.settings import Settings
 
@@ -87,7 +87,7 @@ def test_writing_to_a_client_that_has_left_ends_like_a_closed_stream(pipe: tuple
 def test_what_a_library_prints_or_reads_misses_the_wire(pipe: tuple[int, int]) -> None:
     code = (
         "import anyio, os, subprocess, sys\n"
-        "from mcp_app.pipes import standard_streams\n"
+        "from mcp_app.stdio import standard_streams\n"
         "async def main():\n"
         "    async with standard_streams() as streams:\n"
         "        print('stray', flush=True)\n"

@@ -12,14 +12,11 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
-from mcp.types import (
-    ResourceListChangedNotification,
-    ResourceUpdatedNotification,
-)
+from mcp.types import ResourceListChangedNotification, ResourceUpdatedNotification
 
-from mcp_app.changes import differences, listed_in, stand_of
 from mcp_app.resources import PAGE_CHARS
 from mcp_app.server import create_server
+from mcp_app.subscriptions import differences, listed_in, stand_of
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.ingestion.incoming import text_item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcp_app.fitting import tokens
+from mcp_app.paging import tokens
 from mcp_app.tools.scoped import SEARCH_GLOBAL
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench

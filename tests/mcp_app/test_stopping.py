@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcp_app.forms import form
 from mcp_app.server import create_server
-from mcp_app.tool import Call, Tool
+from mcp_app.tool import Call, Tool, form
 from mcp_app.tools.knowledge.family import FAMILY
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench

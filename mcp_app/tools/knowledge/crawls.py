@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.forms import acted, form
-from mcp_app.job_answers import job_json as any_job_json
-from mcp_app.parts import Items, next_call
-from mcp_app.tool import Call, Tool, needed
+from mcp_app.paging import Items, next_call
+from mcp_app.tool import Call, Tool, acted, form, needed
+from mcp_app.tool import job_json as any_job_json
 from mcp_app.tools.knowledge.family import FAMILY, OFFSET, PAGE, PER_PAGE, page_of, source_named
 from workbench.errors import NotFound
 from workbench.types.json import JsonObject

@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, missing
-from mcp_app.fitting import cut
-from mcp_app.forms import acted
-from mcp_app.job_answers import followed_by, job_json
-from mcp_app.parts import Items
-from mcp_app.tool import Call, Tool, needed
+from mcp_app.paging import Items, cut
+from mcp_app.tool import Call, Tool, acted, followed_by, job_json, needed
 from mcp_app.tools.knowledge.family import (
     FAMILY,
     LIST_DOCUMENTS,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.fitting import LONGEST_TEXT, LONGEST_TITLE, cut
-from mcp_app.parts import ITEMS_A_PAGE
+from mcp_app.paging import ITEMS_A_PAGE, LONGEST_TEXT, LONGEST_TITLE, cut
 from mcp_app.tool import Call, ToolFamily, compact, failure_json
 from workbench.errors import NotFound
 from workbench.types import Document, Source, as_object

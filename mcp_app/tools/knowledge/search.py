@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 from mcp_app.arguments import NAMES, Argument
-from mcp_app.fitting import LONGEST_TITLE, cut
-from mcp_app.forms import form
-from mcp_app.parts import Items, RankedPage, past_the_end
-from mcp_app.tool import Call, Tool
+from mcp_app.paging import LONGEST_TITLE, Items, RankedPage, cut, first_page, past_the_end
+from mcp_app.tool import Call, Tool, form
 from mcp_app.tools.knowledge.family import FAMILY, source_named
-from mcp_app.worth import first_page
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import MACHINES_CUTOFF

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.forms import acted
-from mcp_app.job_answers import followed_by
-from mcp_app.parts import Items
-from mcp_app.tool import Call, Tool, needed
+from mcp_app.paging import Items
+from mcp_app.tool import Call, Tool, acted, followed_by, needed
 from mcp_app.tools.knowledge.family import (
     FAMILY,
     LIST_SOURCES,

@@ -12,7 +12,7 @@ import streamlit as st
 
 from mcp_app.arguments import Argument, input_schema
 from mcp_app.boundary import Boundary
-from mcp_app.fitting import tokens
+from mcp_app.paging import tokens
 from mcp_app.tool import Tool
 from mcp_app.tools import TOOLSETS
 from workbench.app.state import address

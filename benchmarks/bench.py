@@ -13,7 +13,7 @@ from workbench.extras import check_extra
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evals.bench.figures import Figures
+    from benchmarks.figures import Figures
     from workbench.cli.output import Out
     from workbench.types import JsonObject
 
@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     check_extra("eval")
     if arguments.sizing:
         return _sizing(arguments.sizing, out)
-    from evals.bench.figures import plot
-    from evals.bench.measurement import SIZES, run_bench
+    from benchmarks.figures import plot
+    from benchmarks.measurement import SIZES, run_bench
     from workbench.settings import load_settings
 
     sizes = arguments.passages or list(SIZES)
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
 def _sizing(files: Sequence[Path], out: Out) -> int:
     """Print the sizing table of runs that were written to files."""
-    from evals.bench.sizing import read_figures, sizing, sizing_table
+    from benchmarks.sizing import read_figures, sizing, sizing_table
 
     rows = sizing([read_figures(file) for file in files])
     out.show(
@@ -84,8 +84,8 @@ def _overhead(home: Path) -> JsonObject:
     """Ask the sample's questions over MCP and in Python, in turn, on the bench's own database."""
     import json
 
+    from benchmarks.loading import open_bench
     from benchmarks.overhead import measure
-    from evals.bench.loading import open_bench
     from workbench.sample import questions_dir
     from workbench.services.sample_corpus import load_sample
 
@@ -96,6 +96,6 @@ def _overhead(home: Path) -> JsonObject:
 
 
 def _print(console: Console, result: Figures) -> None:
-    from evals.bench.figures import table
+    from benchmarks.figures import table
 
     console.print(table(result), markup=False, highlight=False, soft_wrap=True)

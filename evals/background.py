@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evals.experiments.answer_book import StoredBook
-from evals.experiments.catalogue import Experiments
-from evals.experiments.experiment_job import run_together
-from evals.experiments.optimiser import optimise
-from evals.experiments.plan import Cell, cells_from
+from evals.experiments.catalogue import Experiments, run_together
+from evals.experiments.runs import Cell, cells_from
+from evals.experiments.tuning import StoredBook, optimise
 from evals.gateway import check_index, index_corpus
 from evals.judges.endpoint import Endpoint, Limits
+from evals.learning.learn import LEARNED_HERE, learn_from
 from evals.learning.training import check_enough
-from evals.learning.verb import LEARNED_HERE, learn_from
 from evals.measures.metrics import check_metrics, depth
 from evals.measures.significance import EQUAL
 from evals.test_sets.folders import SAMPLE
@@ -141,7 +139,7 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
     if parameters["ragas"] != "none":
-        from evals.judges.run_judging import judge_experiment  # imports ragas, which takes seconds
+        from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
 
         limits = Limits.from_settings(wb.settings, _numbers(parameters.get("limits")))
         endpoint = Endpoint.of(wb, limits) if parameters["ragas"] == "llm" else None

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.measures.families import OFFERED
+from evals.measures.metrics import OFFERED
 from workbench.errors import InvalidInput, choices
 
 if TYPE_CHECKING:
-    from evals.experiments.strategy_run import EvalRun
-    from evals.experiments.tables import RunJson
+    from evals.experiments.report import RunJson
+    from evals.experiments.runs import EvalRun
     from evals.gateway import IndexedCorpus
     from evals.judges.endpoint import Endpoint
+    from evals.measures.metrics import JudgeAgreement
     from evals.measures.significance import Difference
-    from evals.measures.verdicts import JudgeAgreement
     from evals.test_set import TestSet
     from workbench.types import OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
@@ -84,29 +84,26 @@ def evaluate(
         InvalidInput: wrong arguments, an unreadable test set, a baseline of another corpus.
         ScopeError: an unknown name in the scope, or a part of the test set's scope has been deleted.
     """
-    from evals.experiments import baseline, strategy_run, tables
+    from evals.experiments import report, runs
     from evals.gateway import index_corpus
-    from evals.measures.families import DEFAULT_METRICS
-    from evals.measures.metrics import check_metrics
+    from evals.measures.metrics import DEFAULT_METRICS, check_metrics
     from evals.measures.significance import against_best
-    from evals.test_sets.named import named_test_set
+    from evals.test_sets.store import named_test_set
     from workbench.retrieval.options import parameters_by_strategy
     from workbench.retrieval.strategies import strategy_named
 
     _shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking
     metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
-    strategies = [
-        strategy_named(name).name for name in _names(arguments.strategies)
-    ] or strategy_run.default_strategies()
+    strategies = [strategy_named(name).name for name in _names(arguments.strategies)] or runs.default_strategies()
     given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
         _endpoint(wb, arguments)  # its errors would else come after minutes of asking
     test_set = named_test_set(wb, arguments.test_set, scope).first(arguments.limit_queries)
     if arguments.baseline:
-        baseline.check_before(Path(arguments.baseline), test_set, strategies, metrics)
+        report.check_before(Path(arguments.baseline), test_set, strategies, metrics)
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
     _tell_missing(wb, test_set, corpus, say)
-    run = strategy_run.run(
+    run = runs.run(
         wb, test_set, corpus, strategies, metrics, parameters=given, on_progress=on_progress, should_stop=should_stop
     )
     agreed: JudgeAgreement | None = None
@@ -114,14 +111,14 @@ def evaluate(
         run, agreed = _judged(wb, run, arguments, on_progress, should_stop)
     lead = PAGE_LEAD if test_set.pages and not arguments.metrics else metrics[0]
     pairs = against_best(lead, {name: strategy_run.values[lead] for name, strategy_run in run.strategies.items()})
-    payload = tables.to_json(run, [pair.to_dict() for pair in pairs])
+    payload = report.to_json(run, [pair.to_dict() for pair in pairs])
     if agreed is not None:
         payload["judge"] = agreed
     _show(run, pairs, lead, agreed, say)
     _tell_seen(wb, run, say)
     _measure_further(wb, run, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
-        baseline.save(run, Path(arguments.save))
+        report.save(run, Path(arguments.save))
     code = 0
     if arguments.baseline:
         code = _gate(run, Path(arguments.baseline), payload, say)
@@ -130,7 +127,7 @@ def evaluate(
 
 def _tell_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
     """Report what cannot be found because it is not there."""
-    from evals.experiments.story import judged_outside
+    from evals.experiments.leaderboard import judged_outside
 
     for sentence in judged_outside(wb, test_set):
         say(sentence)
@@ -143,7 +140,7 @@ def _tell_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: 
 
 def _tell_seen(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
     """Say so where a ranker was trained on the questions that it was measured with."""
-    from evals.learning.seen import rankers_that_saw, sentence
+    from evals.learning.training import rankers_that_saw, sentence
 
     for ranker in rankers_that_saw(wb, run.test_set.name, run.strategies.values()):
         say(sentence(ranker))
@@ -159,9 +156,8 @@ def _measure_further(
     should_stop: ShouldStop | None,
 ) -> None:
     """Add to the JSON, and say, the measures beside rankings that were asked for: answers, and cutoffs by document."""
-    from evals.experiments import tables
-    from evals.experiments.document_cutoffs import document_cutoffs
-    from evals.experiments.reference_answers import reference_answers
+    from evals.experiments import report
+    from evals.experiments.cutoffs import document_cutoffs, reference_answers
 
     if arguments.answers:
         payload["answers"] = {
@@ -170,7 +166,7 @@ def _measure_further(
             )
             for name in run.strategies
         }
-        say(tables.text(tables.answer_table(payload["answers"])))
+        say(report.text(report.answer_table(payload["answers"])))
     if cutoffs := _shares(arguments.document_cutoffs):
         payload["document_cutoffs"] = {
             name: document_cutoffs(
@@ -178,26 +174,26 @@ def _measure_further(
             )
             for name in run.strategies
         }
-        say(tables.text(tables.cutoff_table(payload["document_cutoffs"])))
+        say(report.text(report.cutoff_table(payload["document_cutoffs"])))
 
 
 def _show(
     run: EvalRun, pairs: Sequence[Difference], lead: str, agreed: JudgeAgreement | None, say: Callable[[str], None]
 ) -> None:
     """Say the tables of a run, and what weakens any conclusion from it."""
-    from evals.experiments import tables
-    from evals.experiments.story import weaknesses
-    from evals.judges.judge_agreement import sentence
+    from evals.experiments import report
+    from evals.experiments.leaderboard import weaknesses
+    from evals.judges.agreement import sentence
 
-    say(tables.text(tables.table(run)))
+    say(report.text(report.table(run)))
     if run.test_set.pages:
-        say(tables.text(tables.page_table(run)))
+        say(report.text(report.page_table(run)))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
-        say(tables.text(tables.ragas_table(run)))
+        say(report.text(report.ragas_table(run)))
     if agreed is not None:
         say(sentence(agreed))
     if pairs:
-        say(tables.text(tables.pair_table(pairs, title="Against the best")))
+        say(report.text(report.pair_table(pairs, title="Against the best")))
     for weakness in weaknesses(run.test_set, run.strategies, lead):
         say(weakness)
 
@@ -210,9 +206,8 @@ def _judged(
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
     """Return the run with ragas' figures, and how far the judge agrees with the test set where it is an LLM."""
-    from evals.judges.judge_agreement import judge_agreement
-    from evals.judges.run_judging import judge_run, with_ragas
-    from evals.judges.texts import Texts
+    from evals.judges.agreement import Texts, judge_agreement
+    from evals.judges.judging import judge_run, with_ragas
 
     endpoint = _endpoint(wb, arguments) if arguments.ragas == "llm" else None
     parts = len(run.strategies) + 1  # the last one is for the judge's own agreement with the test set
@@ -232,11 +227,11 @@ def _endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
 
 
 def _gate(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
-    from evals.experiments import baseline, tables
+    from evals.experiments import report
 
-    gate = baseline.check(run, path)
+    gate = report.check(run, path)
     payload["baseline"] = [difference.to_dict() for difference in gate.differences]
-    say(tables.text(tables.pair_table(gate.differences, title=f"Against the baseline {path.name}")))
+    say(report.text(report.pair_table(gate.differences, title=f"Against the baseline {path.name}")))
     for note in gate.notes:
         say(note)
     for regression in gate.regressions:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticUndefined
 
-from evals.measures.families import FAMILIES
+from evals.measures.metrics import FAMILIES
 from workbench.cli.main import COMMANDS
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings

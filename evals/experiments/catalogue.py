@@ -9,19 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evals.experiments.cell_runs import CellRuns, ShareOutcome
-from evals.experiments.plan import Cell, CellResult, Experiment, experiment_from, matrix
-from evals.experiments.run_key import stored_answer
-from evals.experiments.story import Winner, stored_winner, winner
-from evals.experiments.strategy_run import scored
-from evals.gateway import Row, bytes_on_disk, check_index, experiment_tables, own_hash, run_tables
-from evals.measures.families import DEFAULT_METRICS
-from evals.measures.metrics import check_metrics
-from evals.measures.verdicts import Verdicts
+from evals.experiments.leaderboard import Winner, stored_winner, winner
+from evals.experiments.runs import (
+    Cell,
+    CellResult,
+    CellRuns,
+    Experiment,
+    Share,
+    ShareOutcome,
+    experiment_from,
+    matrix,
+    scored,
+    stored_answer,
+)
+from evals.gateway import Row, bytes_on_disk, check_index, complete_part, experiment_tables, own_hash, run_tables
+from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, InvalidInput, WorkbenchError
-from workbench.types import JsonObject, OnProgress, ShouldStop, plain
+from workbench.jobs.sharing import Assignment, progress_of, shared
+from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_object, plain
+from workbench.types.json import as_whole
 from workbench.workbench import Workbench
 
 __all__ = ["Cell", "CellResult", "Experiment", "Experiments", "matrix"]
@@ -181,3 +189,67 @@ def _summary(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
     told = f"{failed} of {len(experiment.cells)} runs failed. " if failed else ""
     return f"{told}{asked:,} questions asked; {stored:,} answers were there already."
+
+
+# --- An experiment as a job that several workers share: one leads it, and each asks shares of its questions ---
+
+
+def run_together(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
+    """Carry out what is not done yet, or help with it.
+
+    A helper returns when there is no share left for it, though others may still be at theirs. Raises what
+    ``Experiments.run`` raises, and PartLost where another worker took over what this one had in hand.
+    """
+    experiments = Experiments(wb)
+
+    def ask_together(experiment: Experiment, test_set: TestSet) -> Sequence[ShareOutcome]:
+        return _outcomes(wb, experiment, test_set, assignment)
+
+    if assignment.leads:
+        return experiments.run(experiment_id, ask_all=ask_together)
+    experiment = experiments.get(experiment_id)
+    ask_together(experiment, experiments.test_set(experiment))
+    return experiment
+
+
+def _outcomes(
+    wb: Workbench, experiment: Experiment, test_set: TestSet, assignment: Assignment
+) -> Sequence[ShareOutcome]:
+    """Ask the shares that come into these hands; returns what came of all shares that are done, by any hands."""
+    tell: OnProgress | None = assignment.progress if assignment.leads else None
+
+    def on_progress(progress: Progress) -> None:
+        if tell is not None:
+            tell(progress)
+
+    runs = CellRuns(wb, experiment, test_set, on_progress, assignment.should_stop)
+
+    def plan() -> None:
+        for position in range(len(experiment.cells)):  # so that no two workers index one corpus
+            runs.look()
+            runs.open(position)
+        parts = [(share.to_dict(), share.last - share.first) for share in runs.shares()]
+        wb.jobs.table.parts.plan(assignment.job.id, parts)
+
+    with shared(wb.jobs.table, assignment, plan) as in_hand:
+        tell = progress_of(assignment, in_hand, "questions")
+        for part in in_hand.all_taken():
+            runs.look()
+            if part is None:
+                continue
+            share = _share(part.content)
+            before = [_outcome(result) for _, result in in_hand.results()]
+            failed = any(each.failed and each.cell == share.cell for each in before)
+            outcome = ShareOutcome(share.cell, 0, 0, failed=True) if failed else runs.answer(share)
+            complete_part(wb, in_hand, part, outcome.to_dict())
+        return [_outcome(result) for _, result in in_hand.results()]
+
+
+def _share(content: JsonValue) -> Share:
+    told = as_object(content)
+    return Share(as_whole(told["cell"]), as_whole(told["first"]), as_whole(told["last"]))
+
+
+def _outcome(result: JsonObject) -> ShareOutcome:
+    cell, asked, stored = (as_whole(result[name]) for name in ("cell", "asked", "stored"))
+    return ShareOutcome(cell, asked, stored, failed=bool(result["failed"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evals.experiments.plan import Experiment
+from evals.experiments.runs import Experiment
 from workbench.notebook_file import notebook_json
 
 _OPEN = """from evals.experiments.catalogue import Cell, Experiments

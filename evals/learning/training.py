@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evals.gateway import IndexedCorpus
-from evals.learning.sheets import QuestionSheet, by_weights, question_sheets, ranking
-from evals.learning.weight_fitting import Fitted, fit_best, folds, plain_prior
+from evals.experiments.runs import StrategyRun
+from evals.gateway import IndexedCorpus, known_rankers
+from evals.learning.fitting import (
+    Fitted,
+    QuestionSheet,
+    by_weights,
+    fit_best,
+    folds,
+    plain_prior,
+    question_sheets,
+    ranking,
+)
 from evals.measures.metrics import means, measure
 from evals.measures.significance import Difference, compare, equal_everywhere
 from evals.test_set import TestSet
 from workbench.errors import Cancelled, InvalidInput
-from workbench.retrieval.parameters import SHIPPED
+from workbench.retrieval.parameters import RANKER, SHIPPED
 from workbench.retrieval.ranker import NAMES, FeatureArray, shipped, weight_row
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.types import OnProgress, Progress, Ranker, ShouldStop, Value
@@ -187,3 +196,17 @@ def verdict(difference: Difference) -> str:
     if difference.difference < 0:
         return f"It is not worth promoting: {how}; rerank is better here."
     return f"It is worth promoting: {how}."
+
+
+# --- Rankers that were trained on the questions they are measured with: on others they will reach less ---
+
+
+def rankers_that_saw(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
+    """Return the rankers of these runs that a test set of this title taught, each once; deleted ones are not known."""
+    used = {str(run.parameters.get(RANKER.name, SHIPPED)) for run in runs if run.strategy == LEARNED}
+    return [ranker.name for ranker in known_rankers(wb) if ranker.name in used and has_seen(ranker, title)]
+
+
+def sentence(ranker: str) -> str:
+    """Say what such a figure is worth."""
+    return f"The ranker {ranker!r} was trained on these questions: on others it will reach less."

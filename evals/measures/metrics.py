@@ -3,13 +3,70 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, TypedDict
 
-from evals.measures.families import DEFAULT_METRICS, FAMILIES
 from workbench.errors import InvalidInput, choices
 from workbench.extras import check_extra
+from workbench.types import Value
+from workbench.types.results import PageSpan
+
+# --- The metrics that can be asked for, one row each: the options, the app's names and the guide's table read ---
+
+PAGES = (1, 5, 10)  # cutoffs at which pages are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Family(Value):
+    """A metric without its cutoff; ``cutoffs`` are those that are offered, the first one by default."""
+
+    name: str
+    title: str
+    meaning: str
+    provider_name: str = ""
+    cutoffs: tuple[int, ...] = (10,)
+    by_default: bool = True
+    higher_is_better: bool = True
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """The metrics of this family that a person may choose from, such as ``ndcg@10``."""
+        return tuple(f"{self.name}@{cutoff}" for cutoff in self.cutoffs)
+
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        Family("ndcg", "nDCG", "gain by grade, discounted by rank, against the best possible order", "nDCG", (10, 5)),
+        Family("recall", "Recall", "share of the relevant documents among the first K", "R", (10, 50)),
+        Family("mrr", "MRR", "1 / rank of the first relevant document", "RR"),
+        Family("map", "MAP", "mean precision at the ranks of the relevant documents", "AP", (100,)),
+        Family("hit", "Hit rate", "1 where any of the first K is relevant", "Success", (1, 5, 10)),
+        Family("precision", "Precision", "share of the first K that is relevant", "P", (5,)),
+        Family("span-recall", "Span recall", "share of the wanted characters in the first passages", "", (5,), False),
+        Family("span-precision", "Span precision", "share of the passages that is wanted", "", (5,), False),
+        Family("span-iou", "Span IoU", "wanted and retrieved characters against either", "", (5,), False),
+        Family("page-hit", "Page hit", "1 where one of the first K passages is from a right page", "", PAGES, False),
+        Family("page-hit-within", "Page hit within", "the same, within the right document", "", PAGES, False),
+    )
+}
+OFFERED = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.offered)
+DEFAULT_METRICS = tuple(family.offered[0] for family in FAMILIES.values() if family.by_default)
+
+
+def family_of(metric: str) -> Family | None:
+    """Return the row of a metric such as ``ndcg@10``; None for one that only an old run knows."""
+    return FAMILIES.get(metric.partition("@")[0])
+
+
+def metric_title(metric: str) -> str:
+    """Return a metric's usual spelling: "nDCG@10"."""
+    family, (name, _, cutoff) = family_of(metric), metric.partition("@")
+    title = family.title if family else name.replace("-", " ").capitalize()
+    return f"{title}@{cutoff}" if cutoff else title
+
 
 RANKED = {name: row.provider_name for name, row in FAMILIES.items() if row.provider_name}
 DEEPEST = 1000
@@ -75,3 +132,112 @@ def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 def _theirs(name: str) -> str:
     family, _, cutoff = name.partition("@")
     return f"{RANKED[family]}@{cutoff}"
+
+
+# --- Pages as truth: is a passage from a page that holds the evidence among the first K? ---
+
+PagePlace = tuple[str, int]  # document key, page counted from 1
+
+
+def page_hit(passages: Sequence[Collection[PagePlace]], truth: Collection[PagePlace], cutoff: int) -> float:
+    """Return 1 where one of the first ``cutoff`` passages stands on a page that answers, else 0.
+
+    A passage is given by the pages it stands on. Where page 7 of a answers, of passages on (a, 3), (b, 7) and (a, 7)
+    the third is a hit, so @1 and @2 are 0 and @3 is 1.
+    """
+    return float(any(place in truth for places in passages[:cutoff] for place in places))
+
+
+def pages_between(spans: Sequence[PageSpan], start: int, end: int) -> tuple[int, ...]:
+    """Return the pages that the characters from ``start`` to ``end`` stand on."""
+    return tuple(page for page, begin, stop in spans if begin < end and start < stop)
+
+
+# --- Token-level metrics over character spans: how much of what answers was retrieved, and how much else with it ---
+
+Range = tuple[str, int, int]  # document, start, end
+
+
+def span_measures(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict[str, float]:
+    """Return recall, precision and IoU of the retrieved passages; all 0 where nothing is relevant."""
+    wanted = _union(relevant)
+    length = _length(wanted)
+    hit = _length(_intersection(wanted, _union(retrieved)))
+    total = sum(end - start for _, start, end in retrieved)
+    return {
+        "span-recall": hit / length if length else 0.0,
+        "span-precision": hit / total if total else 0.0,
+        "span-iou": hit / (total + length - hit) if total + length else 0.0,
+    }
+
+
+def precision_omega(relevant: Iterable[Range], passages: Iterable[Range]) -> float:
+    """Return the IoU of all passages that touch a relevant span."""
+    wanted = _union(relevant)
+    touching = [passage for passage in passages if _length(_intersection(wanted, _union([passage])))]
+    return span_measures(relevant, touching)["span-iou"]
+
+
+def _union(ranges: Iterable[Range]) -> dict[str, list[tuple[int, int]]]:
+    """Return disjoint, sorted stretches by document."""
+    by_document: dict[str, list[tuple[int, int]]] = {}
+    for document, start, end in sorted(ranges):
+        stretches = by_document.setdefault(document, [])
+        if stretches and start <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(end, stretches[-1][1]))
+        elif end > start:
+            stretches.append((start, end))
+    return by_document
+
+
+def _intersection(
+    a: Mapping[str, Sequence[tuple[int, int]]], b: Mapping[str, Sequence[tuple[int, int]]]
+) -> dict[str, list[tuple[int, int]]]:
+    return {
+        document: [
+            (max(start, other_start), min(end, other_end))
+            for start, end in a[document]
+            for other_start, other_end in b[document]
+            if max(start, other_start) < min(end, other_end)
+        ]
+        for document in a.keys() & b.keys()
+    }
+
+
+def _length(stretches: Mapping[str, Sequence[tuple[int, int]]]) -> int:
+    return sum(end - start for spans in stretches.values() for start, end in spans)
+
+
+# --- The verdicts that are kept beside a run's metrics: what ragas measured, and how far its judge can be trusted ---
+
+
+class RagasSummary(TypedDict):
+    """One ragas metric of a run: its mean (None: nothing was measured) over how many questions, and why not others."""
+
+    mean: float | None
+    measured: int
+    not_measured: int
+    reasons: dict[str, int]
+
+
+class Agreement(TypedDict):
+    """How far two judges agree: on ``pairs`` places the share of equal verdicts and Cohen's kappa, 0 is chance."""
+
+    pairs: int
+    agreement: float | None
+    kappa: float | None
+
+
+class JudgeAgreement(Agreement):
+    """How far a language model agrees with a test set's judgments; ``reasons`` why it graded some not, how often."""
+
+    model: str
+    not_graded: int
+    reasons: dict[str, int]
+
+
+class Verdicts(TypedDict, total=False):
+    """Everything that was said of a run besides its metrics; a part that nobody asked for is missing."""
+
+    ragas: dict[str, RagasSummary]
+    judge: JudgeAgreement

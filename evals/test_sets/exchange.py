@@ -5,17 +5,36 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from evals.gateway import agent_queries, document_of, documents_in, documents_of, new_id, resolved_scope, source_named
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_of_spans
-from evals.test_sets.quotes import locate
 from evals.test_sets.store import TestSetStore, checked_text, read_grade
 from workbench.errors import InvalidInput, WorkbenchError, choices
+from workbench.ingestion.text import normalise
 from workbench.types import Document, JsonObject, Value
 from workbench.workbench import Workbench
+
+# --- The place of a quote in a text, also where reading has changed its blanks ---
+
+
+def locate(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
+    """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None where it does not stand.
+
+    Tried as it is, then as reading normalises it, then with any blanks between its words.
+    """
+    if not quote.strip():
+        return None
+    words = normalise(quote).split()
+    for pattern in (re.escape(quote), re.escape(normalise(quote)), r"\s+".join(re.escape(word) for word in words)):
+        places = [match.span() for match in re.finditer(pattern, text)] if pattern else []
+        if places:
+            return min(places, key=lambda span: abs(span[0] - near))
+    return None
+
 
 COLUMNS = ("question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade")
 MOST_AGENT_QUERIES = 5_000

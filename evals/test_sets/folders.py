@@ -2,24 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import json
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from evals.test_set import (
-    HIGHEST_GRADE,
-    LOWEST_GRADE,
-    FolderCorpus,
-    Judgment,
-    Question,
-    TestSet,
-    best_of_spans,
-)
-from evals.test_sets.json_lines import clean_id, json_lines, key_of, text_of
-from evals.test_sets.page_folder import is_page_folder, read_page_folder
-from workbench.errors import InvalidInput
-from workbench.ingestion.incoming import Incoming
+from evals.test_set import HIGHEST_GRADE, LOWEST_GRADE, FolderCorpus, Judgment, Question, TestSet, best_of_spans
+from workbench.errors import InvalidInput, choices
+from workbench.ingestion.incoming import Incoming, files_under
 from workbench.types import JsonObject, JsonValue
+
+# --- Files of one JSON object a line, read with the line's number in every complaint ---
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
+    """Yield (line number from 1, object) of every line that is not empty. Raises InvalidInput."""
+    for number, line in enumerate(text_of(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(f"{path.name}, line {number} is not JSON ({error}); correct the line.") from None
+        if not isinstance(row, dict):
+            raise InvalidInput(f"{path.name}, line {number} is not a JSON object; correct the line.")
+        yield number, row
+
+
+def text_of(path: Path) -> str:
+    """Return a test set's file as text. Raises InvalidInput where it is missing or no UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidInput(f"The test set {path.parent.name!r} has no {path.name}; add it.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path.name} cannot be read as UTF-8 text ({error}); correct the file.") from None
+
+
+def key_of(path: Path, number: int, row: JsonObject) -> str:
+    """Return a line's ``_id`` or ``id``. Raises InvalidInput where there is none."""
+    key = row.get("_id", row.get("id"))
+    if key is None or not clean_id(str(key)):
+        raise InvalidInput(f"{path.name}, line {number}: there is no '_id' and no 'id'; give each line one.")
+    return clean_id(str(key))
+
+
+def clean_id(text: str) -> str:
+    """Return an id as it is stored: without blanks around it, and without NUL, which no database text can hold."""
+    return text.replace("\x00", "").strip()
+
+
+# --- Reading a folder of documents with questions whose truth is pages: what analysts ask of reports and filings ---
+
+QUESTIONS = "questions.jsonl"
+KNOWN = ("id", "_id", "text", "answer", "document", "pages", "evidence")
+
+
+def is_page_folder(folder: Path) -> bool:
+    """Tell whether a folder holds questions with pages as truth."""
+    return (folder / QUESTIONS).is_file() and not (folder / "corpus.jsonl").is_file()
+
+
+def read_page_folder(folder: Path) -> TestSet:
+    """Return the folder's questions, each with the pages of the document that answer it.
+
+    Raises:
+        InvalidInput: a line without text, document or pages, or a document that does not lie in the folder.
+    """
+    documents = page_documents(folder)
+    names = {item.key for item in documents}
+    questions: dict[str, Question] = {}
+    judgments: list[Judgment] = []
+    for number, row in json_lines(folder / QUESTIONS):
+        question_id, place = key_of(folder / QUESTIONS, number, row), f"{QUESTIONS}, line {number}"
+        text, document, pages = str(row.get("text") or "").strip(), str(row.get("document") or ""), _pages(row)
+        if not text or not pages or question_id in questions:
+            raise InvalidInput(
+                f"{place}: a question needs an id of its own, a text, and pages as a list of numbers from 1; "
+                "correct the line."
+            )
+        if document not in names:
+            raise InvalidInput(
+                f"{place}: there is no document {document!r} below the folder; it holds {choices(sorted(names))}."
+            )
+        metadata = {name: value for name, value in row.items() if name not in KNOWN}
+        questions[question_id] = Question(question_id, text, str(row.get("answer") or ""), metadata=metadata)
+        judgments.append(Judgment(question_id, document, 2, pages=pages))
+    if not questions:
+        raise InvalidInput(f"{QUESTIONS} of {folder.name!r} is empty; each of its lines is one question.")
+    return TestSet(folder.resolve().name, tuple(questions.values()), tuple(judgments), FolderCorpus(lambda: documents))
+
+
+def page_documents(folder: Path) -> list[Incoming]:
+    """Return the readable files below the folder, each under its file name."""
+    items = files_under([folder]).items
+    own = [item for item in items if item.name != QUESTIONS and item.name != "SOURCE.md"]
+    return [
+        Incoming(item.name, item.name, item.load, path=item.name, keep_file=item.keep_file, size=item.size)
+        for item in own
+    ]
+
+
+def _pages(row: JsonObject) -> tuple[int, ...]:
+    """Return the pages in order; empty where they are not a list of whole numbers from 1."""
+    values = row.get("pages")
+    if not isinstance(values, list):
+        return ()
+    pages = [page for page in values if type(page) is int and page >= 1]
+    return tuple(sorted(set(pages))) if len(pages) == len(values) else ()
+
 
 SAMPLE = "sample"
 SPANS = "spans.jsonl"  # beside BEIR's files: parts of documents that were judged

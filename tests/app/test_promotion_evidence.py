@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.plan import Cell, CellResult
-from evals.experiments.strategy_run import StrategyRun
+from evals.experiments.runs import Cell, CellResult, StrategyRun
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench

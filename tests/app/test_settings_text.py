@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evals.experiments.plan import Cell
+from evals.experiments.runs import Cell
 from workbench.app.evaluate.results.settings_text import settings_text
 
 TOLD = [

@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.plan import matrix
+from evals.experiments.runs import matrix
 from evals.test_sets.folders import SAMPLE, load_test_set
 from evals.test_sets.store import TestSetStore
 from tests.browser.browser_server import free_port, wait_until_up

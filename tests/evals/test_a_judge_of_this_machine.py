@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from evals.judges import JUDGED, Sample, judge
+from evals.judges.agreement import answered, grade
 from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.grading import grade
-from evals.judges.model_answers import answered
-from evals.judges.ragas_llm import schema_in
+from evals.judges.ragas import schema_in
 from evals.test_set import Judgment
 from tests.conftest import cloned_database
 from workbench import Settings, Workbench

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from evals.bench.figures import table
-from evals.bench.ingest_speed import against_full_precision
-from evals.bench.measurement import run_bench
-from evals.bench.pairs import timed
-from evals.bench.trade import CUTS
-from evals.bench.walks import WIDTHS
+from benchmarks.figures import table
+from benchmarks.ingest_speed import against_full_precision
+from benchmarks.measurement import run_bench
+from benchmarks.pairs import timed
+from benchmarks.trade import CUTS
+from benchmarks.walks import WIDTHS
 from workbench import Workbench
 from workbench.ingestion.chunking import CHUNKERS
 from workbench.retrieval.strategies import STRATEGIES
@@ -64,4 +64,4 @@ def test_the_model_is_timed_in_full_precision_too_where_it_has_a_choice(
 
 
 def test_the_trade_cuts_only_by_chunkers_that_exist() -> None:
-    assert {chunker for chunker, _ in CUTS} <= CHUNKERS.keys(), "evals/bench/trade.py names a chunker that is gone"
+    assert {chunker for chunker, _ in CUTS} <= CHUNKERS.keys(), "benchmarks/trade.py names a chunker that is gone"

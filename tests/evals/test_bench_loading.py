@@ -13,11 +13,11 @@ from typing import cast
 
 import pytest
 
-from evals.bench.latency import Bench
-from evals.bench.loading import BenchCorpus, clear, fill, held, open_bench
-from evals.bench.measurement import run_bench
-from evals.bench.needs import check_disk, disk_needed
-from evals.bench.synthetic_corpus import SyntheticCorpus
+from benchmarks.latency import Bench
+from benchmarks.loading import BenchCorpus, clear, fill, held, open_bench
+from benchmarks.measurement import run_bench
+from benchmarks.needs import check_disk, disk_needed
+from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench.errors import ConfigurationError
 from workbench.storage.ranking import LegRanking
 from workbench.workbench import Workbench

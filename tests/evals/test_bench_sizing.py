@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.bench.figures import Figures, LatencyRow
-from evals.bench.sizing import read_figures, sizing, sizing_table
+from benchmarks.figures import Figures, LatencyRow
+from benchmarks.sizing import read_figures, sizing, sizing_table
 from workbench.errors import InvalidInput
 
 

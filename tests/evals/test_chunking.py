@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.chunking.comparison import own_settings
-from evals.chunking.measure import cl100k_spans, published, read_chunking_evaluation, score
+from benchmarks.comparison import own_settings
+from benchmarks.measure import cl100k_spans, published, read_chunking_evaluation, score
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.models.hashing import HashEncoder

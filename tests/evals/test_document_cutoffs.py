@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.document_cutoffs import document_cutoffs
+from evals.experiments.cutoffs import document_cutoffs
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import workbench
-from evals.experiments.fingerprint import ranking_files
+from evals.experiments.runs import ranking_files
 
 ROOT = Path(workbench.__file__).parent
 NOT_RANKING = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.experiments import strategy_run
+from evals.experiments import runs
 from evals.gateway import index_corpus
 from evals.judges.generation import add_synthetic, add_written
 from evals.test_sets.folders import load_test_set, sample_documents
@@ -29,7 +29,7 @@ def test_rules_make_questions_over_a_persons_documents_that_can_be_run(
     report = add_synthetic(wb, store, key, 5)
     test_set = store.load(key)
     assert (report.questions, len(test_set.answerable)) == (5, 5)
-    run = strategy_run.run(wb, test_set, index_corpus(wb, test_set), ["keyword"]).strategies["keyword"]
+    run = runs.run(wb, test_set, index_corpus(wb, test_set), ["keyword"]).strategies["keyword"]
     assert run.means["recall@10"] > 0.9
     assert add_synthetic(wb, store, key, 5).questions == 5  # the same ones, which take the place of the old ones
     assert len(store.load(key).questions) == 5

@@ -11,8 +11,8 @@ import pytest
 from evals.command import add_arguments, evaluate
 from evals.experiments.catalogue import Experiments, matrix
 from evals.gateway import index_corpus
-from evals.judges.judge_agreement import drawn, sentence
-from evals.judges.run_judging import judge_experiment
+from evals.judges.agreement import drawn, sentence
+from evals.judges.judging import judge_experiment
 from evals.test_set import Judgment
 from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet
 from workbench import Settings, Workbench

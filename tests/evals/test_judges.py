@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from evals.experiments import strategy_run, tables
+from evals.experiments import report, runs
 from evals.gateway import index_corpus
 from evals.judges import FREE, JUDGED, NONSENSE, JudgedMetric, Sample, judge
+from evals.judges.agreement import agreement, grade
 from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.grading import agreement, grade
-from evals.judges.run_judging import judge_run, with_ragas
-from evals.judges.written_questions import PassageToAsk, write_questions
+from evals.judges.generation import PassageToAsk, write_questions
+from evals.judges.judging import judge_run, with_ragas
 from evals.test_set import Judgment
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet
@@ -156,14 +156,14 @@ def test_a_run_is_judged_with_the_texts_it_found(wb: Workbench, beir: WriteTestS
     answered = [row | {"reference_answer": "Cats purr when they are content."} for row in rows]
     (root / "queries.jsonl").write_text("\n".join(json.dumps(row) for row in answered))
     test_set = load_test_set(root).only(["q1", "q2"])
-    run = strategy_run.run(wb, test_set, index_corpus(wb, test_set), ["keyword"])
+    run = runs.run(wb, test_set, index_corpus(wb, test_set), ["keyword"])
     free = judge_run(wb, run)["keyword"]
     assert free["id_context_recall"].values["q1"] == free["text_context_recall"].values["q1"] == 1.0
     judged = with_ragas(run, judge_run(wb, run, endpoint=start_judge("good")))
-    ragas = tables.to_json(judged)["strategies"]["keyword"]["ragas"]
+    ragas = report.to_json(judged)["strategies"]["keyword"]["ragas"]
     assert ragas["faithfulness"]["measured"] == 2
     assert ragas["context_recall"]["mean"] == 0.5
-    assert "0.5000 (2/0)" in tables.text(tables.ragas_table(judged))
+    assert "0.5000 (2/0)" in report.text(report.ragas_table(judged))
 
 
 def test_agreement_is_cohens_kappa_over_what_both_judged() -> None:

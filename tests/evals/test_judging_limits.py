@@ -11,10 +11,10 @@ import pytest
 
 from evals.background import enqueue_experiment, runners
 from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.strategy_run import run
+from evals.experiments.runs import run
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.run_judging import judge_run
+from evals.judges.judging import judge_run
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import StartJudge, WriteTestSet
 from workbench import Workbench

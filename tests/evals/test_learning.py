@@ -8,13 +8,12 @@ import re
 import numpy as np
 import pytest
 
-from evals.experiments.strategy_run import run as run_strategies
+from benchmarks.added import added_features, changes_of, table
+from evals.experiments.runs import run as run_strategies
 from evals.gateway import index_corpus
-from evals.learning.added import added_features, changes_of, table
-from evals.learning.sheets import QuestionSheet, by_weights, question_sheets
+from evals.learning.fitting import QuestionSheet, by_weights, fit, fit_best, ndcg, plain_prior, question_sheets
+from evals.learning.learn import learn_from
 from evals.learning.training import Material, check_enough, cross_validated, has_seen, priors_of, trained, verdict
-from evals.learning.verb import learn_from
-from evals.learning.weight_fitting import fit, fit_best, ndcg, plain_prior
 from evals.measures.significance import compare
 from evals.test_set import TestSet
 from evals.test_sets.folders import load_test_set

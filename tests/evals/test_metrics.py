@@ -10,10 +10,17 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.experiments.strategy_run import PAGE_FAMILIES
-from evals.measures.families import DEFAULT_METRICS, FAMILIES, OFFERED, metric_title
-from evals.measures.metrics import check_metrics, measure, rank
-from evals.measures.span_metrics import span_measures
+from evals.experiments.runs import PAGE_FAMILIES
+from evals.measures.metrics import (
+    DEFAULT_METRICS,
+    FAMILIES,
+    OFFERED,
+    check_metrics,
+    measure,
+    metric_title,
+    rank,
+    span_measures,
+)
 from workbench.errors import InvalidInput
 
 DOCUMENTS = st.sampled_from([f"d{number}" for number in range(14)])
@@ -109,4 +116,4 @@ def test_every_metric_that_is_offered_can_be_asked_for_and_has_a_name_for_people
 def test_every_metric_of_our_own_is_measured() -> None:
     own = {family.name for family in FAMILIES.values() if not family.provider_name}
     measured = {*span_measures([("d", 0, 4)], [("d", 0, 4)]), *PAGE_FAMILIES}
-    assert own == measured, "measure it where evals/experiments/strategy_run.py measures a run, and list it here"
+    assert own == measured, "measure it where evals/experiments/runs.py measures a run, and list it here"

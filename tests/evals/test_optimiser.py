@@ -7,9 +7,7 @@ import random
 
 import pytest
 
-from evals.experiments.answer_book import StoredBook
-from evals.experiments.candidates import candidates, defaults_of, draw, split
-from evals.experiments.optimiser import optimise
+from evals.experiments.tuning import StoredBook, candidates, defaults_of, draw, optimise, split
 from evals.gateway import index_corpus
 from evals.test_set import Question, TestSet
 from evals.test_sets.folders import load_test_set

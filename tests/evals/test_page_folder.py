@@ -15,7 +15,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from evals.command import add_arguments, evaluate
 from evals.experiments.catalogue import Experiments, matrix
-from evals.measures.page_metrics import page_hit, pages_between
+from evals.measures.metrics import page_hit, pages_between
 from evals.test_sets.folders import load_test_set
 from workbench import Workbench
 from workbench.errors import InvalidInput

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.reference_answers import holds, reference_answers
+from evals.experiments.cutoffs import holds, reference_answers
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet

@@ -13,11 +13,10 @@ import pytest
 from evals.background import enqueue_optimise, runners
 from evals.command import add_arguments, evaluate
 from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.leaderboard import leaderboard, to_csv
+from evals.experiments.leaderboard import judged_outside, leaderboard, to_csv
 from evals.experiments.notebook_export import to_notebook
-from evals.experiments.story import judged_outside
 from evals.judges.generation import add_synthetic
-from evals.learning.verb import learn_from
+from evals.learning.learn import learn_from
 from evals.test_set import Question
 from evals.test_sets.exchange import import_csv
 from evals.test_sets.folders import load_test_set, sample_documents

@@ -15,9 +15,7 @@ import pytest
 
 from evals.background import enqueue_experiment, runners
 from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.cell_runs import SHARE
-from evals.experiments.plan import Experiment
-from evals.experiments.strategy_run import run
+from evals.experiments.runs import SHARE, Experiment, run
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet

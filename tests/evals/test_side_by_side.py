@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.side_by_side import shared_metrics, side_by_side
+from evals.experiments.leaderboard import shared_metrics, side_by_side
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.measures.span_metrics import Range, precision_omega, span_measures
-from evals.test_sets.quotes import locate
+from evals.measures.metrics import Range, precision_omega, span_measures
+from evals.test_sets.exchange import locate
 
 RANGE = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 40), st.integers(1, 15)).map(
     lambda given: (given[0], given[1], given[1] + given[2])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.experiments import strategy_run
+from evals.experiments import runs
 from evals.gateway import index_corpus
 from evals.test_sets.exchange import add_agent_queries, export_folder, import_csv, to_csv
 from evals.test_sets.folders import load_test_set
@@ -112,9 +112,7 @@ def test_a_folder_is_stored_with_its_corpus_and_measures_the_same(
     values = []
     for test_set in (read, stored):
         corpus = index_corpus(wb, test_set)
-        values.append(
-            (corpus.index.name, strategy_run.run(wb, test_set, corpus, ["hybrid"]).strategies["hybrid"].values)
-        )
+        values.append((corpus.index.name, runs.run(wb, test_set, corpus, ["hybrid"]).strategies["hybrid"].values))
     assert values[0] == values[1]
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from evals.experiments.leaderboard import leaderboard
-from evals.experiments.plan import Cell, CellResult, Experiment
-from evals.experiments.story import Winner, stored_winner, trend, weaknesses, winner
-from evals.experiments.strategy_run import StrategyRun
+from evals.experiments.leaderboard import Winner, leaderboard, stored_winner, trend, weaknesses, winner
+from evals.experiments.runs import Cell, CellResult, Experiment, StrategyRun
 from evals.test_set import Judgment, Question, TestSet
 
 METRIC = "ndcg@10"

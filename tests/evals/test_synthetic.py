@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evals.test_sets.folders import sample_documents
-from evals.test_sets.question_forms import questions_of
-from evals.test_sets.rules import synthesise
+from evals.test_sets.questions import questions_of, synthesise
 from workbench.errors import InvalidInput
 from workbench.ingestion.incoming import read
 from workbench.types import Document

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.experiments.run_key import run_values
+from evals.experiments.runs import run_values
 from evals.gateway import index_corpus, run_tables
 from evals.test_sets.folders import load_test_set
 from workbench import Workbench

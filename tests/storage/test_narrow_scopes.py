@@ -6,8 +6,8 @@ import numpy as np
 import psycopg
 import pytest
 
-from evals.bench.loading import fill
-from evals.bench.synthetic_corpus import SyntheticCorpus
+from benchmarks.loading import fill
+from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench import Workbench
 from workbench.storage.graph import SERVING
 from workbench.storage.passages import scope_parameters, scope_statement, vector_value

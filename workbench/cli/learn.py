@@ -15,7 +15,7 @@ from workbench.extras import check_extra
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evals.learning.curve import CurvePoint
+    from evals.learning.learn import CurvePoint
     from evals.learning.training import Learned
 
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Train; the table says what each strategy reaches, the sentence whether the ranker is worth promoting."""
     check_extra("eval")
-    from evals.learning.verb import learn_from
+    from evals.learning.learn import learn_from
     from workbench.retrieval.ranker import checked_name, file_text
 
     target = Path(arguments.output) if arguments.output else None

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from evals.experiments.leaderboard import check_same_ground
-from evals.experiments.side_by_side import Pair, Score, shared_metrics, side_by_side
-from evals.measures.families import metric_title
+from evals.experiments.leaderboard import Pair, Score, check_same_ground, shared_metrics, side_by_side
+from evals.measures.metrics import metric_title
 from evals.measures.significance import sentence
 from workbench.app.evaluate.results.outcome import outcome_of
 from workbench.app.evaluate.results.settings_text import settings_text
@@ -21,7 +20,7 @@ from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
-    from evals.experiments.plan import Experiment
+    from evals.experiments.runs import Experiment
     from workbench.workbench import Workbench
 
 

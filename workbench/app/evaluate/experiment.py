@@ -8,13 +8,12 @@ import streamlit as st
 
 from evals.background import enqueue_experiment, job_of
 from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import to_csv
+from evals.experiments.leaderboard import judged_outside, to_csv, weaknesses
 from evals.experiments.notebook_export import to_notebook
-from evals.experiments.plan import Experiment
-from evals.experiments.story import judged_outside, weaknesses
+from evals.experiments.runs import Experiment
 from evals.gateway import deleted_parts
-from evals.learning import seen
-from evals.measures.families import metric_title
+from evals.learning import training
+from evals.measures.metrics import metric_title
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of
 from workbench.app.evaluate.results.questions import questions_view
 from workbench.app.evaluate.results.ragas import ragas_view
@@ -154,8 +153,8 @@ def _results(workbench: Workbench, experiment: Experiment) -> None:
     test_set = Experiments(workbench).test_set(experiment)
     for sentence in (*judged_outside(workbench, test_set), *weaknesses(test_set, runs, outcome.metric)):
         st.caption(f":material/warning: {escaped(sentence)}")
-    for ranker in seen.rankers_that_saw(workbench, experiment.test_set_title, runs.values()):
-        st.caption(f":material/warning: {escaped(seen.sentence(ranker))}")
+    for ranker in training.rankers_that_saw(workbench, experiment.test_set_title, runs.values()):
+        st.caption(f":material/warning: {escaped(training.sentence(ranker))}")
     st.subheader("Quality against time", anchor=False)
     against_latency(outcome)
     questions_view(workbench, outcome, pair)

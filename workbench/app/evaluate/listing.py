@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.story import Winner, trend
-from evals.measures.families import metric_title
+from evals.experiments.leaderboard import Winner, trend
+from evals.measures.metrics import metric_title
 from workbench.app.evaluate.plan_form import build_form, planned_view
 from workbench.app.evaluate.results.settings_text import settings_text
 from workbench.app.shell.states import message
@@ -21,7 +21,7 @@ from workbench.app.widgets.table import Column, moment, table
 from workbench.sizes import counted
 
 if TYPE_CHECKING:
-    from evals.experiments.plan import Experiment
+    from evals.experiments.runs import Experiment
     from workbench.workbench import Workbench
 
 STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}

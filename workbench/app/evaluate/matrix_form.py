@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from evals.experiments.plan import Cell, matrix
-from evals.experiments.strategy_run import default_strategies
+from evals.experiments.runs import Cell, default_strategies, matrix
 from workbench.app.widgets.labels import escaped, labelled
 from workbench.app.widgets.names import title_of
 from workbench.errors import WorkbenchError

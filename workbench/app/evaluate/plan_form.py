@@ -9,8 +9,8 @@ import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_on_sample
 from evals.experiments.catalogue import Experiments
-from evals.experiments.plan import Cell
-from evals.measures.families import DEFAULT_METRICS, OFFERED, metric_title
+from evals.experiments.runs import Cell
+from evals.measures.metrics import DEFAULT_METRICS, OFFERED, metric_title
 from evals.test_set import TestSet
 from evals.test_sets.folders import SAMPLE, load_test_set
 from evals.test_sets.store import TestSetStore

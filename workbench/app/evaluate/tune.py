@@ -9,10 +9,9 @@ import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_optimise
 from evals.experiments.catalogue import Experiments
-from evals.experiments.optimiser import FEWEST
-from evals.experiments.plan import Cell
-from evals.experiments.stored_search import StoredCandidate, StoredFinalist, search_of
-from evals.measures.families import DEFAULT_METRICS, metric_title
+from evals.experiments.runs import Cell
+from evals.experiments.tuning import FEWEST, StoredCandidate, StoredFinalist, search_of
+from evals.measures.metrics import DEFAULT_METRICS, metric_title
 from evals.measures.significance import Difference, sentence
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.live_job import live_job

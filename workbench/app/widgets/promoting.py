@@ -21,7 +21,7 @@ from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Comparison, ParameterValue, Promotion, Scope
 
 if TYPE_CHECKING:
-    from evals.experiments.plan import Cell
+    from evals.experiments.runs import Cell
     from evals.test_set import MeasuredScope
     from workbench.workbench import Workbench
 

@@ -11,7 +11,7 @@ from workbench.app.widgets.promoting import PromotionCandidate, Serving
 from workbench.retrieval.strategies import check_parameters
 
 if TYPE_CHECKING:
-    from evals.experiments.plan import CellResult
+    from evals.experiments.runs import CellResult
     from evals.measures.significance import Difference
     from workbench.workbench import Workbench
 
@@ -58,7 +58,7 @@ def _verdict(difference: Difference, serves: str) -> str:
 def measured_together(workbench: Workbench, candidate: PromotionCandidate, serving: Serving) -> str:
     """Return a sentence of HTML from the newest experiment that measured a candidate and what serves."""
     from evals.experiments.catalogue import Experiments
-    from evals.measures.families import metric_title
+    from evals.measures.metrics import metric_title
 
     wanted = serving_of(candidate, serving.default_index)
     experiments = Experiments(workbench)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import LeaderboardLine, leaderboard
-from evals.experiments.plan import CellResult, Experiment
+from evals.experiments.runs import CellResult, Experiment
 from workbench.app.widgets.names import title_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from evals.learning.training import LEARNED, has_seen
-from evals.measures.families import metric_title
+from evals.measures.metrics import metric_title
 from evals.measures.significance import LEVEL, sentence
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
 from workbench.app.shell.scope_bar import place_scope
@@ -15,7 +15,7 @@ from workbench.app.widgets.promotion_evidence import beside_serving
 from workbench.retrieval.parameters import RANKER, SHIPPED
 
 if TYPE_CHECKING:
-    from evals.experiments.plan import CellResult
+    from evals.experiments.runs import CellResult
     from workbench.workbench import Workbench
 
 

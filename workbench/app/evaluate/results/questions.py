@@ -9,8 +9,8 @@ import streamlit as st
 
 from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import Change, by_question, changes, check_same_ground
-from evals.experiments.plan import CellResult
-from evals.measures.families import metric_title
+from evals.experiments.runs import CellResult
+from evals.measures.metrics import metric_title
 from evals.test_set import TestSet
 from workbench.app.evaluate.results.charts import changes_chart, heat_map, selected_place
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of, run_title

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from evals.measures.verdicts import RagasSummary
+from evals.measures.metrics import RagasSummary
 from workbench.app.evaluate.results.outcome import ExperimentOutcome, run_title
 from workbench.app.widgets.labels import escaped
 from workbench.app.widgets.table import Column, table
@@ -51,7 +51,7 @@ def reasons(outcome: ExperimentOutcome) -> list[str]:
 
 def agreements(outcome: ExperimentOutcome) -> list[str]:
     """Return how far the LLM that judged agrees with the test set's own judgments; empty where no LLM judged."""
-    from evals.judges.judge_agreement import sentence
+    from evals.judges.agreement import sentence
 
     return list(dict.fromkeys(sentence(cell.extra["judge"]) for cell in outcome.measured if "judge" in cell.extra))
 

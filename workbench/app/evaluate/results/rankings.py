@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evals.experiments.plan import CellResult
-from evals.experiments.strategy_run import RankedPassage
+from evals.experiments.runs import CellResult, RankedPassage
 from evals.gateway import document_ids
-from evals.measures.families import metric_title
+from evals.measures.metrics import metric_title
 from evals.test_set import StoredCorpus, TestSet
 from workbench.app.evaluate.results.outcome import run_title
 from workbench.app.widgets.assets import component

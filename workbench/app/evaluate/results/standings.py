@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.experiments.leaderboard import LeaderboardLine
-from evals.measures.families import metric_title
+from evals.measures.metrics import metric_title
 from evals.measures.significance import LEVEL, sentence
 from workbench.app.evaluate.results.charts import Spot
 from workbench.app.evaluate.results.front import front_chart

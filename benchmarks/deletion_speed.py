@@ -1,0 +1,53 @@
+"""Deleting a quarter of an index while somebody keeps searching it."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.latency import EncodedQuestion, Timed
+from workbench.types import Source
+from workbench.workbench import Workbench
+
+
+def deletion_speed(
+    workbench: Workbench, source: Source, timed: Timed, questions: Sequence[EncodedQuestion]
+) -> dict[str, float]:
+    """Return how many documents went in how many seconds, and the median milliseconds of the searches meanwhile."""
+    documents = workbench.sources.get(source.id).documents_count
+    times: list[float] = []
+    failures: list[BaseException] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        try:
+            for question in itertools.cycle(questions):
+                began = time.perf_counter()
+                timed(question)
+                times.append((time.perf_counter() - began) * 1000)
+                if over.is_set():
+                    return
+        except Exception as error:  # noqa: BLE001 - raised below, in the thread that waits
+            failures.append(error)
+
+    searcher = threading.Thread(target=ask)
+    searcher.start()
+    began = time.perf_counter()
+    try:
+        workbench.sources.delete(source.id)
+        seconds = time.perf_counter() - began
+    finally:
+        over.set()
+        searcher.join()
+    if failures:
+        raise failures[0]
+    return {
+        "documents": documents,
+        "seconds": round(seconds, 2),
+        "searches_meanwhile": len(times),
+        "p50_ms_meanwhile": round(float(np.percentile(times, 50)), 3),
+    }

@@ -1,0 +1,89 @@
+"""Ingestion beside the bare embedding session: the same texts, once through the model alone, once all the way in."""
+
+from __future__ import annotations
+
+import time
+
+from benchmarks.synthetic_corpus import SyntheticCorpus
+from workbench.ingestion.incoming import Incoming, text_item
+from workbench.models.minilm import MINILM, MiniLMEncoder
+from workbench.storage.passages import NewPassage
+from workbench.workbench import Workbench
+
+DOCUMENTS = 60  # a half; there are two
+PASSAGES_A_DOCUMENT = 5
+COMPARED, ROUNDS = 100, 2  # passages that are embedded in either precision, and how often
+
+
+def ingestion(workbench: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
+    """Return passages a second of the whole way and of the embedding alone, and their ratio.
+
+    The way in is timed in two halves around the model alone, so that a machine that changes its speed meanwhile is
+    fair to both.
+    """
+    texts = [piece.text for piece in synthetic.passages(2 * DOCUMENTS * PASSAGES_A_DOCUMENT)]
+    half = len(texts) // 2
+    encoder = workbench.corpus.encoder()
+    for earlier in workbench.corpus.sources.list(source_type="api"):
+        if earlier.title.startswith("ingestion "):  # of a bench that was ended: its texts would not be embedded again
+            workbench.sources.delete(earlier.id)
+    source = workbench.corpus.sources.create(f"ingestion {time.time_ns()}", source_type="api")
+    encoder.encode(texts[:16])  # both are warm before they are timed: the first of a process loads its modules
+    workbench.documents.ingest_items(source.id, [text_item("warm", "One document.", title="Warm")])
+    first = workbench.documents.ingest_items(source.id, _items(texts[:half], "a"))
+    stored = [
+        NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").embedded_text
+        for place, document_id in enumerate(first.document_ids)
+        for passage in workbench.documents.passages(document_id)
+    ]
+    began = time.perf_counter()
+    for _ in range(2):
+        encoder.encode(stored)
+    alone = 2 * len(stored) / (time.perf_counter() - began)
+    second = workbench.documents.ingest_items(source.id, _items(texts[half:], "b"))
+    workbench.sources.delete(source.id)
+    whole = (first.passages + second.passages) / (first.seconds + second.seconds)
+    return {
+        "passages_per_s": round(whole, 2),
+        "embedding_only_passages_per_s": round(alone, 2),
+        "ratio": round(whole / alone, 3),
+    } | against_full_precision(workbench, stored[:COMPARED])
+
+
+def against_full_precision(workbench: Workbench, texts: list[str]) -> dict[str, float]:
+    """Return passages a CPU second as this machine embeds them, in full precision, and how many times the first is.
+
+    Processor time, taken in turns, so that other work on the machine is no disturbance. Nothing for a model that has
+    no choice of precision.
+    """
+    model, settings = workbench.corpus.encoder(), workbench.settings
+    if model.name != MINILM.name:
+        return {}
+    encoders = (model, MiniLMEncoder(settings.models_dir, settings.embedding_threads, passages="float"))
+    spent = [0.0, 0.0]
+    for encoder in encoders:
+        encoder.encode(texts[:16])  # warm
+    for _ in range(ROUNDS):
+        for place, encoder in enumerate(encoders):
+            began = time.process_time()
+            encoder.encode(texts)
+            spent[place] += time.process_time() - began
+    chosen, full = (ROUNDS * len(texts) / seconds for seconds in spent)
+    return {
+        "passages_per_cpu_s": round(chosen, 2),
+        "full_precision_passages_per_cpu_s": round(full, 2),
+        "times_full_precision": round(chosen / full, 2),
+    }
+
+
+def _items(texts: list[str], prefix: str) -> list[Incoming]:
+    documents = [texts[place : place + PASSAGES_A_DOCUMENT] for place in range(0, len(texts), PASSAGES_A_DOCUMENT)]
+    return [
+        text_item(f"{prefix}{number}", "\n\n".join(_sentences(text) for text in own), title=f"Document {number}")
+        for number, own in enumerate(documents)
+    ]
+
+
+def _sentences(text: str) -> str:
+    words = text.split()
+    return " ".join(" ".join(words[start : start + 13]).capitalize() + "." for start in range(0, len(words), 13))

@@ -1,0 +1,217 @@
+"""Latency of every strategy beside a bare baseline: the same question, one after the other, so that noise hits both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.loading import BenchCorpus
+from benchmarks.synthetic_corpus import SyntheticCorpus
+from workbench.models.encoder import TOKEN_AXES, EncodedQuery
+from workbench.storage.passages import TermWeights
+from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, nearest, query_terms
+from workbench.storage.statements import statement
+from workbench.types import ResolvedScope, SearchResult, Value
+
+LIMIT = 10
+LEG = 50  # passages that a leg brings to hybrid
+QUERY_TOKENS = 12
+WARM_UP = 5
+
+EncodedQuestion = tuple[str, NDArray[np.float32]]
+Timed = Callable[[EncodedQuestion], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(Value):
+    """Milliseconds of a strategy and of its baseline over the same questions; ``ratio`` of the medians."""
+
+    p50_ms: float
+    p95_ms: float
+    baseline: str
+    baseline_p50_ms: float
+    ratio: float
+
+
+class Bench:
+    """The questions and the ways to answer them on one corpus.
+
+    Questions are embedded beforehand: the model's few milliseconds are the same for all and would hide differences.
+    """
+
+    def __init__(self, corpus: BenchCorpus, synthetic: SyntheticCorpus, questions: int) -> None:
+        self._workbench, self._index = corpus.workbench, corpus.index
+        self._store = corpus.workbench.corpus.store(corpus.index)
+        self._small = ResolvedScope(source_ids=(corpus.small.id,))
+        self.questions = synthetic.questions(questions)
+        rng = np.random.default_rng(11)
+        self._encoded = {text: EncodedQuery(vector, _axes(rng), _spans(text)) for text, vector in self.questions}
+
+    def strategy(
+        self, name: str, *, scoped: bool = False, parameters: Mapping[str, object] | None = None, limit: int = LIMIT
+    ) -> Callable[[EncodedQuestion], SearchResult]:
+        """Return a timed call of a strategy, through the same service that every face uses."""
+        from workbench.retrieval.options import Ask
+        from workbench.retrieval.pipeline import run as served
+
+        requests = self._workbench.requests
+        scope = self._small if scoped else ResolvedScope()
+
+        def run(question: EncodedQuestion) -> SearchResult:
+            ask = Ask(name, limit, scope, self._index.name, parameters or {})
+            request = requests.of(ask, remembered=True)
+            request.encoded_queries = self._encoded
+            return served(question[0], request)
+
+        return run
+
+    def raw_vector(self, limit: int = LIMIT) -> Timed:
+        """Return a timed call of the bare vector statement, which walks the graph as wide as ours does."""
+        nearest_ones = statement("bench_nearest", self._index.name, breadth="breadth_by_size")
+
+        def run(question: EncodedQuestion) -> object:
+            parameters = {"vector": vector_literal(question[1]), "limit": limit, "index": self._index.name}
+            with self._store.reading() as connection:
+                return connection.execute(nearest_ones, parameters).fetchall()
+
+        return run
+
+    def raw_keyword(self, limit: int = LEG) -> Timed:
+        """Return a timed call of the keyword leg alone, its terms weighed beforehand."""
+        weights = self._weights()
+
+        def run(question: EncodedQuestion) -> object:
+            with self._store.reading() as connection:
+                return best_by_terms(connection, self._index.name, weights[question[0]], ResolvedScope(), limit, size=0)
+
+        return run
+
+    def plain_keyword(self, limit: int = LEG) -> Timed:
+        """Return a timed call of BM25 as anyone would write it in SQL: every posting of every term is read."""
+        weights = self._weights()
+        self._keep_plain_postings()
+
+        def run(question: EncodedQuestion) -> object:
+            terms = weights[question[0]]
+            parameters = {
+                "term_ids": list(terms.ids),
+                "weights": list(terms.weights),
+                "a": terms.a,
+                "c": terms.c,
+                "limit": limit,
+            }
+            with self._store.reading() as connection:
+                return connection.execute(statement("bench_bm25", self._index.name), parameters).fetchall()
+
+        return run
+
+    def _keep_plain_postings(self) -> None:
+        """Keep the postings a row each, as plain SQL reads them."""
+        database = self._workbench.corpus.database
+        for step in ("bench_plain_drop", "bench_plain", "bench_plain_index"):
+            database.rows(statement(step, self._index.name))
+        database.autocommit(statement("bench_plain_analyse", self._index.name))
+
+    def _weights(self) -> dict[str, TermWeights]:
+        from workbench.retrieval.bm25 import weigh
+
+        weights = {}
+        with self._store.reading() as connection:
+            for text, _ in self.questions:
+                totals, terms = query_terms(connection, self._index.name, text)
+                weights[text] = weigh(terms, totals)
+        return weights
+
+    def legs_alone(self) -> Timed:
+        """Return a timed call of the two legs that hybrid fuses: the bare vector statement and our keyword leg."""
+        vector, keyword = self.raw_vector(LEG), self.raw_keyword(LEG)
+        return lambda question: (vector(question), keyword(question))
+
+    def raw_both(self, plain: Timed) -> Timed:
+        """Return a timed call of what anyone would write: the bare vector statement and ``plain``, BM25 in SQL."""
+        vector = self.raw_vector(LEG)
+        return lambda question: (vector(question), plain(question))
+
+    def framework_hybrid(self) -> Timed:
+        """Return a timed call of the framework's own hybrid over its own table."""
+        from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+
+        from workbench.storage.llamaindex import framework_copy
+
+        store = framework_copy(self._workbench.corpus.database, self._index)
+
+        def run(question: EncodedQuestion) -> object:
+            return store.query(
+                VectorStoreQuery(
+                    query_embedding=question[1].tolist(),
+                    query_str=question[0],
+                    similarity_top_k=LIMIT,
+                    mode=VectorStoreQueryMode.HYBRID,
+                )
+            )
+
+        return run
+
+    def memory_bm25(self, texts: Sequence[str]) -> Timed:
+        """Return a timed call of an in-memory BM25 (bm25s) over the same texts."""
+        import bm25s
+
+        retriever = bm25s.BM25(k1=1.5, b=0.75)
+        retriever.index(bm25s.tokenize(list(texts), stopwords=[], show_progress=False), show_progress=False)
+
+        def run(question: EncodedQuestion) -> object:
+            tokens = bm25s.tokenize([question[0]], stopwords=[], show_progress=False)
+            return retriever.retrieve(tokens, k=LIMIT, show_progress=False)
+
+        return run
+
+    def paired(self, timed: Timed, baseline: Timed, name: str) -> Latency:
+        """Time a call and its baseline over all questions, each first in turn: the second finds warm pages."""
+        ours, theirs = [], []
+        for question in self.questions[:WARM_UP]:
+            timed(question)
+            baseline(question)
+        for place, question in enumerate(self.questions):
+            pair = [(timed, ours), (baseline, theirs)]
+            for call, times in pair if place % 2 else reversed(pair):
+                times.append(_milliseconds(call, question))
+        p50, p95, base = np.percentile(ours, 50), np.percentile(ours, 95), np.percentile(theirs, 50)
+        return Latency(round(p50, 3), round(p95, 3), name, round(base, 3), round(p50 / base, 3))
+
+    def recall(self, questions: Sequence[EncodedQuestion]) -> float:
+        """Return the share of the true ten nearest that a search finds."""
+        hits = 0
+        for question in questions:
+            exact = statement("vector_exact", self._index.name, scope="scope_everything")
+            parameters = {"vector": vector_literal(question[1]), "limit": LIMIT}
+            with self._store.reading() as connection:
+                truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
+                size = EXACT_UP_TO + 1 if self._index.has_graph else 0
+                found = nearest(connection, self._index.name, question[1], ResolvedScope(), LIMIT, size)
+            hits += len(truth & found.scores.keys())
+        return hits / (len(questions) * LIMIT)
+
+
+def _milliseconds(timed: Timed, question: EncodedQuestion) -> float:
+    began = time.perf_counter()
+    timed(question)
+    return (time.perf_counter() - began) * 1000
+
+
+def vector_literal(vector: NDArray[np.float32]) -> str:
+    """Write a vector as text, as anyone would bind it."""
+    return "[" + ",".join([f"{value:.5g}" for value in vector.tolist()]) + "]"
+
+
+def _axes(rng: np.random.Generator) -> NDArray[np.float32]:
+    axes = rng.standard_normal((QUERY_TOKENS, TOKEN_AXES)).astype(np.float32)
+    return axes / np.linalg.norm(axes, axis=1, keepdims=True)
+
+
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
+    width = max(1, len(text) // QUERY_TOKENS)
+    return tuple((place * width, (place + 1) * width) for place in range(QUERY_TOKENS))

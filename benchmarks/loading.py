@@ -1,0 +1,171 @@
+"""The bench's own database: a corpus of synthetic passages in an index of its own, loaded in steps that are resumed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.synthetic_corpus import PASSAGES_A_DOCUMENT, SyntheticCorpus, SyntheticPassage, as_new_passage
+from workbench.settings import Settings
+from workbench.storage.documents import NewDocument
+from workbench.storage.passages import insert_passages
+from workbench.types import Index, Source
+from workbench.workbench import Workbench
+
+BATCH = 10_000  # passages a transaction: some eight seconds
+PARTS = ("large", "small", "leaving")
+SMALL_SHARE = 100  # one passage in this many lies in the small source, for the 1 % scope
+LEAVING_SHARE = 4  # and one in this many in the source that is deleted at the end
+TELLING = 10.0  # seconds between two lines of progress
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchCorpus:
+    """A filled index with its sources; ``loaded`` passages came in ``load_seconds`` of this run, the others before it.
+
+    One passage in a hundred is in ``small``, a quarter is in ``leaving``, which is deleted at the end.
+    ``graph_seconds`` is 0 if nothing was loaded; it includes packing and measuring.
+    """
+
+    workbench: Workbench
+    index: Index
+    large: Source
+    small: Source
+    leaving: Source
+    loaded: int
+    load_seconds: float
+    graph_seconds: float
+
+
+def open_bench(home: Path) -> Workbench:
+    """Open a workbench of the bench's own below the data folder, so that nobody's corpus is touched."""
+    return Workbench.open(settings=Settings(home=home / "bench", database_url=None, _env_file=None))  # pyright: ignore[reportCallIssue]
+
+
+def held(workbench: Workbench, passages: int) -> int:
+    """Return how many passages of the corpus of this size are loaded already."""
+    return workbench.corpus.indexes.counted(_name(passages)).passages_count if _sources(workbench, passages) else 0
+
+
+def fill(
+    workbench: Workbench,
+    passages: int,
+    synthetic: SyntheticCorpus,
+    say: Say = lambda text: None,
+    batch: int = BATCH,
+) -> BenchCorpus:
+    """Fill an index of its own with the first ``passages`` synthetic passages, from where an earlier run stopped."""
+    sources = _sources(workbench, passages) or _begin(workbench, passages)
+    index = workbench.corpus.indexes.get(_name(passages))
+    store = workbench.corpus.store(index)
+    first = held(workbench, passages)
+    began = time.perf_counter()
+    if first < passages:
+        _load(workbench, index, sources, synthetic, range(first, passages), batch, say)
+    loaded = time.perf_counter()
+    graph_seconds = 0.0
+    if first < passages:
+        store.pack()
+        store.maintain_graph(say)
+        graph_seconds = time.perf_counter() - loaded
+        index = workbench.corpus.indexes.get(index.name)
+    return BenchCorpus(workbench, index, *sources, passages - first, loaded - began, graph_seconds)
+
+
+def clear(workbench: Workbench, passages: int) -> None:
+    """Delete what is there of the corpus of this size; a deletion that was stopped is not taken for a corpus."""
+    titles = {f"{_name(passages)} {part}" for part in PARTS}
+    mine = [source for source in workbench.corpus.sources.list(source_type="dataset") if source.title in titles]
+    for source in sorted(mine, key=lambda source: PARTS.index(source.title.split()[1]), reverse=True):
+        workbench.sources.delete(source.id)
+
+
+def _name(passages: int) -> str:
+    return f"bench_{passages}"
+
+
+def _sources(workbench: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
+    """Return the sources of a corpus that was begun and from which nothing was deleted since."""
+    found = {source.title: source for source in workbench.corpus.sources.list(source_type="dataset")}
+    large, small, leaving = (found.get(f"{_name(passages)} {part}") for part in PARTS)
+    if large is None or small is None or leaving is None:
+        return None
+    indexed = workbench.corpus.indexes.of_dataset(large.id)
+    return (large, small, leaving) if _name(passages) in indexed else None
+
+
+def _begin(workbench: Workbench, passages: int) -> tuple[Source, Source, Source]:
+    clear(workbench, passages)
+    corpus, name = workbench.corpus, _name(passages)
+    large, small, leaving = (corpus.sources.create(f"{name} {part}", source_type="dataset") for part in PARTS)
+    encoder = corpus.encoder()
+    corpus.indexes.create(
+        name,
+        chunker="structure",
+        chunker_options={},
+        embedding_model=encoder.name,
+        dimensions=encoder.dimensions,
+        dataset=large.id,
+    )
+    return large, small, leaving
+
+
+def _load(
+    workbench: Workbench,
+    index: Index,
+    sources: Sequence[Source],
+    synthetic: SyntheticCorpus,
+    numbers: range,
+    batch: int,
+    say: Say,
+) -> None:
+    """Write the passages of these numbers, a transaction a batch; the next batch is made while one is written."""
+    began = told = time.perf_counter()
+    batches = _batches(synthetic.passages(numbers.stop, numbers.start), batch)
+    with ThreadPoolExecutor(1) as maker:
+        coming = maker.submit(next, batches, None)
+        for first in range(numbers.start, numbers.stop, batch):
+            pieces = coming.result() or []
+            coming = maker.submit(next, batches, None)
+            _write(workbench, index, sources, pieces, first)
+            now, done = time.perf_counter(), first + len(pieces)
+            if now - told > TELLING:
+                told = now
+                left = (now - began) / (done - numbers.start) * (numbers.stop - done)
+                say(f"{done:,} of {numbers.stop:,} passages loaded; about {left / 60:.0f} min left")
+
+
+def _write(
+    workbench: Workbench, index: Index, sources: Sequence[Source], batch: list[SyntheticPassage], first: int
+) -> None:
+    large, small, leaving = sources
+    corpus = workbench.corpus
+    with corpus.database.transaction() as connection:
+        passages = []
+        for start in range(0, len(batch), PASSAGES_A_DOCUMENT):
+            number = first + start
+            place = number // PASSAGES_A_DOCUMENT
+            source = small if place % SMALL_SHARE == 0 else leaving if place % LEAVING_SHARE == 1 else large
+            pieces = batch[start : start + PASSAGES_A_DOCUMENT]
+            text = "\n\n".join(piece.text for piece in pieces)
+            document = NewDocument(
+                source_id=source.id, key=f"d{number}", title=f"Document {number}", text=text, content_hash=str(number)
+            )
+            document_id, *_ = corpus.documents.write(connection, document)
+            passages += [as_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
+            corpus.indexes.holding(connection, index.name, document_id, str(number), len(pieces))
+        vectors = np.stack([piece.vector for piece in batch])
+        bits = [piece.token_bits for piece in batch]
+        insert_passages(connection, index.name, passages, vectors, bits)
+
+
+def _batches(pieces: Iterator[SyntheticPassage], size: int) -> Iterator[list[SyntheticPassage]]:
+    while batch := list(islice(pieces, size)):
+        yield batch

@@ -1,0 +1,161 @@
+"""chunking_evaluation: one set of questions with quoted spans that scores every way of cutting documents.
+
+A folder holds corpora/*.md and questions_df.csv (question, references: a JSON list of content, start_index,
+end_index; corpus_id). ``published`` cuts and searches as the technical report did: sizes in cl100k tokens, passages
+embedded without any context, the nearest five by cosine over all corpora together.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evals.measures.metrics import Range, precision_omega, span_measures
+from evals.test_set import FolderCorpus, Judgment, Question, TestSet
+from evals.test_sets.exchange import locate
+from evals.test_sets.folders import UNTITLED
+from workbench.errors import InvalidInput
+from workbench.ingestion.chunking import ChunkInput, chunk
+from workbench.ingestion.incoming import Incoming
+from workbench.ingestion.text import normalise
+from workbench.models.encoder import Encoder, OnBatch
+from workbench.types import Value
+
+if TYPE_CHECKING:
+    import tiktoken
+
+RETRIEVED = 5  # passages a question, the report's n
+QUESTIONS = "questions_df.csv"
+NO_LIMIT = 1_000_000  # tokens: the report lets a passage be longer than what the model reads
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingScores(Value):
+    """Means over the questions, in percent, as the report prints them; ``characters`` is the mean passage."""
+
+    name: str
+    passages: int
+    characters: float
+    recall: float
+    precision: float
+    omega: float
+    iou: float
+
+
+def read_chunking_evaluation(folder: Path) -> TestSet:
+    """Return the questions with their spans, placed in the corpora as the workbench reads them.
+
+    Raises:
+        InvalidInput: the folder has not that form, or a quote does not stand in its corpus.
+    """
+    texts = {path.stem: normalise(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("corpora/*.md"))}
+    if not texts or not (folder / QUESTIONS).is_file():
+        raise InvalidInput(f"{folder.name!r} is no chunking_evaluation folder; it needs corpora/*.md and {QUESTIONS}.")
+    questions, judgments = [], []
+    with (folder / QUESTIONS).open(encoding="utf-8", newline="") as stream:
+        for number, row in enumerate(csv.DictReader(stream), start=1):
+            key = f"q{number:03}"
+            questions.append(Question(key, row["question"], metadata={"corpus": row["corpus_id"]}))
+            judgments += [
+                _span(key, row["corpus_id"], texts[row["corpus_id"]], reference)
+                for reference in json.loads(row["references"])
+            ]
+    corpus = FolderCorpus(lambda: _documents(texts))
+    return TestSet(folder.resolve().name, tuple(questions), tuple(judgments), corpus)
+
+
+def published(
+    test_set: TestSet, encoder: Encoder, chunker: str, size: int, overlap: int = 0, on_batch: OnBatch | None = None
+) -> ChunkingScores:
+    """Cut (``size`` and ``overlap`` in tokens), embed and search as the report did. Raises InvalidInput."""
+    texts = corpus_texts(test_set)
+    passages: list[Range] = []
+    for key, text in texts.items():
+        options = {"size": size, "overlap": overlap, "limit": NO_LIMIT}
+        spans = chunk(chunker, ChunkInput("", text, "text"), cl100k_spans, options)
+        passages += [(key, span.start, span.end) for span in spans]
+    vectors = encoder.encode([texts[key][start:end] for key, start, end in passages], on_batch=on_batch).vectors
+    question_vectors = np.stack([encoder.encode_query(question.text).vector for question in test_set.questions])
+    nearest = np.argsort(-(question_vectors @ vectors.T), axis=1, kind="stable")[:, :RETRIEVED]
+    answers = {
+        question.id: [passages[place] for place in places]
+        for question, places in zip(test_set.questions, nearest, strict=True)
+    }
+    return score(f"{chunker} {size}/{overlap}", test_set, answers, passages)
+
+
+def corpus_texts(test_set: TestSet) -> dict[str, str]:
+    """Return the texts of the corpora by key. Raises InvalidInput where they are not at hand."""
+    if not isinstance(test_set.corpus, FolderCorpus):
+        raise InvalidInput(f"The test set {test_set.name!r} has no corpora at hand; read it from its folder.")
+    return {item.key: item.load().decode() for item in test_set.corpus.documents}
+
+
+def score(
+    name: str, test_set: TestSet, answers: Mapping[str, Sequence[Range]], passages: Sequence[Range]
+) -> ChunkingScores:
+    """Return the means over all questions; ``passages`` are all there are."""
+    values = []
+    omegas = []
+    for question in test_set.questions:
+        relevant = relevant_ranges(test_set, question.id)
+        values.append(span_measures(relevant, answers.get(question.id, [])))
+        omegas.append(precision_omega(relevant, passages))
+    return ChunkingScores(
+        name=name,
+        passages=len(passages),
+        characters=fmean(end - start for _, start, end in passages),
+        recall=100 * fmean(value["span-recall"] for value in values),
+        precision=100 * fmean(value["span-precision"] for value in values),
+        omega=100 * fmean(omegas),
+        iou=100 * fmean(value["span-iou"] for value in values),
+    )
+
+
+def relevant_ranges(test_set: TestSet, question_id: str) -> list[Range]:
+    """Return what answers a question as (document, start, end)."""
+    return [(span.document, span.start or 0, span.end or 0) for span in test_set.spans.get(question_id, ())]
+
+
+def cl100k_spans(text: str) -> list[tuple[int, int]]:
+    """Return the characters of every cl100k token; a character that several tokens share belongs to the first."""
+    if not text:
+        return []
+    encoding = _cl100k()
+    starts = encoding.decode_with_offsets(encoding.encode_ordinary(text))[1]
+    return [(start, end) for start, end in zip(starts, [*starts[1:], len(text)], strict=True) if end > start]
+
+
+@cache
+def _cl100k() -> tiktoken.Encoding:
+    """Load the encoding from the copy that llama_index ships, which needs no network."""
+    import llama_index.core
+    import tiktoken
+
+    shipped = Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache"
+    if shipped.is_dir():
+        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(shipped))
+    return tiktoken.get_encoding("cl100k_base")
+
+
+def _documents(texts: Mapping[str, str]) -> list[Incoming]:
+    def loader(text: str) -> Callable[[], bytes]:
+        return lambda: text.encode()
+
+    return [Incoming(key, "text.txt", loader(text), path=key, title=UNTITLED) for key, text in texts.items()]
+
+
+def _span(question_id: str, corpus: str, text: str, reference: Mapping[str, Any]) -> Judgment:
+    place = locate(text, reference["content"], near=int(reference["start_index"]))
+    if place is None:
+        raise InvalidInput(f"The quote {reference['content'][:60]!r} does not stand in {corpus}; correct it.")
+    return Judgment(question_id, corpus, 2, *place, quote=reference["content"])

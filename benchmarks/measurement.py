@@ -1,0 +1,140 @@
+"""The whole bench in one run: latency by size, throughput, ingestion, memory, disk; the JSON of ``workbench bench``."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import psutil
+
+from benchmarks.deletion_speed import deletion_speed
+from benchmarks.figures import Figures, LatencyRow
+from benchmarks.ingest_speed import ingestion
+from benchmarks.latency import Bench
+from benchmarks.loading import BenchCorpus, Say, clear, fill, held, open_bench
+from benchmarks.needs import check_disk, outlook
+from benchmarks.pairs import latencies
+from benchmarks.synthetic_corpus import SyntheticCorpus
+from benchmarks.throughput import throughput
+from benchmarks.trade import trade
+from benchmarks.walks import walks
+from workbench.sizes import GB, MB
+from workbench.workbench import Workbench
+
+SIZES = (10_000, 100_000)
+QUESTIONS = 60
+RECALL_QUESTIONS = 100
+WALK_QUESTIONS = 40
+
+
+def run_bench(
+    home: Path,
+    sizes: Sequence[int] = SIZES,
+    say: Say = print,
+    questions: int = QUESTIONS,
+    with_trade: bool = True,
+    keep: bool = False,
+    with_walks: bool = False,
+) -> Figures:
+    """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading.
+
+    A load that was stopped goes on where it stopped. With ``keep`` the corpus stays for the next run, which then loads
+    nothing, and deleting is not timed. ``with_walks`` also tells what a wider walk of the graph finds.
+
+    Raises:
+        ConfigurationError: the disk is too small for the largest size; nothing was loaded.
+    """
+    with open_bench(home) as workbench:
+        loaded = [(size, held(workbench, size)) for size in sizes]
+        for size, there in loaded:
+            say(outlook(size, there))
+        check_disk(home, loaded, keep)
+        workbench.warm()
+        synthetic = SyntheticCorpus(workbench.corpus.encoder().dimensions)
+        result: Figures = {
+            "machine": machine(), "sizes": {}, "load": {}, "recall": {}, "throughput": {}, "bytes_per_passage": 0,
+            "deletion": {}, "ingestion": {}, "memory_mb": 0,
+        }  # fmt: skip
+        for size in sizes:
+            _measure(workbench, size, synthetic, result, say, questions, keep, with_walks)
+        say("ingesting")
+        result["ingestion"] = ingestion(workbench, synthetic)
+        if with_trade:
+            result["trade"] = trade(workbench, say)
+        result["memory_mb"] = round(_most_memory() / MB)
+        return result
+
+
+def _measure(
+    workbench: Workbench,
+    size: int,
+    synthetic: SyntheticCorpus,
+    result: Figures,
+    say: Say,
+    questions: int,
+    keep: bool,
+    with_walks: bool,
+) -> None:
+    """Load one size, measure it into ``result`` and delete it, or keep it."""
+    say(f"loading {size:,} passages")
+    corpus = fill(workbench, size, synthetic, say)
+    # before LlamaIndex's own hybrid makes its full text, which only a question by it brings
+    result["bytes_per_passage"] = workbench.indexes.bytes_on_disk(corpus.index.name) // size
+    bench = Bench(corpus, synthetic, questions)
+    result["load"][str(size)] = _load(corpus)
+    result["sizes"][str(size)] = {
+        name: cast("LatencyRow", latency.to_dict()) for name, latency in latencies(bench, size, synthetic, say)
+    }
+    say("comparing the graph with an exact search")
+    result["recall"][str(size)] = bench.recall(synthetic.questions(RECALL_QUESTIONS))
+    if with_walks:
+        say("walking the graph narrow and wide")
+        result.setdefault("walks", {})[str(size)] = walks(corpus, synthetic.questions(WALK_QUESTIONS))
+    say("searching with several callers")
+    result["throughput"] = throughput(bench.strategy("hybrid"), bench.questions)
+    if keep:
+        say(f"keeping the {size:,} passages for the next run; deleting is not timed")
+        return
+    say("deleting a quarter of it")
+    deletion = deletion_speed(workbench, corpus.leaving, bench.strategy("hybrid"), bench.questions)
+    result["deletion"][str(size)] = deletion
+    clear(workbench, size)
+
+
+def machine() -> str:
+    """Name the machine: processor, cores, memory."""
+    model = next(
+        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.processor() or platform.machine(),
+    )
+    memory = psutil.virtual_memory().total / GB
+    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
+
+
+def _most_memory() -> int:
+    """Return the bytes that this process held at most."""
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes, as Linux counts
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _load(corpus: BenchCorpus) -> dict[str, float]:
+    """Return the figures of what this run loaded; those of what an earlier one loaded are not known."""
+    figures: dict[str, float] = {}
+    if corpus.loaded:
+        figures["rows_ms_a_passage"] = round(corpus.load_seconds * 1000 / corpus.loaded, 3)
+    if corpus.graph_seconds:
+        figures["graph_seconds"] = round(corpus.graph_seconds, 2)
+    return figures
+
+
+def _lines(path: str) -> list[str]:
+    file = Path(path)
+    return file.read_text(encoding="utf-8").splitlines() if file.exists() else []

@@ -1,0 +1,109 @@
+"""The sizing table: what 10,000 to 100 million passages take, from the figures of runs; what was not run is marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from benchmarks.figures import Figures
+from workbench.errors import InvalidInput
+from workbench.sizes import size_text
+from workbench.types import Value
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+WORKERS = 10  # on as many machines, each as fast as the one that was measured
+VECTOR_BYTES = 768  # of a passage: 384 numbers in half precision
+LINKS_BYTES = 1_200  # of its place in the graph, with its share of the pages
+NEEDED = {"sizes", "recall", "bytes_per_passage", "ingestion"}  # of a run's figures
+_UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
+
+
+@dataclass(frozen=True, slots=True)
+class SizingRow(Value):
+    """One size. ``is_measured``: a run had it, which knows ``hybrid_p50_ms`` and ``recall`` (else None)."""
+
+    passages: int
+    disk_bytes: int
+    embedding_seconds: float
+    memory_bytes: int
+    is_measured: bool
+    hybrid_p50_ms: float | None = None
+    recall: float | None = None
+
+
+def read_figures(path: Path) -> Figures:
+    """Read what ``workbench bench --json`` wrote. Raises InvalidInput, saying how to make such a file."""
+    how = f"write one by 'workbench --json bench > {path.name}'"
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read ({error.strerror}); {how}.") from error
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not a file of the bench's figures; {how}.") from error
+    lacking = NEEDED - (found.keys() if isinstance(found, dict) else set())
+    if lacking:
+        raise InvalidInput(f"{path} lacks {', '.join(sorted(lacking))}; {how}.")
+    return cast("Figures", found)
+
+
+def sizing(runs: Sequence[Figures]) -> list[SizingRow]:
+    """Return a row for each of ``SIZES`` and each size that was run.
+
+    Disk and embedding grow with the passages, by the figures of the largest run. Times of searches and recall are not
+    extrapolated.
+    """
+    measured = {int(size): run for run in runs for size in run["sizes"]}
+    largest = measured[max(measured)]
+    rows: list[SizingRow] = []
+    for passages in sorted({*SIZES, *measured}):
+        run = measured.get(passages)
+        last = run is not None and passages == max(map(int, run["sizes"]))  # of which the bytes were counted
+        rows.append(
+            SizingRow(
+                passages=passages,
+                disk_bytes=passages * (run if run is not None and last else largest)["bytes_per_passage"],
+                embedding_seconds=passages / largest["ingestion"]["passages_per_s"],
+                memory_bytes=passages * (VECTOR_BYTES + LINKS_BYTES),
+                is_measured=run is not None,
+                hybrid_p50_ms=run["sizes"][str(passages)]["hybrid"]["p50_ms"] if run else None,
+                recall=run["recall"][str(passages)] if run else None,
+            )
+        )
+    return rows
+
+
+def sizing_table(rows: Sequence[SizingRow]) -> str:
+    """Return the rows as a Markdown table; what no run measured stands in italics."""
+    return "\n".join(
+        [
+            f"| passages | disk | embedding, one worker | with {WORKERS} | vectors and graph | hybrid search, median "
+            "| recall of the graph |",
+            "|---:|---:|---:|---:|---:|---:|---:|",
+            *_lines(rows),
+        ]
+    )
+
+
+def _lines(rows: Sequence[SizingRow]) -> Iterator[str]:
+    for row in rows:
+        disk = size_text(row.disk_bytes)
+        cells = [
+            f"{row.passages:,}" if row.is_measured else f"*{row.passages:,}*",
+            disk if row.is_measured else f"*{disk}*",
+            f"*{_duration(row.embedding_seconds)}*",
+            f"*{_duration(row.embedding_seconds / WORKERS)}*",
+            f"*{size_text(row.memory_bytes)}*",
+            "" if row.hybrid_p50_ms is None else f"{row.hybrid_p50_ms:.0f} ms",
+            "" if row.recall is None else f"{row.recall:.3f}",
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _duration(seconds: float) -> str:
+    for name, length in _UNITS:
+        if seconds >= length:
+            return f"{seconds / length:.0f} {name}" if seconds >= 10 * length else f"{seconds / length:.1f} {name}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,43 @@
+"""Searches a second with 1, 4 and 16 callers at once: threads of one process, each asking question after question."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Sequence
+
+from benchmarks.latency import EncodedQuestion, Timed
+
+SECONDS = 5.0
+CALLERS = (1, 4, 16)
+
+
+def throughput(timed: Timed, questions: Sequence[EncodedQuestion], seconds: float = SECONDS) -> dict[str, float]:
+    """Return searches a second by number of callers."""
+    return {str(callers): round(_rate(timed, questions, callers, seconds), 2) for callers in CALLERS}
+
+
+def _rate(timed: Timed, questions: Sequence[EncodedQuestion], callers: int, seconds: float) -> float:
+    done = [0] * callers
+    failures: list[BaseException] = []
+    until = time.perf_counter() + seconds
+
+    def ask(caller: int) -> None:
+        own = itertools.islice(itertools.cycle(questions), caller, None)
+        try:
+            while time.perf_counter() < until:
+                timed(next(own))
+                done[caller] += 1
+        except Exception as error:  # noqa: BLE001 - raised below, in the thread that asked
+            failures.append(error)
+
+    began = time.perf_counter()
+    threads = [threading.Thread(target=ask, args=(caller,)) for caller in range(callers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return sum(done) / (time.perf_counter() - began)

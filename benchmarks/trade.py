@@ -1,0 +1,45 @@
+"""Size against quality: the sample, cut in several ways, and how well each index answers for the bytes it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from benchmarks.figures import TradeRow
+from evals.experiments.runs import run
+from evals.gateway import index_corpus
+from evals.test_sets.folders import SAMPLE, load_test_set
+from workbench.errors import Conflict
+from workbench.workbench import Workbench
+
+CUTS = (("structure", 100), ("structure", 200), ("structure", 400), ("token", 200), ("sentence", 200))
+STRATEGIES = ("vector", "hybrid", "rerank")
+METRIC = "ndcg@10"
+
+
+def trade(workbench: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
+    """Return for every way of cutting its passages, bytes on disk and nDCG@10 of three strategies on the sample.
+
+    The same documents stand in each index, so bytes compare.
+    """
+    test_set = load_test_set(SAMPLE)
+    rows: list[TradeRow] = []
+    for chunker, size in CUTS:
+        name = f"trade_{chunker}_{size}"
+        say(f"cutting the sample by {chunker}, {size} tokens")
+        with suppress(Conflict):  # it is there from an earlier bench
+            workbench.indexes.create(name, chunker=chunker, options={"size": size})
+        corpus = index_corpus(workbench, test_set, name)
+        measured = run(workbench, test_set, corpus, STRATEGIES, (METRIC,)).strategies
+        rows.append(
+            {
+                "chunker": chunker,
+                "size": size,
+                "passages": corpus.index.passages_count,
+                "bytes": workbench.indexes.bytes_on_disk(corpus.index.name),
+                "ndcg@10": {
+                    strategy: round(strategy_run.means[METRIC], 4) for strategy, strategy_run in measured.items()
+                },
+            }
+        )
+    return rows

@@ -1,0 +1,50 @@
+"""The walk of the graph by its width: what each number of passages in view finds of the truth, and in what time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmarks.figures import WalkRow
+from benchmarks.latency import LIMIT, EncodedQuestion, vector_literal
+from benchmarks.loading import BenchCorpus
+from workbench.storage.database import Connection, Query
+from workbench.storage.statements import statement
+
+WIDTHS = (100, 200, 400, 600, 1000)  # of hnsw.ef_search; pgvector allows no more
+NEAREST = 50  # as many as a leg brings to hybrid
+
+
+def walks(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -> list[WalkRow]:
+    """Return for each width the share of the true first 10 and 50 that the walk finds, and its median time."""
+    name = corpus.index.name
+    exact = statement("vector_exact", name, scope="scope_everything")
+    rows: list[WalkRow] = []
+    with corpus.workbench.corpus.database.transaction() as connection:
+        truths = [_ids(connection, exact, question)[0] for question in questions]
+        for width in WIDTHS:
+            connection.execute(statement("bench_width"), {"width": str(width)})
+            walked = [_ids(connection, statement("bench_nearest_ids", name), question) for question in questions]
+            pairs = [(truth, found) for truth, (found, _) in zip(truths, walked, strict=True)]
+            rows.append(
+                {
+                    "ef_search": width,
+                    "recall@10": round(float(np.mean([_recall(*pair, LIMIT) for pair in pairs])), 4),
+                    "recall@50": round(float(np.mean([_recall(*pair, NEAREST) for pair in pairs])), 4),
+                    "p50_ms": round(float(np.median([ms for _, ms in walked])), 3),
+                }
+            )
+    return rows
+
+
+def _ids(connection: Connection, query: Query, question: EncodedQuestion) -> tuple[list[int], float]:
+    began = time.perf_counter()
+    parameters = {"vector": vector_literal(question[1]), "limit": NEAREST}
+    rows = connection.execute(query, parameters).fetchall()
+    return [row["id"] for row in rows], (time.perf_counter() - began) * 1000
+
+
+def _recall(truth: Sequence[int], found: Sequence[int], first: int) -> float:
+    return len(set(truth[:first]) & set(found[:first])) / len(truth[:first])

@@ -1,1 +1,0 @@
-"""chunking_evaluation: ways of cutting, compared by quoted spans."""

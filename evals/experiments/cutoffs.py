@@ -1,0 +1,156 @@
+"""Answers against reference answers: how many hold the words that are wanted, and how long they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from evals.gateway import IndexedCorpus, answer, search
+from evals.test_set import Question, TestSet
+from workbench.errors import Cancelled, InvalidInput
+from workbench.retrieval.options import Ask
+from workbench.types import OnProgress, Progress, ShouldStop, Value
+from workbench.workbench import Workbench
+
+# --- The cutoff by document: how many documents agents get without those far below the best, and at what recall ---
+
+DOCUMENTS = 10  # that an agent gets at most where it names no number
+PASSAGES = (50, 200)  # of the searches that bring them: the second one where the first brings too few documents
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCutoff(Value):
+    """The rest of the first ten documents at one cutoff, a share 0..1 of the best one's score.
+
+    ``documents`` is their mean number, ``recall`` the mean share 0..1 of the relevant documents among them.
+    """
+
+    cutoff: float
+    documents: float
+    recall: float
+
+
+def document_cutoffs(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategy: str,
+    cutoffs: Sequence[float],
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> list[DocumentCutoff]:
+    """Ask every question once, and apply each cutoff to the scores of its documents, that of their best passage.
+
+    Raises:
+        InvalidInput: a cutoff outside 0..1. Cancelled: ``should_stop`` said so.
+    """
+    for cutoff in cutoffs:
+        if not 0 <= cutoff <= 1:
+            raise InvalidInput(f"A cutoff cannot be {cutoff}; use shares from 0 to 1.")
+    rankings: list[tuple[dict[str, float], frozenset[str]]] = []
+    for number, question in enumerate(test_set.answerable):
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; the questions so far are not kept.")
+        if on_progress is not None:
+            on_progress(Progress(number, len(test_set.answerable), f"{strategy}, cutoffs"))
+        relevant = frozenset(key for key, grade in test_set.qrels[question.id].items() if grade > 0)
+        rankings.append((_first_documents(wb, corpus, question.text, strategy), relevant))
+    return [_at(cutoff, rankings) for cutoff in cutoffs]
+
+
+def _first_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy: str) -> dict[str, float]:
+    """Return the first ten documents with the scores of their best passages, best first."""
+    scores: dict[str, float] = {}
+    for limit in PASSAGES:
+        result = search(wb, query, Ask(strategy, limit, corpus.scope, corpus.index.name))
+        for hit in result:
+            scores.setdefault(corpus.key(hit.document_id), hit.score)
+        if len(scores) >= DOCUMENTS or len(result) < limit:
+            break
+    return dict(list(scores.items())[:DOCUMENTS])
+
+
+def _at(cutoff: float, rankings: Sequence[tuple[dict[str, float], frozenset[str]]]) -> DocumentCutoff:
+    kept = [
+        ({key for key, score in scores.items() if score >= cutoff * max(scores.values())}, relevant)
+        for scores, relevant in rankings
+    ]
+    return DocumentCutoff(
+        cutoff=cutoff,
+        documents=round(fmean(len(keys) for keys, _ in kept), 2),
+        recall=round(fmean(len(keys & relevant) / len(relevant) for keys, relevant in kept), 4),
+    )
+
+
+MARK = re.compile(r"\[\d+\]")  # of a citation
+READ = 6  # passages an answer is made from, as for people
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceAnswers(Value):
+    """How answers compare with reference answers.
+
+    ``holding``: the share 0..1 of the questions whose answer holds the reference answer, word by word; ``words``: the
+    mean length of an answer; ``longest``: the length that nine of ten answers do not exceed; ``refused``: the share
+    that were refused.
+    """
+
+    questions: int
+    holding: float
+    words: float
+    longest: int
+    refused: float
+
+
+def reference_answers(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategy: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> ReferenceAnswers:
+    """Answer every question that has a reference answer, by extracts where no LLM is configured.
+
+    Raises:
+        InvalidInput: no question has a reference answer. Cancelled: ``should_stop`` said so.
+    """
+    questions = [question for question in test_set.answerable if question.reference_answer]
+    if not questions:
+        raise InvalidInput(f"No question of {test_set.name!r} has a reference answer to hold an answer against.")
+    texts: list[str] = []
+    refused = 0
+    for number, question in enumerate(questions):
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; the answers so far are not kept.")
+        if on_progress is not None:
+            on_progress(Progress(number, len(questions), "answers"))
+        found = answer(wb, question.text, Ask(strategy, READ, corpus.scope, corpus.index.name))
+        refused += found.refused
+        texts.append("" if found.refused else MARK.sub("", found.text))
+    return _compared(questions, texts, refused)
+
+
+def _compared(questions: Sequence[Question], texts: Sequence[str], refused: int) -> ReferenceAnswers:
+    held = [holds(text, question.reference_answer or "") for question, text in zip(questions, texts, strict=True)]
+    lengths = sorted(len(text.split()) for text in texts)
+    return ReferenceAnswers(
+        questions=len(questions),
+        holding=round(fmean(held), 4),
+        words=round(fmean(lengths), 1),
+        longest=lengths[int(0.9 * (len(lengths) - 1))],
+        refused=round(refused / len(questions), 4),
+    )
+
+
+def holds(text: str, reference: str) -> bool:
+    """Tell whether a text holds the words of a reference answer in their order; marks and letter case do not count."""
+    return f" {_plain(reference)} " in f" {_plain(text)} "
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[^\w]+", " ", text.casefold()).split())

@@ -1,0 +1,339 @@
+"""A run for people (a table) and for programs (the JSON of ``workbench eval``)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict, cast
+
+from rich.console import Console
+from rich.table import Table
+
+from evals.experiments.cutoffs import DocumentCutoff, ReferenceAnswers
+from evals.experiments.runs import EvalRun, StrategyRun
+from evals.measures.metrics import JudgeAgreement, RagasSummary
+from evals.measures.significance import Difference, compare, sentence
+from evals.test_set import TestSet
+from workbench.errors import InvalidInput, choices
+from workbench.types import JsonObject
+
+TABLE_DIGITS = 4
+PAGES = "page-hit"  # the families that have a table of their own
+WIDTH = 140  # columns of the tables on stderr
+
+
+class RunJson(TypedDict):
+    """The JSON of ``workbench eval``; ``hashes`` are of the corpus, the index and the test set.
+
+    ``scope`` is the part of the user's documents that was searched, with its text; None for a corpus of its own.
+    """
+
+    dataset: str
+    scope: JsonObject | None
+    queries: int
+    corpus: int
+    index: JsonObject
+    hashes: dict[str, str]
+    strategies: dict[str, dict[str, object]]
+    significance: list[JsonObject]
+    judge: NotRequired[JudgeAgreement]
+    answers: NotRequired[dict[str, ReferenceAnswers]]
+    document_cutoffs: NotRequired[dict[str, list[DocumentCutoff]]]
+    baseline: NotRequired[list[JsonObject]]
+
+
+def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJson:
+    """Return the JSON form that interfaces promise; metrics are means over the answerable questions."""
+    return {
+        "dataset": run.test_set.name,
+        "scope": None if run.test_set.corpus else run.test_set.scope.to_stored() | {"text": run.test_set.over},
+        "queries": len(run.test_set.answerable),
+        "corpus": run.corpus.documents,
+        "index": {
+            "name": run.corpus.index.name,
+            "chunker": run.corpus.index.chunker,
+            "options": dict(run.corpus.index.chunker_options),
+            "embedding_model": run.corpus.index.embedding_model,
+            "passages": run.corpus.index.passages_count,
+        },
+        "hashes": {
+            "corpus": run.corpus.corpus_hash,
+            "index": run.corpus.index_hash,
+            "dataset": run.test_set.questions_hash,
+        },
+        "strategies": {name: strategy_json(strategy) for name, strategy in run.strategies.items()},
+        "significance": significance or [],
+    }
+
+
+def strategy_json(run: StrategyRun) -> dict[str, object]:
+    """Return one strategy's metrics, latency and parameters, and what was measured besides."""
+    metrics: dict[str, object] = {name: round(value, 6) for name, value in run.means.items()}
+    return metrics | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
+
+
+def table(run: EvalRun) -> Table:
+    """Return a table with one row a strategy; an asterisk marks the best of each metric."""
+    metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGES)]
+    index = run.corpus.index
+    scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
+    table = Table(
+        title=f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents"
+        f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})",
+        title_justify="left",
+    )
+    table.add_column("strategy")
+    for name in (*metrics, "p50 ms", "p95 ms"):
+        table.add_column(name, justify="right")
+    best = {name: max(strategy.means[name] for strategy in run.strategies.values()) for name in metrics}
+    for name, strategy in run.strategies.items():
+        means = strategy.means
+        cells = [
+            f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
+        ]
+        latency = strategy.latency_ms
+        table.add_row(name, *cells, f"{latency['p50']:.1f}", f"{latency['p95']:.1f}")
+    return table
+
+
+def page_table(run: EvalRun) -> Table:
+    """Return a table of the share of questions that find a page that answers: anywhere, and in the right document."""
+    table = Table(title="A passage from a page that answers among the first K", title_justify="left")
+    table.add_column("strategy")
+    metrics = [name for name in next(iter(run.strategies.values())).values if name.startswith(PAGES)]
+    for name in metrics:
+        where = "in the right document" if name.startswith("page-hit-within") else "everything"
+        table.add_column(f"{where} @{name.partition('@')[2]}", justify="right")
+    for name, strategy in run.strategies.items():
+        table.add_row(name, *(f"{strategy.means[metric]:.3f}" for metric in metrics))
+    return table
+
+
+def ragas_table(run: EvalRun) -> Table:
+    """Return what ragas measured, each mean with the number of questions it is over."""
+    summaries_of = {name: strategy.extra.get("ragas", {}) for name, strategy in run.strategies.items()}
+    metrics = list(dict.fromkeys(metric for summaries in summaries_of.values() for metric in summaries))
+    table = Table(title="ragas: mean (questions measured / not measured)", title_justify="left")
+    table.add_column("strategy")
+    for metric in metrics:
+        table.add_column(metric.replace("_", " "), justify="right")
+    for name, summaries in summaries_of.items():
+        table.add_row(name, *(_ragas_cell(summaries[metric]) for metric in metrics))
+    return table
+
+
+def _ragas_cell(summary: RagasSummary) -> str:
+    mean = "-" if summary["mean"] is None else f"{summary['mean']:.{TABLE_DIGITS}f}"
+    return f"{mean} ({summary['measured']}/{summary['not_measured']})"
+
+
+def pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
+    """Return a table with one row a comparison, and its verdict at the level of .05."""
+    metric = differences[0].metric if differences else ""
+    table = Table(title=f"{title}, {metric}", title_justify="left")
+    for name in ("a", "b"):
+        table.add_column(name)
+    for name in ("a - b", "95 % interval"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for item in differences:
+        low, high = item.interval
+        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"]
+        cells.append(sentence(item))
+        table.add_row(*cells)
+    return table
+
+
+def text(table: Table) -> str:
+    """Return a table as plain text, as wide as it needs."""
+    stream = StringIO()
+    Console(file=stream, width=int(os.environ.get("COLUMNS", WIDTH)), no_color=True).print(table)
+    return stream.getvalue().rstrip()
+
+
+def markdown(run: EvalRun) -> str:
+    """Return the table in Markdown, for the documentation."""
+    metrics = list(next(iter(run.strategies.values())).values)
+    lines = ["| strategy | " + " | ".join((*metrics, "p50 ms", "p95 ms")) + " |"]
+    lines.append("|---" + "|---:" * (len(metrics) + 2) + "|")
+    for name, strategy in run.strategies.items():
+        cells = [f"{strategy.means[metric]:.{TABLE_DIGITS}f}" for metric in metrics]
+        cells += [f"{value:.1f}" for value in strategy.latency_ms.values()]
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
+    """Show how many answers hold the reference answer, and how long they are."""
+    table = Table(title="Answers that hold the reference answer")
+    for name in ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused"):
+        table.add_column(name, justify="left" if name == "strategy" else "right")
+    for name, row in answers.items():
+        shares = f"{row.holding:.{TABLE_DIGITS}f}", f"{row.refused:.{TABLE_DIGITS}f}"
+        table.add_row(name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1])
+    return table
+
+
+def cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
+    """Show what each cutoff leaves of the first ten documents, and of the relevant ones among them."""
+    table = Table(title="Of the first ten documents", title_justify="left")
+    for name in ("strategy", "cutoff", "documents", "recall@10"):
+        table.add_column(name, justify="left" if name == "strategy" else "right")
+    for strategy, rows in cutoffs.items():
+        for row in rows:
+            table.add_row(strategy, f"{row.cutoff:g}", f"{row.documents:.1f}", f"{row.recall:.{TABLE_DIGITS}f}")
+    return table
+
+
+# --- The gate: a saved run to hold a new one against, question by question ---
+
+BASELINE_DIGITS = 9  # far below what counts as a difference
+
+
+class Baseline(TypedDict):
+    """A saved run, as far as a comparison reads it; ``questions`` is strategy -> metric -> question id -> value."""
+
+    hashes: dict[str, str]
+    strategies: dict[str, dict[str, object]]
+    questions: dict[str, dict[str, dict[str, float]]]
+
+
+@dataclass(frozen=True)
+class BaselineCheck:
+    """A run against its baseline; ``regressions`` are the differences that are significantly below 0."""
+
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def regressions(self) -> tuple[Difference, ...]:
+        """The strategies that became significantly worse."""
+        return tuple(difference for difference in self.differences if difference.significant)
+
+
+def save(run: EvalRun, path: Path) -> None:
+    """Write a run with its value for every question, so that it can be a baseline."""
+    questions = {
+        name: {metric: {key: round(value, BASELINE_DIGITS) for key, value in sorted(by_question.items())}}
+        for name, strategy in run.strategies.items()
+        for metric, by_question in list(strategy.values.items())[:1]
+    }
+    payload = to_json(run)
+    for strategy in payload["strategies"].values():
+        strategy.pop("latency_ms")  # another machine's times say nothing
+        strategy.pop("ragas", None)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_compact({**payload, "questions": questions}), encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written ({error.strerror}); choose another place.") from error
+
+
+def check(run: EvalRun, path: Path) -> BaselineCheck:
+    """Compare a run with a saved one: for each strategy of both, is the first metric of the baseline lower now?
+
+    The test is one-sided and corrected for the number of strategies.
+
+    Raises:
+        InvalidInput: the file is no baseline, or was made on another corpus or other questions.
+    """
+    baseline, measured = read(path), next(iter(run.strategies.values())).values
+    shared = _shared(baseline, path, run.test_set, run.corpus.corpus_hash, tuple(run.strategies), tuple(measured))
+    pairs, metric = [], _metric(baseline)
+    for name in shared:
+        before = baseline["questions"][name][metric]
+        pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
+    return BaselineCheck(tuple(compare(metric, pairs, alternative="less")), tuple(_notes(run, baseline, shared)))
+
+
+def check_before(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:
+    """Refuse, before a run of these is begun, a baseline that it could not be compared with; raises what check does."""
+    corpus_hash = test_set.corpus.hash if test_set.corpus is not None else None
+    _shared(read(path), path, test_set, corpus_hash, strategies, metrics)
+
+
+def _shared(
+    baseline: Baseline,
+    path: Path,
+    test_set: TestSet,
+    corpus_hash: str | None,
+    strategies: Sequence[str],
+    metrics: Sequence[str],
+) -> list[str]:
+    """Return the strategies of both. Raises InvalidInput where they do not stand on the same ground."""
+    hashes = baseline["hashes"]
+    again = f"save it anew with --save {path.name}"
+    if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
+        raise InvalidInput(f"The baseline {path.name} was made on another corpus, so nothing can be compared; {again}.")
+    if hashes.get("dataset") != test_set.questions_hash:
+        raise InvalidInput(f"The baseline {path.name} was made with other questions or judgments; {again}.")
+    shared = [name for name in baseline["questions"] if name in strategies]
+    if not shared:
+        raise InvalidInput(f"The baseline holds none of the strategies; it holds {choices(baseline['questions'], 20)}.")
+    if _metric(baseline) not in metrics:
+        raise InvalidInput(f"The baseline compares {_metric(baseline)}; add it to --metrics.")
+    return shared
+
+
+def _metric(baseline: Baseline) -> str:
+    """Return what a baseline compares: the same for all its strategies."""
+    return next(iter(next(iter(baseline["questions"].values()))))
+
+
+def _notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str]:
+    notes = []
+    if baseline["hashes"].get("index") != run.corpus.index_hash:
+        notes.append("The baseline's index was cut or embedded in another way.")
+    parameters = {name: baseline["strategies"].get(name, {}).get("parameters") for name in shared}
+    changed = [name for name in shared if parameters[name] != dict(run.strategies[name].parameters)]
+    if changed:
+        notes.append(f"The baseline ran with other parameters: {choices(changed, 20)}.")
+    missing = [name for name in run.strategies if name not in baseline["questions"]]
+    if missing:
+        notes.append(f"Not in the baseline: {choices(missing, 20)}.")
+    return notes
+
+
+def read(path: Path) -> Baseline:
+    """Return a saved run. Raises InvalidInput where there is none, or the file is something else."""
+    try:
+        payload = json.loads(path.read_text(encoding="utf-8"))
+        parts = [payload[key] for key in ("hashes", "strategies", "questions")]
+        if all(isinstance(part, dict) and part for part in parts) and _is_measured(*parts[1:]):
+            return payload
+    except OSError as error:
+        raise InvalidInput(f"The baseline {path} cannot be read ({error.strerror}); check the path.") from error
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise InvalidInput(f"{path.name} is no baseline; write one with 'workbench eval DATASET --save {path.name}'.")
+
+
+def _is_measured(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
+    """Tell whether all strategies have the same metric, with a number for every question."""
+    if not all(isinstance(entry, dict) and entry for entry in (*strategies.values(), *questions.values())):
+        return False
+    measured = [by_question for by_metric in questions.values() for by_question in by_metric.values()]
+    if len({tuple(by_metric) for by_metric in questions.values()}) > 1:
+        return False
+    if not all(isinstance(by_question, dict) for by_question in measured):
+        return False
+    values = [value for by_question in measured for value in by_question.values()]
+    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+
+
+def _compact(payload: Mapping[str, object]) -> str:
+    """Return JSON with one line a strategy, so that a diff shows which one changed."""
+    lines = []
+    for key, value in payload.items():
+        if key in ("strategies", "questions"):
+            entries = cast("Mapping[str, object]", value).items()
+            inner = ",\n".join(f"    {json.dumps(name)}: {json.dumps(item)}" for name, item in entries)
+            lines.append(f"  {json.dumps(key)}: {{\n{inner}\n  }}")
+        elif key != "significance":
+            lines.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -1,0 +1,601 @@
+"""The run of a strategy over every question: its answers are kept, to be measured, compared and looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+import workbench
+from evals.gateway import IndexedCorpus, NewRun, Row, experiment_tables, index_corpus, run_tables, search
+from evals.measures.metrics import (
+    DEFAULT_METRICS,
+    FAMILIES,
+    Verdicts,
+    check_metrics,
+    depth,
+    means,
+    measure,
+    page_hit,
+    pages_between,
+    span_measures,
+)
+from evals.test_set import OWN_CORPUS, MeasuredScope, Question, TestSet
+from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
+from workbench.retrieval.options import Ask
+from workbench.retrieval.strategies import STRATEGIES, check_parameters
+from workbench.types import (
+    JsonObject,
+    JsonValue,
+    OnProgress,
+    ParameterValue,
+    Passage,
+    Progress,
+    ShouldStop,
+    Value,
+)
+from workbench.workbench import Workbench
+
+# --- Hashes that say whether a stored run still stands: of the code that ranks, and of everything else it ---
+
+# Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
+RANKS = (
+    "retrieval/**/*.py",
+    "retrieval/ranker/*.json",
+    "models/**/*.py",
+    "services/requests.py",
+    "services/search.py",
+    *(
+        f"storage/{name}.py"
+        for name in (
+            "embedded_text",
+            "filters",
+            "lexicon",
+            "llama_store",
+            "passages",
+            "postings",
+            "ranking",
+            "rows",
+            "said_names",
+            "scores",
+            "side_read",
+            "surroundings",
+            "term_ranking",
+            "vector_store",
+        )
+    ),
+    *(f"storage/sql/{name}.sql" for name in ("search", "spelling", "surroundings")),
+)
+
+
+@cache
+def code_hash() -> str:
+    """Return the hash of the source code that ranks; another version of it may answer otherwise."""
+    root = Path(workbench.__file__).parent
+    digest = hashlib.sha256()
+    for path in ranking_files():
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def ranking_files() -> list[Path]:
+    """Return the files whose change makes stored runs stale."""
+    root = Path(workbench.__file__).parent
+    return [path for pattern in RANKS for path in sorted(root.glob(pattern))]
+
+
+def strategy_hash(strategy: str, parameters: Mapping[str, ParameterValue]) -> str:
+    """Hash a strategy with all its parameters and the code that runs it."""
+    return hash_of([strategy, sorted(parameters.items()), code_hash()])
+
+
+def hash_of(value: object) -> str:
+    """Hash anything JSON can hold."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+ASKED = 10  # passages of the search that is timed, as many as a person asks for
+PAGE_FAMILIES = ("page-hit", "page-hit-within")  # of the first passages everywhere, and within the right document
+SPANS_AT = 5  # passages that span metrics look at, as chunking_evaluation does
+DEEPER = (50, 200)  # passages of the searches that bring the remaining documents; 200 is the most a search gives
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage(Value):
+    """One passage of a ranking, as much as a drill-down needs."""
+
+    document: str
+    passage_id: str
+    start: int
+    end: int
+    score: float
+    pages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking(Value):
+    """The ranking of one strategy for one question: documents best first, the first passages, and the time in ms.
+
+    ``within`` are the first passages of the document that holds the answer, searched alone, where pages were judged.
+    """
+
+    question_id: str
+    documents: tuple[str, ...]
+    passages: tuple[RankedPassage, ...]
+    latency_ms: float
+    degraded: tuple[str, ...] = ()
+    within: tuple[RankedPassage, ...] = ()
+
+
+@dataclass(frozen=True)
+class StrategyRun:
+    """One strategy with its parameters over all questions; ``values`` is metric -> question id -> value."""
+
+    strategy: str
+    parameters: Mapping[str, ParameterValue]
+    answers: Mapping[str, Ranking]
+    values: Mapping[str, Mapping[str, float]]
+    extra: Verdicts = field(default_factory=lambda: Verdicts())
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Each metric's mean."""
+        return means(self.values)
+
+    @property
+    def latency_ms(self) -> dict[str, float]:
+        """The median and the 95th percentile of the searches' times."""
+        times = [answer.latency_ms for answer in self.answers.values()] or [0.0]
+        return {name: round(float(np.percentile(times, at)), 3) for name, at in (("p50", 50), ("p95", 95))}
+
+
+@dataclass(frozen=True)
+class EvalRun:
+    """Several strategies on the same questions of one test set."""
+
+    test_set: TestSet
+    corpus: IndexedCorpus
+    strategies: Mapping[str, StrategyRun]
+
+
+def default_strategies() -> tuple[str, ...]:
+    """Return the strategies that need neither a scope nor a model that is not configured."""
+    return tuple(name for name, strategy in STRATEGIES.items() if not (strategy.needs_scope or strategy.needs))
+
+
+def run(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategies: Sequence[str] | None = None,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    *,
+    parameters: Mapping[str, Mapping[str, object]] | None = None,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> EvalRun:
+    """Run strategies over a test set's answerable questions, one after the other.
+
+    Raises:
+        InvalidInput: an unknown strategy, parameter or metric, or no question that something is relevant to.
+        Cancelled: ``should_stop`` said so.
+    """
+    names = list(dict.fromkeys(strategies or default_strategies()))
+    checked = {name: check_parameters(name, (parameters or {}).get(name)) for name in names}
+    metrics = check_metrics(metrics)
+    if not test_set.answerable:
+        raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
+    total, done = len(names) * len(test_set.answerable), 0
+    runs = {}
+    for name in names:
+        answers = {}
+        warm(wb, corpus, test_set.answerable[0], name, checked[name])
+        for question in test_set.answerable:
+            if should_stop is not None and should_stop():
+                raise Cancelled("Stopped; the answers stored before stay.")
+            answers[question.id] = ask(wb, corpus, question, name, checked[name], depth(metrics), test_set.pages)
+            done += 1
+            if on_progress is not None:
+                on_progress(Progress(done, total, name))
+        runs[name] = scored(test_set, name, checked[name], answers, metrics)
+    return EvalRun(test_set, corpus, runs)
+
+
+def scored(
+    test_set: TestSet,
+    strategy: str,
+    parameters: Mapping[str, ParameterValue],
+    answers: Mapping[str, Ranking],
+    metrics: Sequence[str] = DEFAULT_METRICS,
+) -> StrategyRun:
+    """Measure a strategy's answers."""
+    qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
+    rankings = {key: answer.documents for key, answer in answers.items()}
+    values = measure(qrels, rankings, metrics) | _span_values(test_set, answers) | _page_values(test_set, answers)
+    return StrategyRun(strategy, parameters, answers, values)
+
+
+def _span_values(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
+    """Measure the first passages by characters, for the questions whose answers were judged as spans."""
+    values: dict[str, dict[str, float]] = {}
+    for question in test_set.answerable:
+        key, spans = question.id, test_set.spans.get(question.id, ())
+        if not spans:
+            continue
+        first = answers[key].passages[:SPANS_AT] if key in answers else ()
+        relevant = [(span.document, span.start or 0, span.end or 0) for span in spans]
+        for name, value in span_measures(relevant, [(hit.document, hit.start, hit.end) for hit in first]).items():
+            values.setdefault(f"{name}@{SPANS_AT}", {})[key] = value
+    return values
+
+
+def _page_values(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
+    """Measure the first passages by pages, for the questions whose answers were judged as pages."""
+    values: dict[str, dict[str, float]] = {}
+    for question_id, truth in test_set.pages.items():
+        answer = answers.get(question_id)
+        found = (answer and answer.passages, answer and answer.within)
+        for family, hits in zip(PAGE_FAMILIES, found, strict=True):
+            places = [[(hit.document, page) for page in hit.pages] for hit in hits or ()]
+            for cutoff in FAMILIES[family].cutoffs:
+                values.setdefault(f"{family}@{cutoff}", {})[question_id] = page_hit(places, truth, cutoff)
+    return values
+
+
+def warm(
+    wb: Workbench, corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
+) -> None:
+    """Search once without timing it, so that the first load of a process is in no question's latency."""
+    if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and its latency is the LLM's
+        search(wb, question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
+
+
+def ask(
+    wb: Workbench,
+    corpus: IndexedCorpus,
+    question: Question,
+    strategy: str,
+    parameters: Mapping[str, ParameterValue],
+    documents: int,
+    pages: Mapping[str, Sequence[tuple[str, int]]] | None = None,
+) -> Ranking:
+    """Ask one question and return at least ``documents`` documents where there are as many.
+
+    ``pages`` (question id -> (document, page)) asks a second time within the documents that hold the answer.
+
+    The first search is the one a person makes, and the one that is timed. Where its passages come from too few
+    documents, deeper searches add theirs below, so that a person's first passages stay first.
+    """
+    first_ask = Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters)
+    first = search(wb, question.text, first_ask)
+    ranked = _documents(corpus, first)
+    result = first
+    for limit in DEEPER:
+        if len(ranked) >= documents or result.under_filled:
+            break
+        if limit < min(documents, DEEPER[-1]):  # so many documents do not lie in so few passages
+            continue
+        result = search(wb, question.text, replace(first_ask, limit=limit))
+        ranked = list(dict.fromkeys([*ranked, *_documents(corpus, result)]))
+    within: tuple[RankedPassage, ...] = ()
+    if pages and question.id in pages:
+        right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
+        alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
+        within = _hits(corpus, search(wb, question.text, alone), paged=True)
+    passages = _hits(corpus, first, paged=bool(pages))
+    time = first.timings_ms["total"]
+    return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
+
+
+def _hits(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
+    return tuple(
+        RankedPassage(
+            corpus.key(passage.document_id),
+            passage.passage_id,
+            passage.start,
+            passage.end,
+            round(passage.score, 6),
+            pages_between(corpus.pages(passage.document_id), passage.start, passage.end) if paged else (),
+        )
+        for passage in passages
+    )
+
+
+def _documents(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[str]:
+    return list(dict.fromkeys(corpus.key(passage.document_id) for passage in passages))
+
+
+# --- The plan of an experiment: the cells of its matrix, what it was made on, and what came of each cell ---
+
+MOST_CELLS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Cell(Value):
+    """One place of the matrix; ``index`` names the index whose cutting and model are used, None the default one."""
+
+    strategy: str
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    index: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The label that people see: the strategy, the index, the parameters that were set."""
+        parts = [self.strategy, *([f"on {self.index}"] if self.index else [])]
+        return " ".join([*parts, *(f"{name}={value}" for name, value in self.parameters.items())])
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment(Value):
+    """A stored experiment; ``status`` is running, done, stopped or failed."""
+
+    id: str
+    title: str
+    test_set_id: str
+    test_set_title: str
+    test_set_version: int
+    test_set_hash: str
+    corpus_hash: str
+    status: str
+    message: str
+    cells: tuple[Cell, ...]
+    metrics: tuple[str, ...]
+    limit_queries: int | None
+    created_at: datetime | None = None
+    scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has a corpus of its own
+
+    @property
+    def over(self) -> str:
+        """The documents that were measured, as people read it."""
+        return OWN_CORPUS if self.scope is None else self.scope.text
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """The outcome of a cell: its run measured, or the reason why there is none; ``extra`` holds ragas' verdicts."""
+
+    cell: Cell
+    run_id: str
+    status: str
+    run: StrategyRun | None
+    index_name: str
+    index_bytes: int = 0
+    error: str | None = None
+    position: int = 0
+    extra: Verdicts = field(default_factory=lambda: Verdicts())
+
+
+def matrix(
+    strategies: Sequence[str],
+    indexes: Sequence[str | None] = (None,),
+    parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None,
+) -> list[Cell]:
+    """Return every strategy with each of its parameter sets (default: its defaults) on every index.
+
+    Raises:
+        InvalidInput: an unknown strategy or parameter, nothing at all, or more than 500 cells.
+    """
+    cells = [
+        Cell(strategy, values, index)
+        for index in indexes
+        for strategy in strategies
+        for values in (parameters or {}).get(strategy, ({},))
+    ]
+    for cell in cells:
+        check_parameters(cell.strategy, cell.parameters)
+    if not 1 <= len(cells) <= MOST_CELLS:
+        raise InvalidInput(f"An experiment cannot have {len(cells)} runs; choose from 1 to {MOST_CELLS}.")
+    return cells
+
+
+def cells_from(told: JsonValue) -> list[Cell]:
+    """Return the cells of a matrix from their plain form, a list of objects with the fields of ``Cell``."""
+    return [Cell(**cell) for cell in cast("list[dict[str, Any]]", told)]
+
+
+def experiment_from(row: Row) -> Experiment:
+    """Return an experiment from its stored row."""
+    plan = row["plan"]
+    fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
+    return Experiment(
+        **fields,
+        cells=tuple(cells_from(plan["cells"])),
+        metrics=tuple(plan["metrics"]),
+        limit_queries=plan["limit_queries"],
+        scope=None if row["test_set_source_id"] else MeasuredScope.from_stored(row["test_set_scope"]),
+    )
+
+
+# --- The key under which a run's answers are kept: a hash of everything that they depend on ---
+
+
+def run_values(
+    test_set: TestSet, corpus: IndexedCorpus, strategy: str, parameters: Mapping[str, ParameterValue], depth: int
+) -> NewRun:
+    """Return the row of a run that ranks ``depth`` documents for every answerable question, with its key."""
+    hashes = {
+        "corpus_hash": corpus.corpus_hash,
+        "index_hash": corpus.index_hash,
+        "strategy_hash": strategy_hash(strategy, parameters),
+        "questions_hash": test_set.asked_hash,
+    }
+    settings: JsonObject = {
+        name: getattr(corpus.index, name) for name in ("chunker", "chunker_options", "embedding_model")
+    }
+    return {
+        "corpus_hash": hashes["corpus_hash"],
+        "index_hash": hashes["index_hash"],
+        "strategy_hash": hashes["strategy_hash"],
+        "questions_hash": hashes["questions_hash"],
+        "key": hash_of([hashes, depth]),
+        "depth": depth,
+        "strategy": strategy,
+        "parameters": dict(parameters),
+        "index_name": corpus.index.name,
+        "index_settings": settings,
+        "questions": len(test_set.answerable),
+    }
+
+
+def stored_answer(row: Row) -> Ranking:
+    """Return an answer from its stored row."""
+    hits, within = (tuple(_hit(hit) for hit in row[name]) for name in ("passages", "within"))
+    return Ranking(row["question_id"], tuple(row["documents"]), hits, row["latency_ms"], tuple(row["degraded"]), within)
+
+
+def _hit(row: Row) -> RankedPassage:
+    values: Row = {**row, "pages": tuple(row.get("pages", ()))}
+    return RankedPassage(**values)
+
+
+# --- The runs of an experiment's cells, asked in shares of some hundred questions; each answer is stored when ---
+
+SHARE = 100  # questions
+STORED_AT_ONCE = 8  # answers a transaction: at most so many are asked again after a kill
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Value):
+    """Some questions of one cell, by its position and theirs: from ``first`` to before ``last``."""
+
+    cell: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOutcome(Value):
+    """The outcome of a share: questions asked now, and those that had been; ``failed`` where the cell cannot be run."""
+
+    cell: int
+    asked: int
+    stored: int
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenRun:
+    """A cell whose corpus is indexed and whose run is begun."""
+
+    cell: Cell
+    run_id: str
+    corpus: IndexedCorpus
+    parameters: dict[str, ParameterValue]
+
+
+class CellRuns:
+    """The runs of an experiment in this process's hands; a cell is opened with its first share."""
+
+    def __init__(
+        self,
+        wb: Workbench,
+        experiment: Experiment,
+        test_set: TestSet,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> None:
+        """Take ``on_progress``, which is told of the questions of all cells, as if no other process asked any."""
+        self._wb, self._experiment, self._test_set = wb, experiment, test_set
+        self._on_progress, self._should_stop = on_progress, should_stop
+        self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
+        self._open: dict[int, _OpenRun] = {}
+        self._done, self._part = 0, 0.0  # questions, and how far the share that is asked is
+
+    def shares(self) -> Iterator[Share]:
+        """Yield the shares of the experiment, cell by cell."""
+        questions = len(self._test_set.answerable)
+        for cell in range(len(self._experiment.cells)):
+            for first in range(0, questions, SHARE):
+                yield Share(cell, first, min(first + SHARE, questions))
+
+    def open(self, position: int) -> _OpenRun:
+        """Index a cell's corpus and begin its run, unless that is done.
+
+        Raises:
+            Conflict: the person's documents changed since the experiment began. Cancelled.
+        """
+        if position not in self._open:
+            self._open[position] = self._opened(position)
+        return self._open[position]
+
+    def answer(self, share: Share) -> ShareOutcome:
+        """Ask what has not been asked of a share; where a search fails the cell does, and its run tells why.
+
+        Raises:
+            Conflict: the person's documents changed since the experiment began.
+            Cancelled: it is to stop; the answers so far are stored.
+        """
+        self._begin(share, share.first, self._experiment.cells[share.cell].label)
+        run = self.open(share.cell)
+        answered = self._runs.answered(run.run_id)
+        questions = self._test_set.answerable[share.first : share.last]
+        open_questions = [question for question in questions if question.id not in answered]
+        try:
+            if open_questions:
+                warm(self._wb, run.corpus, questions[0], run.cell.strategy, run.parameters)
+            self._ask(run, share, open_questions)
+        except Cancelled:
+            raise
+        except WorkbenchError as error:
+            self._runs.set_status(run.run_id, "failed", str(error))
+            return ShareOutcome(share.cell, 0, 0, failed=True)
+        self._runs.complete(run.run_id)
+        return ShareOutcome(share.cell, len(open_questions), len(questions) - len(open_questions))
+
+    def end(self) -> None:
+        """Tell that nothing is left; it is too late to stop."""
+        self._done = len(self._experiment.cells) * len(self._test_set.answerable)
+        self._tell("done")
+
+    def look(self) -> None:
+        """Raise Cancelled where somebody wants it to stop."""
+        if self._should_stop is not None and self._should_stop():
+            raise Cancelled("Stopped; the answers so far are kept.")
+
+    def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> None:
+        wanted, pages = depth(self._experiment.metrics), self._test_set.pages
+        waiting: list[JsonObject] = []
+        try:
+            for number, question in enumerate(questions, share.last - len(questions)):
+                self._begin(share, number, run.cell.label)
+                answer = ask(self._wb, run.corpus, question, run.cell.strategy, run.parameters, wanted, pages)
+                waiting.append(answer.to_dict())
+                if len(waiting) >= STORED_AT_ONCE:
+                    self._runs.add_answers(run.run_id, waiting)
+                    waiting = []
+        finally:
+            self._runs.add_answers(run.run_id, waiting)
+
+    def _opened(self, position: int) -> _OpenRun:
+        cell, label = self._experiment.cells[position], self._experiment.cells[position].label
+
+        def indexing(progress: Progress) -> None:
+            self._tell(f"{label}: indexing, {progress.message}")
+
+        corpus = index_corpus(self._wb, self._test_set, cell.index, on_progress=indexing, should_stop=self._should_stop)
+        if corpus.corpus_hash != self._experiment.corpus_hash:
+            raise Conflict("The corpus has changed since the experiment began; start a new one to compare fairly.")
+        parameters = check_parameters(cell.strategy, cell.parameters)
+        wanted = depth(self._experiment.metrics)
+        row = self._runs.begin(run_values(self._test_set, corpus, cell.strategy, parameters, wanted))
+        self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
+        return _OpenRun(cell, row["id"], corpus, parameters)
+
+    def _begin(self, share: Share, number: int, label: str) -> None:
+        """Tell how far it is. Raises Cancelled where somebody wants it to stop."""
+        self._done = share.cell * len(self._test_set.answerable) + number
+        self._part = (number - share.first) / max(1, share.last - share.first)
+        self.look()
+        self._tell(label)
+
+    def _tell(self, message: str) -> None:
+        if self._on_progress is not None:
+            total = len(self._experiment.cells) * len(self._test_set.answerable)
+            self._on_progress(Progress(self._done, total, message, self._part, share=self._done / max(1, total)))

@@ -1,0 +1,507 @@
+"""The search for good parameters in a given time: successive halving over the strategies' own parameter tables.
+
+Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (AISTATS 2016): many
+candidates on few questions, the best third on three times as many, and so on. The questions are split once: the
+search sees one half, the figures that are reported come from the other, so that luck is not taken for quality.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import NotRequired, Protocol, TypedDict, cast
+
+from evals.experiments.leaderboard import pareto_front
+from evals.experiments.runs import Ranking, StrategyRun, ask, run_values, scored, stored_answer, warm
+from evals.gateway import IndexedCorpus, run_tables
+from evals.measures.metrics import check_metrics, depth
+from evals.measures.significance import Difference, bootstrap_interval, compare
+from evals.test_set import Question, TestSet
+from workbench.errors import Cancelled, InvalidInput
+from workbench.jobs.sharing import Job
+from workbench.retrieval.strategies import check_parameters, strategy_named
+from workbench.types import OnProgress, Parameter, ParameterValue, Progress, ShouldStop, Value
+from workbench.workbench import Workbench
+
+# --- Settings to try in a search for parameters: drawn from the strategies' own parameter tables ---
+
+GRID = 20  # steps a float parameter is drawn from, so that candidates meet again and can be named
+MOST_DRAWN = 2_000  # random candidates at most; a small table has fewer different ones
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Value):
+    """A strategy with all its parameters."""
+
+    strategy: str
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Equal for the same settings."""
+        return repr((self.strategy, sorted(self.parameters.items())))
+
+
+def defaults_of(strategies: Sequence[str]) -> list[Candidate]:
+    """Return each strategy with its default parameters. Raises InvalidInput for an unknown strategy."""
+    return [Candidate(name, check_parameters(name, None)) for name in dict.fromkeys(strategies)]
+
+
+def candidates(strategies: Sequence[str], seed: int) -> Iterator[Candidate]:
+    """Yield up to 2,000 random candidates, the strategies in turn; one without parameters is not drawn."""
+    rng = random.Random(seed)
+    tunable = [name for name in dict.fromkeys(strategies) if strategy_named(name).parameters]
+    for name in itertools.islice(itertools.cycle(tunable), MOST_DRAWN):
+        values = {parameter.name: draw(parameter, rng) for parameter in strategy_named(name).parameters}
+        yield Candidate(name, check_parameters(name, values))
+
+
+def draw(parameter: Parameter, rng: random.Random) -> str | int | float | bool:
+    """Return a random value of a parameter: on a grid of 21 points for numbers, evenly for choices."""
+    if parameter.kind == "choice":
+        return rng.choice(parameter.choices)
+    if parameter.kind == "bool":
+        return rng.random() < 0.5
+    if parameter.kind == "name":  # of something that was made: a search varies settings
+        return parameter.default
+    low, high = float(parameter.low or 0), float(parameter.high or 0)
+    value = low + (high - low) * rng.randint(0, GRID) / GRID
+    return round(value) if parameter.kind == "int" else round(value, 6)
+
+
+def split(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
+    """Return (to search with, held out): halves by a hash of the id, the same ones every time."""
+    ordered = sorted(questions, key=lambda question: hashlib.sha256(question.id.encode()).hexdigest())
+    half = len(ordered) // 2
+    return ordered[:half], ordered[half:]
+
+
+# --- The answers of a search for parameters, kept so that a search that was stopped goes on where it was ---
+
+
+class AnswerBook(Protocol):
+    """The answers of each candidate, by question."""
+
+    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+        """Return the answers of a candidate so far: question id -> answer."""
+        ...
+
+    def keep(self, candidate: Candidate, answers: Iterable[Ranking]) -> None:
+        """Add answers of a candidate."""
+        ...
+
+
+class PassingBook:
+    """Answers in memory, for a search that nobody resumes."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, dict[str, Ranking]] = {}
+
+    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+        """Return the answers of a candidate so far."""
+        return dict(self._answers.get(candidate.key, {}))
+
+    def keep(self, candidate: Candidate, answers: Iterable[Ranking]) -> None:
+        """Add answers of a candidate."""
+        self._answers.setdefault(candidate.key, {}).update({answer.question_id: answer for answer in answers})
+
+
+class StoredBook:
+    """Answers in the database, as runs of their own; they end with the search, as nobody asks for them again."""
+
+    def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, depth: int) -> None:
+        """Take ``depth``, the number of documents of each ranking."""
+        self._tables = run_tables(wb)
+        self._test_set, self._corpus, self._depth = test_set, corpus, depth
+        self._runs: dict[str, str] = {}
+        self._answers: dict[str, dict[str, Ranking]] = {}
+
+    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+        """Return the answers of a candidate so far, those of an earlier attempt too."""
+        run_id = self._run(candidate)
+        if candidate.key not in self._answers:
+            rows = map(stored_answer, self._tables.answers(run_id))
+            self._answers[candidate.key] = {answer.question_id: answer for answer in rows}
+        return dict(self._answers[candidate.key])
+
+    def keep(self, candidate: Candidate, answers: Iterable[Ranking]) -> None:
+        """Add answers of a candidate."""
+        added = list(answers)
+        if added:
+            self._tables.add_answers(self._run(candidate), [answer.to_dict() for answer in added])
+            self._answers.setdefault(candidate.key, {}).update({answer.question_id: answer for answer in added})
+
+    def close(self) -> None:
+        """Forget the answers, once the search is over; runs that an experiment shows stay."""
+        self._tables.forget_unused(list(self._runs.values()))
+
+    def _run(self, candidate: Candidate) -> str:
+        if candidate.key not in self._runs:
+            values = run_values(self._test_set, self._corpus, candidate.strategy, candidate.parameters, self._depth)
+            self._runs[candidate.key] = self._tables.begin(values)["id"]
+        return self._runs[candidate.key]
+
+
+# --- The rounds of a search for parameters: many candidates on few questions, the best third on three times as many ---
+
+KEEP = 3  # one in so many survives a round, and is asked so many times as many questions
+FIRST = 12  # questions of the first round
+
+
+class OutOfTime(Exception):
+    """An event, not an error: the time is over, and this candidate may be left out."""
+
+
+@dataclass(frozen=True)
+class Timer:
+    """The time of a search, in seconds of ``clock``; a search that goes on began so much earlier."""
+
+    clock: Callable[[], float]
+    began: float
+    seconds: float
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the search began."""
+        return self.clock() - self.began
+
+
+class Rounds:
+    """The rounds of one search within its time; ``known`` are all that were tried, ``tuned`` their values."""
+
+    def __init__(
+        self,
+        wb: Workbench,
+        test_set: TestSet,
+        corpus: IndexedCorpus,
+        metric: str,
+        timer: Timer,
+        book: AnswerBook,
+        on_progress: OnProgress | None,
+        should_stop: ShouldStop | None,
+    ) -> None:
+        self._wb, self._test_set, self._corpus, self._metric = wb, test_set, corpus, metric
+        self._timer, self._book, self._on_progress, self._should_stop = timer, book, on_progress, should_stop
+        self._costs: dict[str, list[float]] = {}
+        self.measured: dict[str, Candidate] = {}
+        self.tuned: dict[str, float] = {}
+
+    def halve(
+        self, defaults: list[Candidate], more: Iterable[Candidate], questions: list[Question], until: float
+    ) -> list[Candidate]:
+        """Return the candidates of the last round that was finished, best first; rounds end ``until`` seconds."""
+        sizes = [FIRST]
+        while sizes[-1] * KEEP < len(questions):
+            sizes.append(sizes[-1] * KEEP)
+        if sizes[-1] < len(questions):
+            sizes.append(len(questions))
+        survivors: list[Candidate] = []
+        pool: Iterable[Candidate] = itertools.chain(defaults, more)
+        for number, size in enumerate(sizes, start=1):
+            least = len(defaults) if number == 1 else 0
+            ordered = self._round(pool, questions[:size], least, until * number / len(sizes), until)
+            survivors = ordered or survivors
+            if not ordered:
+                break
+            pool = survivors[: max(len(defaults), len(survivors) // KEEP)]
+        return survivors
+
+    def _round(
+        self, pool: Iterable[Candidate], questions: Sequence[Question], least: int, until: float, end: float
+    ) -> list[Candidate]:
+        """Measure candidates until the round's time is over, ``least`` in any case; returns them best first."""
+        values: dict[str, float] = {}
+        for candidate in pool:
+            needed = len(values) < least
+            cost = self.cost(candidate, questions)
+            now = self._timer.elapsed
+            if not needed and cost and (now >= until or now + cost > end):
+                break
+            if candidate.key in values:
+                continue
+            try:
+                run = self.measure(candidate, questions, needed=needed)
+            except OutOfTime:
+                break
+            values[candidate.key] = run.means[self._metric]
+            self._tell(len(questions))
+        self.tuned |= values
+        return [self.measured[key] for key in sorted(values, key=lambda key: -values[key])]
+
+    def cost(self, candidate: Candidate, questions: Sequence[Question]) -> float:
+        """Return the likely seconds to ask a candidate the rest of these questions; 0 where none is left."""
+        answers = self._book.answers_of(candidate)
+        return self.pace(candidate.strategy) * sum(question.id not in answers for question in questions)
+
+    def pace(self, strategy: str) -> float:
+        """Return the mean seconds that a question of a strategy took so far."""
+        return fmean(self._costs.get(strategy) or [0.01])
+
+    def measure(self, candidate: Candidate, questions: Sequence[Question], *, needed: bool = True) -> StrategyRun:
+        """Ask a candidate what it was not asked yet and measure it on these questions.
+
+        Raises:
+            OutOfTime: the time is over, and the candidate is not ``needed``. Cancelled: somebody wants it to stop.
+        """
+        answers = dict(self._book.answers_of(candidate))
+        if answers and candidate.strategy not in self._costs:  # a search that goes on knows how long they took
+            self._costs[candidate.strategy] = [answer.latency_ms / 1000 for answer in answers.values()]
+        fresh: list[Ranking] = []
+        before = self._timer.elapsed
+        try:
+            for question in questions:
+                if self._should_stop is not None and self._should_stop():
+                    raise Cancelled("Stopped; the search goes on from here when its job is resumed.")
+                if question.id in answers:
+                    continue
+                wanted = depth([self._metric])
+                answer = ask(self._wb, self._corpus, question, candidate.strategy, candidate.parameters, wanted)
+                fresh.append(answer)
+                now = self._timer.elapsed
+                self._costs.setdefault(candidate.strategy, []).append(now - before)
+                before = now
+                if not needed and now >= self._timer.seconds:
+                    raise OutOfTime
+        finally:
+            self._book.keep(candidate, fresh)
+        self.measured[candidate.key] = candidate
+        ids = [question.id for question in questions]
+        answers |= {answer.question_id: answer for answer in fresh}
+        chosen = {question_id: answers[question_id] for question_id in ids}
+        return scored(self._test_set.only(ids), candidate.strategy, candidate.parameters, chosen, [self._metric])
+
+    def _tell(self, questions: int) -> None:
+        if self._on_progress is not None:
+            spent = min(int(self._timer.elapsed), int(self._timer.seconds))
+            message = f"{len(self.measured):,} settings tried, now on {questions} questions"
+            self._on_progress(Progress(spent, int(self._timer.seconds), message))
+
+
+FEWEST = 20  # answerable questions below which a split leaves too little to choose by
+FINALISTS = 5
+ROUND = 6
+SEARCHED = 0.6  # share of the time that the rounds may take; the rest is for the held-out half
+
+
+@dataclass(frozen=True, slots=True)
+class Finalist(Value):
+    """A candidate on the held-out questions; ``tuned`` is its value on the questions the search saw.
+
+    ``against_default`` compares it with its strategy's defaults, corrected for the number of finalists.
+    """
+
+    candidate: Candidate
+    held_out: float
+    interval: tuple[float, float]
+    tuned: float
+    latency_ms: Mapping[str, float]
+    is_default: bool
+    on_front: bool = False
+    against_default: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TuningResult(Value):
+    """The outcome of a search, the best on the held-out half first; ``tried`` settings in ``seconds``.
+
+    ``varied`` counts the settings that differ from the defaults, ``notes`` say what the time did not allow.
+    """
+
+    metric: str
+    finalists: tuple[Finalist, ...]
+    tried: int
+    tuning_questions: int
+    held_out_questions: int
+    seconds: float
+    varied: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def optimise(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategies: Sequence[str],
+    seconds: float,
+    *,
+    metric: str = "ndcg@10",
+    seed: int = 0,
+    spent: float = 0.0,
+    book: AnswerBook | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> TuningResult:
+    """Search for ``seconds``; every strategy's defaults take part, however short the time.
+
+    Where the time is short, fewer questions are asked and fewer settings tried, and ``notes`` say so. A search goes on
+    with the ``book`` of answers that an earlier one left, of which ``spent`` seconds are over.
+
+    Raises:
+        InvalidInput: too few answerable questions to split, no time, or an unknown strategy or metric.
+        Cancelled: ``should_stop`` said so.
+    """
+    check_metrics([metric])
+    if seconds <= 0:
+        raise InvalidInput(f"The time for a search cannot be {seconds:g} seconds; give it some.")
+    if len(test_set.answerable) < FEWEST:
+        raise InvalidInput(
+            f"{test_set.name!r} has {len(test_set.answerable)} answerable questions; a search with a held-out half "
+            f"needs at least {FEWEST}."
+        )
+    tuning, held_out = split(test_set.answerable)
+    defaults = defaults_of(strategies)
+    for default in defaults:  # the first load is neither in the time given nor in a latency
+        warm(wb, corpus, tuning[0], default.strategy, default.parameters)
+    timer = Timer(clock, clock() - spent, seconds)
+    rounds = Rounds(wb, test_set, corpus, metric, timer, book or PassingBook(), on_progress, should_stop)
+    for default in defaults:
+        rounds.measure(default, tuning[:FIRST])
+    affordable = _affordable(rounds, defaults, seconds)
+    best = rounds.halve(defaults, candidates(strategies, seed), tuning[:affordable], seconds * SEARCHED)
+    chosen, measured = _held_out(rounds, timer, best, defaults, held_out[:affordable])
+    tried = len(rounds.measured)
+    return TuningResult(
+        metric=metric,
+        finalists=_finalists(metric, chosen, measured, rounds, defaults),
+        tried=tried,
+        tuning_questions=len(tuning[:affordable]),
+        held_out_questions=len(held_out[:affordable]),
+        seconds=round(timer.elapsed, 3),
+        varied=tried - len(defaults),
+        notes=tuple(_notes(strategies, tried - len(defaults), affordable, len(held_out))),
+    )
+
+
+def _affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: float) -> int:
+    """Return how many questions of a half the defaults can be asked in their share of the time, at least 12."""
+    pace = sum(rounds.pace(default.strategy) for default in defaults)
+    return max(FIRST, int(seconds * (1 - SEARCHED) / max(pace, 1e-9)))
+
+
+def _held_out(
+    rounds: Rounds, timer: Timer, best: Sequence[Candidate], defaults: Sequence[Candidate], questions: list[Question]
+) -> tuple[list[Candidate], list[StrategyRun]]:
+    """Measure the defaults on the held-out half, then the finalists that the time allows."""
+    chosen = list(defaults)
+    measured = [rounds.measure(default, questions) for default in defaults]
+    for candidate in [finalist for finalist in best[:FINALISTS] if finalist not in chosen]:
+        if timer.elapsed + rounds.cost(candidate, questions) > timer.seconds and rounds.cost(candidate, questions):
+            break
+        try:
+            measured.append(rounds.measure(candidate, questions, needed=False))
+        except OutOfTime:
+            break
+        chosen.append(candidate)
+    return chosen, measured
+
+
+def _notes(strategies: Sequence[str], varied: int, affordable: int, half: int) -> list[str]:
+    notes: list[str] = []
+    if not any(strategy_named(name).parameters for name in strategies):
+        notes.append("None of these strategies has a parameter, so there was nothing to vary.")
+    elif not varied:
+        notes.append("There was not enough time to vary anything; only the defaults were measured. Give it more time.")
+    if affordable < half:
+        notes.append(f"The time was enough for {affordable} of the {half} questions of each half.")
+    return notes
+
+
+def _finalists(
+    metric: str,
+    chosen: Sequence[Candidate],
+    measured: Sequence[StrategyRun],
+    rounds: Rounds,
+    defaults: Sequence[Candidate],
+) -> tuple[Finalist, ...]:
+    front = set(pareto_front([(run.means[metric], run.latency_ms["p50"]) for run in measured]))
+    default_runs = {run.strategy: run for run, candidate in zip(measured, chosen, strict=True) if candidate in defaults}
+    tuned = [(candidate, run) for candidate, run in zip(chosen, measured, strict=True) if candidate not in defaults]
+    pairs = [
+        (
+            f"{candidate.strategy} (tuned)",
+            run.values[metric],
+            candidate.strategy,
+            default_runs[candidate.strategy].values[metric],
+        )
+        for candidate, run in tuned
+    ]
+    against = {
+        candidate.key: difference for (candidate, _), difference in zip(tuned, compare(metric, pairs), strict=True)
+    }
+    finalists = [
+        Finalist(
+            candidate=candidate,
+            held_out=round(run.means[metric], ROUND),
+            interval=bootstrap_interval(list(run.values[metric].values())),
+            tuned=round(rounds.tuned.get(candidate.key, 0.0), ROUND),
+            latency_ms=run.latency_ms,
+            is_default=candidate in defaults,
+            on_front=place in front,
+            against_default=against.get(candidate.key),
+        )
+        for place, (candidate, run) in enumerate(zip(chosen, measured, strict=True))
+    ]
+    return tuple(sorted(finalists, key=lambda finalist: -finalist.held_out))
+
+
+# --- The outcome of a search for parameters as its job keeps it: ``TuningResult.to_dict``, read back ---
+
+
+class StoredCandidate(TypedDict):
+    """A strategy with all its parameters."""
+
+    strategy: str
+    parameters: dict[str, ParameterValue]
+
+
+class StoredDifference(TypedDict):
+    """How a finalist differs from its strategy's defaults, as ``Difference.to_dict`` writes it."""
+
+    metric: str
+    a: str
+    b: str
+    difference: float
+    interval: tuple[float, float]
+    p: float
+    p_corrected: float
+    significant: bool
+    wins: int
+    losses: int
+    ties: int
+    comparisons: NotRequired[int]
+
+
+class StoredFinalist(TypedDict):
+    """A candidate on the held-out questions; ``interval`` are its two ends, ``latency_ms`` by p50 and p95."""
+
+    candidate: StoredCandidate
+    held_out: float
+    interval: tuple[float, float]
+    tuned: float
+    latency_ms: dict[str, float]
+    is_default: bool
+    on_front: bool
+    against_default: StoredDifference | None
+
+
+class StoredSearch(TypedDict):
+    """A search that has ended; ``seconds`` is how long it took, ``scope`` the documents that were searched."""
+
+    metric: str
+    finalists: list[StoredFinalist]
+    tried: int
+    tuning_questions: int
+    held_out_questions: int
+    seconds: float
+    scope: NotRequired[str]
+
+
+def search_of(job: Job) -> StoredSearch | None:
+    """Return the outcome of a job of the kind "optimise"; None where it has not come to its end."""
+    return cast("StoredSearch", job.result) if job.result else None

@@ -1,0 +1,476 @@
+"""The index of a test set's corpus: a source of its own with indexes of its own, apart from a person's sources."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from evals.test_set import EVERYTHING, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
+from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
+from workbench.models.encoder import Encoder
+from workbench.models.llm import Llm
+from workbench.retrieval.options import Ask
+from workbench.retrieval.ranker import FeatureSheet
+from workbench.services.answers import Answer
+from workbench.services.checks import check_title
+from workbench.services.outages import once_more
+from workbench.storage.database import Row, new_id
+from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
+from workbench.storage.job_parts import Part, PartsInHand
+from workbench.storage.passages import StoredPassage, documents_in_scope
+from workbench.storage.test_sets import TestSetTables
+from workbench.types import (
+    DATASET,
+    Document,
+    Index,
+    JsonObject,
+    OnProgress,
+    Ranker,
+    ResolvedScope,
+    Scope,
+    SearchResult,
+    ShouldStop,
+    Source,
+)
+from workbench.types.parameter import CLUSTER
+from workbench.types.results import PageSpan
+from workbench.workbench import Workbench
+
+# --- The corpus as evaluation needs it: documents with texts and passages, searches, the queries of agents ---
+
+
+def documents_of(wb: Workbench, source_id: str | None = None) -> list[Document]:
+    """Return the documents of a source without their texts; of None those of the person's own sources."""
+    return wb.documents.list(source_id=source_id)
+
+
+def documents_in(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
+    """Return the documents that a search of a scope can find, without their texts."""
+    documents = wb.documents.list()
+    if scope.is_everything:
+        return documents
+    chosen = wb.corpus.index(index)
+    with wb.corpus.store(chosen).reading() as connection:
+        found = set(documents_in_scope(connection, chosen.name, scope))
+    return [document for document in documents if document.id in found]
+
+
+def measured_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
+    """Return a scope by ids, with the titles of these. Raises ScopeError if it names something that does not exist."""
+    wb.requests.resolve(scope)
+    if scope == Scope():
+        return EVERYTHING
+    titles: dict[str, str] = {}
+    if scope.project:
+        project = wb.projects.get(scope.project)
+        titles[project.id] = project.title
+        scope = replace(scope, project=project.id)
+        if scope.folder:
+            folder = next(one for one in wb.projects.folders(project.id) if scope.folder in (one.id, one.name))
+            titles[folder.id] = folder.name
+            scope = replace(scope, folder=folder.id)
+    if scope.sources is not None:
+        sources = [wb.sources.get(key) for key in scope.sources]
+        titles |= {source.id: source.title for source in sources}
+        scope = replace(scope, sources=tuple(source.id for source in sources))
+    titles |= {key: wb.documents.get(key).title for key in scope.documents or ()}
+    return MeasuredScope(scope, titles)
+
+
+def resolved_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
+    """Return what a test set's scope means now. Raises ScopeError if a part of it has been deleted."""
+    if lost := deleted_parts(wb, measured):
+        raise ScopeError(
+            f"The scope of this test set has lost {lost}, which has been deleted, so it can no longer be searched; "
+            "make a new test set over documents that exist."
+        )
+    return wb.requests.resolve(measured.scope)
+
+
+def deleted_parts(wb: Workbench, measured: MeasuredScope) -> str:
+    """Return the parts of a scope that were deleted, such as "the project Shop"; "" if it is whole."""
+    scope = measured.scope
+    if measured.is_everything:
+        return ""
+    lost: list[str] = []
+    projects = {project.id for project in wb.projects.list()} if scope.project else set[str]()
+    if scope.project and scope.project not in projects:
+        lost.append(f"the project {measured.title(scope.project)}")
+    elif scope.project and scope.folder and scope.folder not in {one.id for one in wb.projects.folders(scope.project)}:
+        lost.append(f"the folder {measured.title(scope.folder)}")
+    sources = set(wb.sources.ids()) if scope.sources else set[str]()
+    lost += [f"the source {measured.title(key)}" for key in scope.sources or () if key not in sources]
+    documents = {document.id for document in wb.documents.list()} if scope.documents else set[str]()
+    lost += [f"the document {measured.title(key)}" for key in scope.documents or () if key not in documents]
+    return " and ".join(lost)
+
+
+def document_of(wb: Workbench, document_id: str) -> Document:
+    """Return a document with its text. Raises NotFound."""
+    return wb.documents.get(document_id)
+
+
+def passages_of(wb: Workbench, document_id: str, index: str | None = None) -> Sequence[StoredPassage]:
+    """Return a document's passages in an index (None: the default one), in reading order. Raises NotFound."""
+    return wb.documents.passages(document_id, index=index)
+
+
+def source_named(wb: Workbench, key: str) -> Source:
+    """Return a source by id, title or URL. Raises NotFound."""
+    return wb.sources.get(key)
+
+
+def search(wb: Workbench, question: str, ask: Ask) -> SearchResult:
+    """Search as the faces do; raises what a search raises."""
+    return wb.search_service.search(question, ask)
+
+
+def answer(wb: Workbench, question: str, ask: Ask) -> Answer:
+    """Answer as the faces do; raises what an answer raises."""
+    return wb.answers.ask(question, ask).answer()
+
+
+def agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
+    """Return what agents asked in their last ``limit`` queries, each once; ``zero_only``: those that found nothing."""
+    calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=limit)
+    return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
+
+
+# --- The tables that evaluation keeps in the workbench's database, and the rules for what is kept there ---
+
+
+def tables_of_test_sets(wb: Workbench) -> TestSetTables:
+    """Return the tables of test sets with their versions."""
+    return TestSetTables(wb.corpus.database)
+
+
+def run_tables(wb: Workbench) -> RunTables:
+    """Return the tables of runs and their answers."""
+    return RunTables(wb.corpus.database)
+
+
+def complete_part(wb: Workbench, in_hand: PartsInHand, part: Part, result: JsonObject) -> None:
+    """Note what came of a part of a job whose work is stored already. Raises PartLost where others have it in hand."""
+    with wb.corpus.database.transaction() as connection:
+        in_hand.done(connection, part, result)
+
+
+def experiment_tables(wb: Workbench) -> ExperimentTables:
+    """Return the tables of experiments."""
+    return ExperimentTables(wb.corpus.database)
+
+
+# --- The features that the strategy ``learned`` weighs, of a question's candidates, and the orders of fixed ---
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedQuestion:
+    """The features of a question's candidates; ``orders`` are their row numbers, best first, by fixed strategy."""
+
+    sheet: FeatureSheet
+    orders: dict[str, tuple[int, ...]]
+
+
+def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
+    """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found.
+
+    Raises what a search raises.
+    """
+    return once_more(wb.corpus, lambda: _weighed(wb, question, ask))
+
+
+def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
+    request = wb.requests.of(replace(ask, strategy="learned"))
+    from workbench.retrieval.name_matching import within_named
+    from workbench.retrieval.pipeline import RETRIEVED, run
+
+    request = within_named(request, question)
+    request.trace.passed = {}
+    run(question, request)
+    if request.sheet is None:
+        return None
+    passed = request.trace.passed
+    rows = {key: row for row, key in enumerate(request.sheet.ids)}
+    orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[CLUSTER])}
+    return WeighedQuestion(request.sheet, orders)
+
+
+def known_rankers(wb: Workbench) -> list[Ranker]:
+    """Return the ranker that comes with the workbench, then all that were kept, by name."""
+    return wb.rankers.list()
+
+
+def _rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
+    return tuple(rows[key] for key in ids if key in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCorpus:
+    """The place where a test set is searched; ``keys`` turns a document's id into the key that judgments name.
+
+    ``documents`` counts those that can be found, ``failures`` tell of the others; ``pages`` gives a document's pages by
+    its id. ``scope`` narrows every search of it; the default is the whole index.
+    """
+
+    index: Index
+    corpus_hash: str
+    documents: int
+    keys: Mapping[str, str]
+    failures: tuple[str, ...] = ()
+    pages: Callable[[str], tuple[PageSpan, ...]] = field(default=lambda document_id: (), compare=False)
+    scope: ResolvedScope = field(default_factory=ResolvedScope)
+
+    @property
+    def index_hash(self) -> str:
+        """A hash that is equal where passages would be cut and embedded alike."""
+        return settings_hash(self.index)
+
+    def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids of documents by the names judgments use; one that is not there is left out."""
+        ids = {key: document_id for document_id, key in self.keys.items()}
+        return tuple(ids[key] for key in keys if key in ids) if ids else tuple(keys)
+
+    def key(self, document_id: str) -> str:
+        """Return the name judgments use for a document."""
+        return self.keys.get(document_id, document_id)
+
+
+def settings_hash(index: Index) -> str:
+    """Hash how an index cuts and embeds, whatever it holds."""
+    settings = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
+
+
+def index_corpus(
+    wb: Workbench,
+    test_set: TestSet,
+    like: str | None = None,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> IndexedCorpus:
+    """Return where the test set can be searched, cut and embedded like the index ``like`` (default: the default one).
+
+    A corpus that is unchanged is used again; one that was left half done is gone on with. One in which no document can
+    be read leaves nothing behind.
+
+    Raises:
+        NotFound: no such index. Cancelled: ``should_stop`` said so. UnreadableDocument: no document can be read.
+        ScopeError: a part of the test set's scope has been deleted.
+    """
+    model = wb.corpus.index(like)
+    corpus = test_set.corpus
+    if corpus is None:
+        scope = resolved_scope(wb, test_set.scope)
+        if wb.indexes.missing(model.name):
+            wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
+        return _own(wb, model, test_set.scope, scope)
+    source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, test_set.name, corpus).id
+    index = _index(wb, source_id, corpus.hash, model)
+    failures: tuple[str, ...] = ()
+    was_ready = index.status == "ready"
+    if not was_ready:
+        failures = _fill(wb, index, corpus, source_id, on_progress, should_stop)
+    indexed = wb.corpus.documents.by_key(source_id, index.name)
+    if was_ready and isinstance(corpus, FolderCorpus):
+        missing = (item.key for item in corpus.documents if item.key not in indexed)
+        failures = tuple(f"{key}: could not be read when the corpus was indexed." for key in missing)
+    return IndexedCorpus(
+        index=wb.corpus.indexes.counted(index.name),
+        corpus_hash=corpus.hash,
+        documents=len(indexed),
+        keys={document.id: key for key, document in indexed.items()},
+        failures=failures,
+        pages=page_lookup(wb),
+    )
+
+
+def page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
+    """Return a lookup of a document's pages by its id, each document read once; () where its form has no pages."""
+
+    @cache
+    def pages(document_id: str) -> tuple[PageSpan, ...]:
+        return tuple((page, start, end) for page, start, end in wb.corpus.documents.record(document_id).pages)
+
+    return pages
+
+
+def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
+    """Return the key that judgments name -> the document's id; empty where judgments name ids."""
+    if not isinstance(test_set.corpus, StoredCorpus):
+        return {}
+    indexed = wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index().name)
+    return {key: document.id for key, document in indexed.items()}
+
+
+def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
+    """Return the source that holds a test set's documents, made where there is none."""
+    title = f"{name} {corpus.hash[:12]}"
+    for _ in range(2):
+        for source in wb.corpus.sources.list(source_type=DATASET):
+            if source.title == title:
+                return source
+        try:
+            return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": corpus.hash})
+        except Conflict:  # another process made it a moment ago
+            continue
+    raise Conflict(f"The corpus of {name!r} is being removed by another process; try again.")
+
+
+def delete_corpus(wb: Workbench, source_id: str) -> None:
+    """Delete a test set's documents with every index over them."""
+    for name in wb.corpus.indexes.of_dataset(source_id):
+        wb.corpus.indexes.drop(name)
+    wb.corpus.sources.delete(source_id, [])
+
+
+def check_index(wb: Workbench, name: str | None) -> str:
+    """Return the name of an index, None for that of the default one. Raises NotFound."""
+    return wb.corpus.index(name).name
+
+
+def bytes_on_disk(wb: Workbench, index: str) -> int:
+    """Return the bytes that an index takes on disk."""
+    return wb.corpus.indexes.bytes_on_disk(index)
+
+
+def encoder_of(wb: Workbench, index: Index) -> Encoder:
+    """Return the model that an index was embedded with. Raises ModelError where it is missing."""
+    return wb.corpus.encoder_of(index)
+
+
+def encoder_named(wb: Workbench, name: str) -> Encoder:
+    """Return a model by its name. Raises ModelError."""
+    return wb.corpus.encoder(name)
+
+
+def llm_of(wb: Workbench) -> Llm | None:
+    """Return the language model of a workbench; None without one. Raises ConfigurationError where it is half set."""
+    return wb.corpus.llm
+
+
+def _fill(
+    wb: Workbench,
+    index: Index,
+    corpus: FolderCorpus | StoredCorpus,
+    source_id: str,
+    on_progress: OnProgress | None,
+    should_stop: ShouldStop | None,
+) -> tuple[str, ...]:
+    """Bring the documents in, or cut and embed those that are there; returns what could not be read."""
+    if isinstance(corpus, StoredCorpus):
+        wb.indexes.build(index.name, on_progress=on_progress, should_stop=should_stop)
+        return ()
+    try:
+        report = wb.documents.ingest_items(
+            source_id, corpus.documents, index=index.name, on_progress=on_progress, should_stop=should_stop
+        )
+    except Cancelled:
+        raise
+    except Exception:
+        with suppress(StorageError):  # the first error tells more
+            _delete_if_empty(wb, source_id)
+        raise
+    if _delete_if_empty(wb, source_id) and report.failures:
+        first = report.failures[0]
+        raise UnreadableDocument(
+            f"None of the {len(report.failures):,} documents could be read; the first, {first.path}: {first.error}"
+        )
+    wb.corpus.indexes.set_status(index.name, "ready")
+    return tuple(f"{failure.path}: {failure.error}" for failure in report.failures)
+
+
+def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
+    """Delete a corpus that holds no document, with its indexes; tells whether it did."""
+    empty = wb.corpus.documents.count(source_id=source_id) == 0
+    if empty:
+        delete_corpus(wb, source_id)
+    return empty
+
+
+def own_hash(wb: Workbench, measured: MeasuredScope) -> str:
+    """Hash the user's own documents and the scope: any document added, changed or deleted changes it.
+
+    Documents outside the scope count, because the weights of words are those of the whole index.
+
+    Raises:
+        ScopeError: a part of the scope has been deleted.
+    """
+    scope = resolved_scope(wb, measured)
+    digest = hashlib.sha256()
+    for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
+        digest.update(f"{document.id} {document.content_hash}\n".encode())
+    if not measured.is_everything:
+        digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _own(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
+    counts = wb.corpus.indexes.counted(index.name)
+    documents = counts.documents_count if measured.is_everything else len(documents_in(wb, scope, index.name))
+    return IndexedCorpus(counts, own_hash(wb, measured), documents, {}, pages=page_lookup(wb), scope=scope)
+
+
+def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
+    digest = hashlib.sha256(f"{source_id} {corpus_hash} {settings_hash(like)}".encode()).hexdigest()[:8]
+    name = f"ds_{digest}_{like.chunker}"
+    try:
+        return wb.corpus.indexes.get(name)
+    except NotFound:
+        pass
+    try:
+        return wb.indexes.create(
+            name,
+            chunker=like.chunker,
+            options=like.chunker_options,
+            embedding_model=like.embedding_model,
+            dataset=source_id,
+        )
+    except Conflict:  # another process made it a moment ago
+        return wb.corpus.indexes.get(name)
+
+
+# --- The one way from evaluation to the corpus: indexes, documents, searches, tables. Only ``evals.bench`` goes ---
+
+__all__ = [
+    "ExperimentTables",
+    "IndexedCorpus",
+    "NewRun",
+    "Row",
+    "RunTables",
+    "TestSetTables",
+    "WeighedQuestion",
+    "agent_queries",
+    "answer",
+    "bytes_on_disk",
+    "check_index",
+    "check_title",
+    "complete_part",
+    "delete_corpus",
+    "document_of",
+    "deleted_parts",
+    "document_ids",
+    "documents_in",
+    "documents_of",
+    "encoder_named",
+    "encoder_of",
+    "experiment_tables",
+    "index_corpus",
+    "llm_of",
+    "measured_scope",
+    "new_id",
+    "own_hash",
+    "passages_of",
+    "resolved_scope",
+    "run_tables",
+    "search",
+    "source_named",
+    "store_source",
+    "tables_of_test_sets",
+    "known_rankers",
+    "weighed_question",
+]

@@ -1,0 +1,239 @@
+"""Grades of an LLM for places that a person has graded: how far the two agree, before it is trusted with the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evals.experiments.runs import StrategyRun
+from evals.gateway import IndexedCorpus, document_of, passages_of
+from evals.judges.endpoint import Endpoint
+from evals.judges.ragas import NONSENSE, Sample, run_judging
+from evals.measures.metrics import Agreement, JudgeAgreement
+from evals.test_set import GRADES, Judgment, TestSet
+from workbench.errors import ModelError, NotFound
+from workbench.types import Document, JsonObject, ShouldStop
+from workbench.workbench import Workbench
+
+MOST_CHARACTERS = 6_000  # of a document, about 1,500 tokens, which small local models read well
+_FIRST = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # further on, "not" may mean anything
+_PROMPT = """How well does the text answer the question? Reply with one word:
+relevant - it answers the question by itself
+partly - it answers a part of it
+not - it does not answer it
+
+Question: {question}
+
+Text: {text}
+
+Grade:"""
+
+
+@dataclass(frozen=True)
+class Grading:
+    """The LLM's judgments of the same places; ``reasons`` says why, and how often, there is none."""
+
+    judgments: tuple[Judgment, ...]
+    reasons: Mapping[str, int]
+
+
+def grade(
+    endpoint: Endpoint,
+    judged: Sequence[Judgment],
+    questions: Mapping[str, str],
+    text_of: Callable[[Judgment], str],
+    should_stop: ShouldStop | None = None,
+) -> Grading:
+    """Grade the same places anew; ``questions`` by id, ``text_of`` gives the text that a judgment is about."""
+    verdicts = run_judging(lambda: _grade_all(endpoint, judged, questions, text_of), should_stop)
+    graded = [
+        replace(judgment, grade=value)
+        for judgment, value in zip(judged, verdicts, strict=True)
+        if isinstance(value, int)
+    ]
+    return Grading(tuple(graded), dict(Counter(value for value in verdicts if isinstance(value, str))))
+
+
+def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
+    """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
+
+    A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
+    the agreement of two judges who say "relevant" as often but by chance (Cohen 1960); None where it is undefined.
+    """
+    first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
+    second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
+    both = [(first[place], second[place]) for place in first if place in second]
+    if not both:
+        return {"pairs": 0, "agreement": None, "kappa": None}
+    observed = sum(a == b for a, b in both) / len(both)
+    yes_a, yes_b = (sum(verdicts) / len(both) for verdicts in zip(*both, strict=True))
+    expected = yes_a * yes_b + (1 - yes_a) * (1 - yes_b)
+    kappa = None if expected == 1 else round((observed - expected) / (1 - expected), 6)
+    return {"pairs": len(both), "agreement": round(observed, 6), "kappa": kappa}
+
+
+async def _grade_all(
+    endpoint: Endpoint, judged: Sequence[Judgment], questions: Mapping[str, str], text_of: Callable[[Judgment], str]
+) -> list[int | str]:
+    one_of: JsonObject = {"type": "string", "enum": list(GRADES)}
+
+    async def verdict_of(judgment: Judgment) -> int | str:
+        text = text_of(judgment)[:MOST_CHARACTERS]
+        try:
+            reply = await endpoint.complete(
+                _PROMPT.format(question=questions[judgment.question_id], text=text), schema=one_of
+            )
+        except ModelError as error:
+            return str(error)
+        match = _FIRST.match(reply)
+        return GRADES[match.group(1).lower()] if match else NONSENSE
+
+    async with endpoint:
+        return list(await asyncio.gather(*(verdict_of(judgment) for judgment in judged)))
+
+
+# --- Answers that the judge's model gives from the passages, so that ragas has something to judge ---
+
+EMPTY = "The model's answer was empty."
+
+
+def answered(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
+    """Return the samples with the model's answers; where there is none, ``no_answer`` says why.
+
+    Raises:
+        Cancelled: ``should_stop`` said so.
+    """
+
+    async def ask() -> list[Sample]:
+        async with endpoint:
+            return list(await asyncio.gather(*(_answered(endpoint, sample) for sample in samples)))
+
+    return run_judging(ask, should_stop)
+
+
+async def _answered(endpoint: Endpoint, sample: Sample) -> Sample:
+    passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
+    prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
+    try:
+        answer = (await endpoint.complete(prompt)).strip()
+    except ModelError as error:
+        return replace(sample, no_answer=str(error))
+    return replace(sample, answer=answer, no_answer="" if answer else EMPTY)
+
+
+# --- Texts that a run's questions and judgments are about: read from the corpus once each ---
+
+SHOWN = 5  # passages of an answer that count as its context
+MOST_REFERENCES = 20  # relevant passages a question is compared with, where whole documents were judged
+
+
+class Texts:
+    """Texts of passages and documents by the names that judgments use, each document read once."""
+
+    def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus) -> None:
+        self._wb, self._test_set, self._corpus = wb, test_set, corpus
+        self._ids = {key: document_id for document_id, key in corpus.keys.items()}
+        self._questions = {question.id: question for question in test_set.questions}
+        self._texts: dict[str, str] = {}
+
+    def sample(self, question_id: str, run: StrategyRun) -> Sample:
+        """Return one question as ragas sees it."""
+        question, hits = self._questions[question_id], run.answers[question_id].passages[:SHOWN]
+        relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
+        return Sample(
+            question_id=question_id,
+            question=question.text,
+            passages=tuple(self.text(hit.document)[hit.start : hit.end] for hit in hits),
+            documents=tuple(dict.fromkeys(hit.document for hit in hits)),
+            reference_passages=tuple(self._references(question_id, relevant)),
+            reference_documents=tuple(relevant),
+            reference_answer=question.reference_answer,
+        )
+
+    def judged(self, judgment: Judgment) -> str:
+        """Return what a judgment is about: the span, or the whole document."""
+        return self.text(judgment.document)[judgment.start : judgment.end]
+
+    def text(self, key: str) -> str:
+        """Return a document's text; "" where it is gone."""
+        if key not in self._texts:
+            document = self._document(key)
+            self._texts[key] = (document.text or "") if document else ""
+        return self._texts[key]
+
+    def _document(self, key: str) -> Document | None:
+        document_id = self._ids.get(key, key)
+        if self._corpus.keys and document_id not in self._corpus.keys:
+            return None
+        try:
+            return document_of(self._wb, document_id)
+        except NotFound:  # judged once, deleted since
+            return None
+
+    def _references(self, question_id: str, relevant: Sequence[str]) -> list[str]:
+        spans = self._test_set.spans.get(question_id, ())
+        if spans:
+            return [text for text in map(self.judged, spans) if text]
+        texts = []
+        for document in filter(None, map(self._document, relevant)):
+            passages = passages_of(self._wb, document.id, self._corpus.index.name)
+            texts += [passage.text for passage in passages]
+        return texts[:MOST_REFERENCES]
+
+
+# --- The agreement of a language model's grades with the test set's own: the worth of its other verdicts ---
+
+JUDGMENTS = 50  # of a test set that the LLM grades anew; each is a call
+
+
+def judge_agreement(
+    test_set: TestSet,
+    texts: Texts,
+    endpoint: Endpoint,
+    most: int = JUDGMENTS,
+    should_stop: ShouldStop | None = None,
+) -> JudgeAgreement:
+    """Return how far the endpoint's grades agree with the test set's, and the reasons for missing ones."""
+    questions = {question.id: question.text for question in test_set.questions}
+    judgeable = [
+        judgment
+        for judgment in test_set.judgments
+        if judgment.question_id in questions and texts.judged(judgment).strip()
+    ]
+    chosen = drawn(judgeable, most)
+    graded = grade(endpoint, chosen, questions, texts.judged, should_stop)
+    return {
+        **agreement(chosen, graded.judgments),
+        "model": endpoint.model,
+        "not_graded": len(chosen) - len(graded.judgments),
+        "reasons": dict(graded.reasons),
+    }
+
+
+def drawn(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
+    """Return at most ``most`` judgments, the same ones every time: as many that say "relevant" as not, if there are."""
+    ordered = sorted(
+        judgments, key=lambda judgment: hashlib.sha256(f"{judgment.question_id}|{judgment.document}".encode()).digest()
+    )
+    relevant = [judgment for judgment in ordered if judgment.grade > 0]
+    others = [judgment for judgment in ordered if judgment.grade <= 0]
+    first = max(most // 2, most - len(others))
+    return [*relevant[:first], *others[: most - len(relevant[:first])]]
+
+
+def sentence(figures: JudgeAgreement) -> str:
+    """Say it to people."""
+    if not figures["pairs"]:
+        why = "; ".join(figures["reasons"]) or "The test set holds no judgment of a text that is there."
+        return f"How far the LLM {figures['model']!r} agrees with the test set's judgments could not be measured: {why}"
+    agreed = round((figures["agreement"] or 0.0) * figures["pairs"])
+    kappa = "" if figures["kappa"] is None else f" (kappa {figures['kappa']:.2f}; 0 is chance, 1 is always)"
+    rest = (
+        f" {figures['not_graded']} it did not grade: {'; '.join(figures['reasons'])}" if figures["not_graded"] else ""
+    )
+    judgments = f"{agreed} of {figures['pairs']} judgments{kappa}"
+    return f"The LLM {figures['model']!r} agrees with the test set on {judgments}.{rest}"

@@ -1,0 +1,112 @@
+"""The figures that ragas measures of a run: over samples with their texts, and answers where an LLM is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from evals.experiments.catalogue import Experiments
+from evals.experiments.runs import EvalRun, Experiment
+from evals.gateway import encoder_of, index_corpus
+from evals.judges import FREE, JUDGED, JudgedMetric, Sample, judge
+from evals.judges.agreement import Texts, answered, judge_agreement
+from evals.judges.endpoint import Endpoint
+from evals.judges.ragas import check
+from evals.measures.metrics import JudgeAgreement, Verdicts
+from workbench.types import OnProgress, Progress, ShouldStop
+from workbench.workbench import Workbench
+
+QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
+
+
+def judge_run(
+    wb: Workbench,
+    run: EvalRun,
+    *,
+    endpoint: Endpoint | None = None,
+    questions: int = QUESTIONS,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+    parts: int = 0,
+) -> dict[str, dict[str, JudgedMetric]]:
+    """Return strategy -> metric -> ragas' figures, on the first ``questions``; with an endpoint the LLM's too.
+
+    Each strategy gets an even part of what is left of the endpoint's limits; ``parts`` counts the runs that are still
+    to be judged with it (default: the strategies).
+
+    Raises:
+        Cancelled: ``should_stop`` said so.
+    """
+    texts = Texts(wb, run.test_set, run.corpus)
+    judged: dict[str, dict[str, JudgedMetric]] = {}
+    parts = parts or len(run.strategies)
+    encoder = encoder_of(wb, run.corpus.index)
+    for name, strategy in run.strategies.items():
+        samples: list[Sample] = []
+        for question_id in list(strategy.answers)[:questions]:
+            check(should_stop)
+            samples.append(texts.sample(question_id, strategy))
+        own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None
+        if own is not None:
+            samples = answered(own, samples, should_stop)
+        metrics = FREE if own is None else (*FREE, *JUDGED)
+        judged[name] = judge(
+            samples, metrics, encoder=encoder, endpoint=own, on_progress=on_progress, should_stop=should_stop
+        )
+    return judged
+
+
+def judge_experiment(
+    wb: Workbench,
+    experiment: Experiment,
+    endpoint: Endpoint | None = None,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> None:
+    """Measure every run of an experiment by ragas, and keep the figures beside the run.
+
+    Raises:
+        Cancelled: ``should_stop`` said so; the runs judged so far keep what was said of them.
+    """
+    experiments = Experiments(wb)
+    test_set = experiments.test_set(experiment)
+    wanted = set(FREE if endpoint is None else (*FREE, *JUDGED))
+    agreed: JudgeAgreement | None = None
+    results = [result for result in experiments.results(experiment.id) if result.run is not None]
+    waiting = [result for result in results if not wanted <= result.extra.get("ragas", {}).keys()]
+    total = len(waiting) * len(wanted)
+    for number, result in enumerate(waiting):
+        assert result.run is not None
+        check(should_stop)
+        corpus = index_corpus(wb, test_set, result.cell.index)
+        run = EvalRun(test_set, corpus, {result.cell.label: result.run})
+        report = _further(on_progress, result.cell.label, number * len(wanted), total)
+        grading = endpoint is not None and agreed is None  # one more part of the limits, after the first run
+        parts = len(waiting) - number + grading
+        judged = judge_run(wb, run, endpoint=endpoint, on_progress=report, should_stop=should_stop, parts=parts)
+        noted: Verdicts = {"ragas": {name: figures.summary() for name, figures in judged[result.cell.label].items()}}
+        if endpoint is not None:
+            if agreed is None:
+                own = endpoint.share(len(waiting) - number)
+                agreed = judge_agreement(test_set, Texts(wb, test_set, corpus), own, should_stop=should_stop)
+            noted["judge"] = agreed
+        experiments.note(experiment, result, noted)
+    if on_progress is not None and total:
+        on_progress(Progress(total, total, "done"))
+
+
+def _further(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
+    """Return what tells one run's progress as a part of all runs'."""
+    if on_progress is None:
+        return None
+    return lambda part: on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))
+
+
+def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:
+    """Return the run with ragas' summaries beside each strategy's metrics."""
+    strategies = {}
+    for name, strategy in run.strategies.items():
+        summaries = {metric: figures.summary() for metric, figures in judged.get(name, {}).items()}
+        strategies[name] = replace(strategy, extra={**strategy.extra, "ragas": summaries})
+    return replace(run, strategies=strategies)

@@ -1,0 +1,379 @@
+"""ragas: context metrics that need no LLM, and those that need a judge.
+
+A value that cannot be measured is None with a reason, and is counted; a mean is over the others and says how many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from statistics import fmean
+from typing import Protocol, TypeVar
+
+from evals.judges.endpoint import Endpoint
+from evals.measures.metrics import RagasSummary
+from workbench.errors import Cancelled, InvalidInput, ModelError, choices
+from workbench.models.encoder import Encoder
+from workbench.models.llm import HOW_TO_SET
+from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, Value
+
+# --- The way to ragas: imported quietly when first needed (it takes seconds), and given our endpoint as its LLM ---
+
+SCHEMA_FOLLOWS = "specified in JSON Schema:"  # the end of ragas' sentence before it
+MOST_LETTERS, MOST_ITEMS = 240, 8  # of a text and of a list that a grammar lets a model write
+
+
+@dataclass(frozen=True, slots=True)
+class Ragas:
+    """The parts of ragas that are used besides its metrics."""
+
+    SingleTurnSample: Callable[..., object]
+    RagasOutputParserException: type[Exception]
+
+
+class Scorer(Protocol):
+    """One of ragas' metrics."""
+
+    async def single_turn_ascore(self, sample: object) -> float:
+        """Return the metric of one question, 0..1 or NaN; raises what ragas raises."""
+        ...
+
+
+@cache
+def ragas() -> Ragas:
+    """Import ragas once, quietly, and without the usage reports it would send."""
+    os.environ["RAGAS_DO_NOT_TRACK"] = "true"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from ragas import SingleTurnSample
+        from ragas.exceptions import RagasOutputParserException
+    return Ragas(SingleTurnSample, RagasOutputParserException)
+
+
+def schema_in(prompt: str) -> JsonObject | None:
+    """Return the JSON schema that ragas writes into its prompt; None where it writes none."""
+    _, announced, rest = prompt.partition(SCHEMA_FOLLOWS)
+    start = rest.find("{")
+    if not announced or start < 0:
+        return None
+    try:
+        return _ending(json.JSONDecoder().raw_decode(rest[start:])[0])
+    except ValueError:
+        return None
+
+
+def _ending(schema: JsonObject) -> JsonObject:
+    """Return a schema whose texts and lists end: a small model may write on and on."""
+    bounds: dict[JsonValue, JsonObject] = {"string": {"maxLength": MOST_LETTERS}, "array": {"maxItems": MOST_ITEMS}}
+    inner = {key: _ending_value(value) for key, value in schema.items()}
+    kind = schema.get("type")
+    return {**bounds.get(kind, {}), **inner} if isinstance(kind, str) else inner
+
+
+def _ending_value(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return _ending(value)
+    return [_ending_value(part) for part in value] if isinstance(value, list) else value
+
+
+def judge_llm(endpoint: Endpoint) -> object:
+    """Return the endpoint as ragas' LLM; the endpoint retries, so ragas does not."""
+    ragas()
+    from langchain_core.outputs import Generation, LLMResult
+    from langchain_core.prompt_values import PromptValue
+    from ragas.llms import BaseRagasLLM
+    from ragas.run_config import RunConfig
+
+    class JudgeLlm(BaseRagasLLM):
+        """Answers by the endpoint, within its limits."""
+
+        def generate_text(self, prompt: PromptValue, n: int = 1, *args: object, **more: object) -> LLMResult:
+            raise NotImplementedError("ragas' metrics ask asynchronously")
+
+        async def agenerate_text(
+            self,
+            prompt: PromptValue,
+            n: int = 1,
+            temperature: float | None = 0.0,
+            stop: list[str] | None = None,
+            callbacks: object = None,
+        ) -> LLMResult:
+            warmth, text = 0.0 if n == 1 else 0.3, prompt.to_string()
+            schema = schema_in(text)
+            texts = await asyncio.gather(*(endpoint.complete(text, warmth, schema) for _ in range(n)))
+            return LLMResult(generations=[[Generation(text=text) for text in texts]])
+
+        def is_finished(self, response: LLMResult) -> bool:
+            return True
+
+    return JudgeLlm(run_config=RunConfig(max_retries=1, timeout=int(endpoint.limits.seconds)))
+
+
+# --- Judging that can be stopped: a question to an endpoint is given up soon after somebody wants that ---
+
+LOOK = 0.2  # seconds between looks whether to stop
+LAST = 1.0  # seconds that calls in flight get to close their connections
+
+Result = TypeVar("Result")
+
+
+def run_judging(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None = None) -> Result:
+    """Run a coroutine in a loop of its own, whether or not the caller (a notebook) runs one, and return its result.
+
+    Raises:
+        Cancelled: ``should_stop`` said so; calls in flight are given up.
+    """
+    load_ragas(should_stop)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, _watched(work, should_stop)).result()
+
+
+def load_ragas(should_stop: ShouldStop | None = None) -> None:
+    """Import ragas, which takes seconds, in a thread that a stop does not wait for. Raises Cancelled."""
+    loading = threading.Thread(target=ragas, name="ragas", daemon=True)
+    loading.start()
+    while loading.is_alive():
+        loading.join(LOOK)
+        check(should_stop)
+    ragas()  # raises here where the import failed there
+
+
+def check(should_stop: ShouldStop | None) -> None:
+    """Raise Cancelled where somebody wants it to stop."""
+    if should_stop is not None and should_stop():
+        raise Cancelled("Stopped; the judgments so far are kept.")
+
+
+async def _watched(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None) -> Result:
+    task = asyncio.ensure_future(work())
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=LOOK)
+            if not task.done():
+                check(should_stop)
+    except Cancelled:
+        task.cancel()
+        await asyncio.wait({task}, timeout=LAST)
+        raise
+    return task.result()
+
+
+FREE = ("id_context_precision", "id_context_recall", "text_context_precision", "text_context_recall")
+JUDGED = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "factual_correctness")
+NONSENSE = "The judge's answers did not have the form that was asked for."
+UNDEFINED = "The score is not defined for this question (NaN)."
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question as ragas sees it.
+
+    Nothing retrieved is precision and recall 0; any other empty field makes the metrics that need it unmeasurable.
+    """
+
+    question_id: str
+    question: str
+    passages: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    reference_passages: tuple[str, ...] = ()
+    reference_documents: tuple[str, ...] = ()
+    answer: str = ""
+    reference_answer: str = ""
+    no_answer: str = ""  # why there is none
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedMetric(Value):
+    """One metric over all samples; ``values`` None where it could not be measured, ``reasons`` says why, how often."""
+
+    metric: str
+    values: Mapping[str, float | None]
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> int:
+        """How many questions have a value."""
+        return sum(value is not None for value in self.values.values())
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over what was measured; None where nothing was."""
+        values = [value for value in self.values.values() if value is not None]
+        return round(fmean(values), 6) if values else None
+
+    def summary(self) -> RagasSummary:
+        """Return what is shown: the mean, over how many, how many not, and why."""
+        failed = len(self.values) - self.measured
+        return {"mean": self.mean, "measured": self.measured, "not_measured": failed, "reasons": dict(self.reasons)}
+
+
+def judge(
+    samples: Sequence[Sample],
+    metrics: Sequence[str] = FREE,
+    *,
+    encoder: Encoder | None = None,
+    endpoint: Endpoint | None = None,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> dict[str, JudgedMetric]:
+    """Measure samples by ragas; runs to its end whatever the judge does.
+
+    Raises:
+        Cancelled: ``should_stop`` said so.
+        InvalidInput: an unknown metric, or one that needs a judge or an encoder without one.
+    """
+    unknown = [name for name in metrics if name not in (*FREE, *JUDGED)]
+    if unknown:
+        raise InvalidInput(f"ragas has no metric {unknown[0]!r} here; use {choices((*FREE, *JUDGED))}.")
+    if endpoint is None and set(metrics) & set(JUDGED):
+        raise InvalidInput(f"These metrics need an LLM; {HOW_TO_SET}.")
+    if encoder is None and "answer_relevancy" in metrics:
+        raise InvalidInput("answer_relevancy needs an embedding model; pass the encoder.")
+    return run_judging(lambda: _judge_all(samples, metrics, encoder, endpoint, on_progress), should_stop)
+
+
+async def _judge_all(
+    samples: Sequence[Sample],
+    metrics: Sequence[str],
+    encoder: Encoder | None,
+    endpoint: Endpoint | None,
+    on_progress: OnProgress | None,
+) -> dict[str, JudgedMetric]:
+    by_metric: dict[str, JudgedMetric] = {}
+    for number, name in enumerate(metrics):
+        if on_progress is not None:
+            on_progress(Progress(number, len(metrics), name))
+        if name in FREE:
+            scorer = _scorer(name, None, None)
+            values: list[float | str] = []
+            for sample in samples:
+                await asyncio.sleep(0)  # comparing texts takes a while, and somebody may want it to stop
+                values.append(await _score(scorer, name, sample))
+            by_metric[name] = _collected(name, samples, values)
+            continue
+        assert endpoint is not None
+        async with endpoint:
+            scorer = _scorer(name, judge_llm(endpoint), encoder)
+            results = await asyncio.gather(*(_score(scorer, name, sample) for sample in samples))
+        by_metric[name] = _collected(name, samples, results)
+    return by_metric
+
+
+async def _score(scorer: Scorer, name: str, sample: Sample) -> float | str:
+    """Return a value, or the reason why there is none."""
+    missing = _missing(name, sample)
+    if missing:
+        return missing
+    if name in _RETRIEVED and not getattr(sample, _RETRIEVED[name]):
+        return 0.0  # a strategy that finds nothing has missed what there was; ragas says 0, NaN or fails, by metric
+    try:
+        value = float(await scorer.single_turn_ascore(_single_turn(sample)))
+    except ModelError as error:
+        return str(error)
+    except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return NONSENSE  # its exception depends on how far the nonsense got
+    return UNDEFINED if math.isnan(value) else min(1.0, max(0.0, value))
+
+
+def _collected(name: str, samples: Sequence[Sample], results: Sequence[float | str]) -> JudgedMetric:
+    values = {
+        sample.question_id: None if isinstance(result, str) else result
+        for sample, result in zip(samples, results, strict=True)
+    }
+    return JudgedMetric(name, values, dict(Counter(result for result in results if isinstance(result, str))))
+
+
+_NEEDS: dict[str, tuple[str, ...]] = {
+    "id_context_precision": ("reference_documents",),
+    "id_context_recall": ("reference_documents",),
+    "text_context_precision": ("reference_passages",),
+    "text_context_recall": ("reference_passages",),
+    "faithfulness": ("answer", "passages"),
+    "answer_relevancy": ("answer",),
+    "context_precision": ("reference_answer",),
+    "context_recall": ("reference_answer",),
+    "factual_correctness": ("answer", "reference_answer"),
+}
+_RETRIEVED = {  # what a context metric looks at; where that is empty it is 0, not unmeasured
+    "id_context_precision": "documents",
+    "id_context_recall": "documents",
+    "text_context_precision": "passages",
+    "text_context_recall": "passages",
+    "context_precision": "passages",
+    "context_recall": "passages",
+}
+_NAMES = {
+    "passages": "retrieved passage",
+    "reference_documents": "relevant document",
+    "reference_passages": "relevant passage",
+    "answer": "answer",
+    "reference_answer": "reference answer",
+}
+
+
+def _missing(name: str, sample: Sample) -> str:
+    lacking = [_NAMES[part] for part in _NEEDS[name] if not getattr(sample, part)]
+    if lacking and lacking[0] == _NAMES["answer"] and sample.no_answer:
+        return f"There is no answer: {sample.no_answer}"
+    return f"There is no {lacking[0]}." if lacking else ""
+
+
+def _single_turn(sample: Sample) -> object:
+    return ragas().SingleTurnSample(
+        user_input=sample.question,
+        retrieved_contexts=list(sample.passages),
+        reference_contexts=list(sample.reference_passages),
+        retrieved_context_ids=list(sample.documents),
+        reference_context_ids=list(sample.reference_documents),
+        response=sample.answer,
+        reference=sample.reference_answer,
+    )
+
+
+_CLASSES = {
+    "id_context_precision": "IDBasedContextPrecision",
+    "id_context_recall": "IDBasedContextRecall",
+    "text_context_precision": "NonLLMContextPrecisionWithReference",
+    "text_context_recall": "NonLLMContextRecall",
+    "faithfulness": "Faithfulness",
+    "answer_relevancy": "ResponseRelevancy",
+    "context_precision": "LLMContextPrecisionWithReference",
+    "context_recall": "LLMContextRecall",
+    "factual_correctness": "FactualCorrectness",
+}
+
+
+def _scorer(name: str, llm: object, encoder: Encoder | None) -> Scorer:
+    ragas()
+    needs: dict[str, object] = {} if name in FREE else {"llm": llm}
+    if name == "answer_relevancy":
+        needs["embeddings"] = _Embeddings(encoder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ragas deprecates its own classes for ones that want OpenAI's client
+        from ragas import metrics
+
+        return getattr(metrics, _CLASSES[name])(**needs)
+
+
+class _Embeddings:
+    """Our encoder as ragas asks for one."""
+
+    def __init__(self, encoder: Encoder | None) -> None:
+        self._encoder = encoder
+
+    def embed_query(self, text: str) -> list[float]:
+        assert self._encoder is not None
+        return self._encoder.encode_query(text).vector.tolist()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        assert self._encoder is not None
+        return self._encoder.encode(texts).vectors.tolist()

@@ -1,0 +1,250 @@
+"""Fitting the weights of a ranker: a listwise logistic model over documents, drawn towards weights that are known.
+
+For a question with candidates d, gains g (grades) and features x the model wants softmax(w . x) to be g / sum(g):
+
+    loss(w) = - sum over questions and d of g_d / sum(g) * log softmax(w . x)_d  +  penalty / 2 * |w - prior|^2
+
+(ListNet's top-one probabilities: Cao et al., ICML 2007.) A document is its best passage by the weights so far, as it
+is in the metrics, so fitting and choosing passages take turns. The loss is convex in between, and Newton's method finds
+its one minimum: no randomness, the same weights every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evals.gateway import IndexedCorpus, WeighedQuestion, weighed_question
+from evals.test_set import Judgment, TestSet
+from workbench.errors import Cancelled
+from workbench.retrieval.options import Ask
+from workbench.retrieval.ranker import BEFORE, FAVOURS, NAMES, FeatureArray
+from workbench.types import OnProgress, Progress, ShouldStop
+from workbench.workbench import Workbench
+
+# --- The material that a ranker is trained on: of each judged question the candidates' features and their grades ---
+
+
+@dataclass(frozen=True)
+class QuestionSheet:
+    """One question: rows are candidate passages, ``documents`` their keys, ``grades`` (0 or more) those of these.
+
+    ``eligible`` are the rows that may stand for their document: where spans were judged, the passages that touch one.
+    ``orders`` are rows, best first, by fixed strategy.
+    """
+
+    question_id: str
+    documents: tuple[str, ...]
+    scaled: FeatureArray
+    grades: FeatureArray
+    eligible: NDArray[np.bool_]
+    orders: dict[str, tuple[int, ...]]
+
+
+def question_sheets(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> list[QuestionSheet]:
+    """Ask every answerable question once and return what is known of its candidates, in the test set's order.
+
+    A question that finds nothing is left out. Raises Cancelled, and what a search raises.
+    """
+    sheets: list[QuestionSheet] = []
+    total = len(test_set.answerable)
+    for done, question in enumerate(test_set.answerable, start=1):
+        if should_stop is not None and should_stop():
+            raise Cancelled("Stopped; nothing was learned.")
+        weighed = weighed_question(wb, question.text, Ask(scope=corpus.scope, index=corpus.index.name))
+        if weighed is not None:
+            sheets.append(sheet_of(question.id, weighed, test_set, corpus))
+        if on_progress is not None:
+            on_progress(Progress(done, total, "reading what the legs say"))
+    return sheets
+
+
+def sheet_of(question_id: str, weighed: WeighedQuestion, test_set: TestSet, corpus: IndexedCorpus) -> QuestionSheet:
+    """Return a question's sheet with the judgments of the test set."""
+    sheet, grades = weighed.sheet, test_set.qrels[question_id]
+    documents = tuple(corpus.key(document) for document in sheet.documents)
+    spans = test_set.spans.get(question_id, ())
+    touched = [_touched(key, span, spans) for key, span in zip(documents, sheet.spans, strict=True)]
+    return QuestionSheet(
+        question_id=question_id,
+        documents=documents,
+        scaled=sheet.scaled,
+        grades=np.array([max(0, grades.get(key, 0)) for key in documents], dtype=np.float64),
+        eligible=np.array(touched, dtype=bool),
+        orders=weighed.orders,
+    )
+
+
+def ranking(sheet: QuestionSheet, rows: Sequence[int]) -> list[str]:
+    """Return the documents of rows, best first, each once."""
+    return list(dict.fromkeys(sheet.documents[row] for row in rows))
+
+
+def by_weights(sheet: QuestionSheet, weights: FeatureArray) -> list[str]:
+    """Return the documents as weights order them; equals as rerank does."""
+    scores = sheet.scaled @ weights
+    return ranking(sheet, [int(row) for row in np.argsort(-scores, kind="stable")])
+
+
+def _touched(key: str, span: tuple[int, int], spans: Sequence[Judgment]) -> bool:
+    own = [judged for judged in spans if judged.document == key]
+    start, end = span
+    return not own or any((judged.start or 0) < end and start < (judged.end or 0) for judged in own)
+
+
+PENALTIES = (0.3, 1.0, 10.0, 100.0)
+TURNS = 3  # of choosing each document's passage and fitting
+STEPS = 25  # of Newton's method at most
+SHORTEST_STEP = 1e-9
+CLOSE = 1e-6  # of the gradient's length a question
+SHARPNESS = 10.0  # of the softmax over rerank's scores, from which plain priors start
+INNER_FOLDS = 3
+DEEP = 10  # documents that the choice of a penalty looks at: nDCG@10
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Weights by ``NAMES``, with the penalty and the number of the prior that were chosen."""
+
+    weights: FeatureArray
+    penalty: float
+    prior: int
+
+
+def plain_prior() -> FeatureArray:
+    """Return the weights that order as rerank does."""
+    return np.array([SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
+
+
+def fit(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:
+    """Return the weights that fit the sheets best, drawn towards ``prior``; the prior itself where nothing teaches."""
+    weights = prior
+    for _ in range(TURNS):
+        features, wanted, held = _padded(sheets, weights)
+        if not len(features):
+            return prior
+        weights = _newton(features, wanted, held, weights, prior, penalty)
+        against = [place for place, name in enumerate(NAMES) if name in FAVOURS and weights[place] < 0]
+        if against:  # as if it were not known, so that the others take its place
+            features[:, :, against] = 0.0
+            weights = _newton(
+                features, wanted, held, np.where(np.isin(range(len(NAMES)), against), 0.0, weights), prior, penalty
+            )
+    return weights
+
+
+def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) -> Fitted:
+    """Fit with the prior and the penalty that do best on questions left out, by nDCG@10; the strongest of equals."""
+    settings = [(number, penalty) for penalty in sorted(PENALTIES, reverse=True) for number in range(len(priors))]
+    parts = folds(len(sheets), INNER_FOLDS)
+    values = [0.0] * len(settings)
+    for place, (number, penalty) in enumerate(settings):
+        for left_out in parts:
+            weights = fit(_without(sheets, left_out), priors[number], penalty)
+            values[place] += sum(ndcg(sheets[at], weights) for at in left_out)
+    best = max(range(len(settings)), key=lambda place: (round(values[place], 9), -place))
+    number, penalty = settings[best]
+    return Fitted(fit(sheets, priors[number], penalty), penalty, number)
+
+
+def folds(questions: int, parts: int) -> list[list[int]]:
+    """Deal the places of questions into parts, in turn."""
+    return [list(range(part, questions, parts)) for part in range(parts)]
+
+
+def ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
+    """Return nDCG@10 among the candidates, 0..1: what training compares settings by; reports are ir-measures'."""
+    grade_of = dict(zip(sheet.documents, sheet.grades, strict=True))
+    found = [grade_of[document] for document in by_weights(sheet, weights)]
+    best = _dcg(sorted(grade_of.values(), reverse=True))
+    return _dcg(found) / best if best else 0.0
+
+
+def _dcg(grades: Iterable[float]) -> float:
+    return sum(float(grade) / np.log2(place + 2) for place, grade in enumerate(list(grades)[:DEEP]))
+
+
+def _without(sheets: Sequence[QuestionSheet], left_out: Sequence[int]) -> list[QuestionSheet]:
+    away = set(left_out)
+    return [sheet for place, sheet in enumerate(sheets) if place not in away]
+
+
+def _padded(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[FeatureArray, FeatureArray, FeatureArray]:
+    """Return (questions, documents, features), the wanted shares and 1 for what is a document.
+
+    Questions without a relevant candidate, or with nothing else, teach nothing and are left out.
+    """
+    rows = [own for sheet in sheets if (own := _standing_for(sheet, weights)) is not None]
+    widest = max((len(own) for own, _ in rows), default=0)
+    features = np.zeros((len(rows), widest, len(NAMES)))
+    wanted, held = np.zeros((len(rows), widest)), np.zeros((len(rows), widest))
+    for place, (own, gains) in enumerate(rows):
+        features[place, : len(own)] = own
+        wanted[place, : len(own)] = gains / gains.sum()
+        held[place, : len(own)] = 1.0
+    return features, wanted, held
+
+
+def _standing_for(sheet: QuestionSheet, weights: FeatureArray) -> tuple[FeatureArray, FeatureArray] | None:
+    """Return the features and grades of each document's best passage."""
+    scores = np.where(sheet.eligible, 0.0, -1e9) + sheet.scaled @ weights
+    best: dict[str, int] = {}
+    for row in np.argsort(-scores, kind="stable"):
+        best.setdefault(sheet.documents[row], int(row))
+    rows = list(best.values())
+    grades = sheet.grades[rows]
+    return (sheet.scaled[rows], grades) if 0 < np.count_nonzero(grades) < len(rows) else None
+
+
+def _newton(
+    features: FeatureArray,
+    wanted: FeatureArray,
+    held: FeatureArray,
+    start: FeatureArray,
+    prior: FeatureArray,
+    penalty: float,
+) -> FeatureArray:
+    weights, value = start, _loss(features, wanted, held, start, prior, penalty)
+    for _ in range(STEPS):
+        expected = _softmax(features @ weights, held)
+        means = np.einsum("qd,qdf->qf", expected, features)
+        slope = (means - np.einsum("qd,qdf->qf", wanted, features)).sum(axis=0) + penalty * (weights - prior)
+        if np.linalg.norm(slope) < CLOSE * len(features):
+            break
+        spread = np.einsum("qdf,qdg->fg", features * expected[:, :, None], features) - means.T @ means
+        step = np.linalg.solve(spread + penalty * np.eye(len(NAMES)), slope)
+        tried = _loss(features, wanted, held, weights - step, prior, penalty)
+        while tried > value and np.linalg.norm(step) > SHORTEST_STEP:
+            step = step / 2
+            tried = _loss(features, wanted, held, weights - step, prior, penalty)
+        weights, value = weights - step, tried
+    return weights
+
+
+def _loss(
+    features: FeatureArray,
+    wanted: FeatureArray,
+    held: FeatureArray,
+    weights: FeatureArray,
+    prior: FeatureArray,
+    penalty: float,
+) -> float:
+    shares = _softmax(features @ weights, held)
+    likelihood = float((wanted * np.log(np.where(held > 0, np.maximum(shares, 1e-300), 1.0))).sum())
+    return penalty / 2 * float(((weights - prior) ** 2).sum()) - likelihood
+
+
+def _softmax(scores: FeatureArray, held: FeatureArray) -> FeatureArray:
+    raised = np.where(held > 0, scores, -np.inf)
+    raised = np.exp(raised - raised.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)

@@ -1,0 +1,123 @@
+"""The learning curve: trained on some questions of one half of a test set, asked the other half."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from evals.gateway import check_index, index_corpus
+from evals.learning.fitting import QuestionSheet, by_weights, fit_best, ranking
+from evals.learning.training import METRIC, Learned, check_enough, has_seen, priors_of, read_material, trained
+from evals.measures.metrics import measure
+from evals.test_sets.store import named_test_set
+from workbench.errors import Cancelled
+from workbench.retrieval.ranker import FeatureArray, shipped
+from workbench.retrieval.strategies import DEFAULT_STRATEGY
+from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
+from workbench.workbench import Workbench
+
+DIVISIONS = 6
+SHARES = (0.25, 0.5, 0.75, 1.0)  # of the half that is trained on
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint(Value):
+    """nDCG@10 on the other half, mean of all divisions; ``spread`` is the standard deviation of their differences."""
+
+    questions: int
+    learned: float
+    rerank: float
+    difference: float
+    spread: float
+
+
+def learning_curve(
+    sheets: Sequence[QuestionSheet],
+    qrels: Mapping[str, Mapping[str, int]],
+    priors: Sequence[FeatureArray],
+    *,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> list[CurvePoint]:
+    """Train on parts of one half and measure on the other, for six divisions that are the same every time.
+
+    Raises Cancelled.
+    """
+    figures: dict[float, list[tuple[float, float]]] = {share: [] for share in SHARES}
+    total = DIVISIONS * len(SHARES)
+    for division in range(DIVISIONS):
+        order = list(sheets)
+        random.Random(division).shuffle(order)
+        half = len(order) // 2
+        for share in SHARES:
+            if should_stop is not None and should_stop():
+                raise Cancelled("Stopped; the curve was not finished.")
+            weights = fit_best(order[: max(2, round(half * share))], priors).weights
+            figures[share].append(_measured(order[half:], qrels, weights))
+            if on_progress is not None:
+                on_progress(Progress(sum(map(len, figures.values())), total, "learning curve"))
+    return [_point(round(len(sheets) // 2 * share), own) for share, own in figures.items()]
+
+
+def _measured(
+    asked: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]], weights: FeatureArray
+) -> tuple[float, float]:
+    own = {sheet.question_id: qrels[sheet.question_id] for sheet in asked}
+    learned = {sheet.question_id: by_weights(sheet, weights) for sheet in asked}
+    fixed = {sheet.question_id: ranking(sheet, sheet.orders[DEFAULT_STRATEGY]) for sheet in asked}
+    first, second = (fmean(measure(own, each, [METRIC])[METRIC].values()) for each in (learned, fixed))
+    return first, second
+
+
+def _point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint:
+    differences = [learned - rerank for learned, rerank in figures]
+    learned, rerank = (round(fmean(each), 4) for each in zip(*figures, strict=True))
+    return CurvePoint(
+        questions, learned, rerank, round(fmean(differences), 4), round(float(np.std(differences, ddof=1)), 4)
+    )
+
+
+# --- The verb of people who learn: test sets by their names, a ranker, and where it is asked for the learning curve ---
+
+LEARNED_HERE = "learned here"  # the name of a ranker until a person gives it one
+
+
+def learn_from(
+    wb: Workbench,
+    test_sets: str | Sequence[str],
+    name: str,
+    *,
+    index: str | None = None,
+    scope: Scope | None = None,
+    afresh: bool = False,
+    with_curve: bool = False,
+    on_progress: OnProgress | None = None,
+    should_stop: ShouldStop | None = None,
+) -> tuple[Learned, list[CurvePoint]]:
+    """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` keeps it.
+
+    ``scope`` is searched in place of the stored test sets' own. The second value is the learning curve, empty unless
+    it is asked for.
+
+    Raises:
+        InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
+        ScopeError: an unknown name in the scope, or a part of a test set's scope has been deleted.
+    """
+    given = [named_test_set(wb, key, scope) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    named = list({(test_set.name, test_set.questions_hash): test_set for test_set in given}.values())  # each once
+    check_enough(", ".join(test_set.name for test_set in named), sum(len(test_set.answerable) for test_set in named))
+    indexed = [
+        (test_set, index_corpus(wb, test_set, index, on_progress=on_progress, should_stop=should_stop))
+        for test_set in named
+    ]
+    material = read_material(wb, indexed, check_index(wb, index), on_progress=on_progress, should_stop=should_stop)
+    learned = trained(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
+    if not with_curve:
+        return learned, []
+    priors = priors_of(afresh=afresh or has_seen(shipped(), material.titles))
+    curve = learning_curve(material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop)
+    return learned, curve

@@ -3,8 +3,7 @@
 import pytest
 
 from workbench import Workbench
-from workbench.app.compare.answer.answering import Answering
-from workbench.app.compare.answer.panel import answer_data
+from workbench.app.compare.answer import Answering, answer_data
 from workbench.errors import ModelError
 
 

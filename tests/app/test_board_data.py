@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.app.compare.board.board_data import board_data
+from workbench.app.compare.board import board_data
 from workbench.types import Comparison, Leg, Passage, ResolvedScope, SearchResult
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.widgets.card_text import card_text
+from workbench.app.widgets.card import card_text
 
 
 def pieces(nodes):

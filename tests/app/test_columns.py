@@ -3,7 +3,7 @@
 import pytest
 
 from workbench import Scope
-from workbench.app.compare.board.board_data import failures_data
+from workbench.app.compare.board import failures_data
 from workbench.app.compare.columns import Asking, compare
 from workbench.errors import NotFound, ScopeError
 

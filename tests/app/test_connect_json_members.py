@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.connect.json_members import member, setting, with_member, with_raw, without_member
+from workbench.app.connect.connections import member, setting, with_member, with_raw, without_member
 from workbench.errors import InvalidInput
 
 AT = ("servers", "mine")

@@ -3,7 +3,7 @@
 import re
 
 from workbench import Scope
-from workbench.app.connect.serving_strategies import query_of, serving_lines
+from workbench.app.connect.page import query_of, serving_lines
 
 
 def plain(lines):

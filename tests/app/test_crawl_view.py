@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.crawl.job_view import said_changes
-from workbench.app.crawl.pace import FormerLook, share
+from workbench.app.crawl.job import FormerLook, said_changes, share
 from workbench.services.crawls import CrawlCounts, counts_of
 from workbench.storage.crawls import PageCount
 

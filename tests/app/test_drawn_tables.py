@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.app.widgets.rendered.elements import Element, TextRun, shown_text
-from workbench.app.widgets.rendered.markdown_tree import markdown_tree
+from workbench.app.widgets.elements import Element, TextRun, shown_text
+from workbench.app.widgets.markdown import markdown_tree
 
 FLEET = """## Fleet
 

@@ -7,7 +7,7 @@ import pytest
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
-from workbench.app.evaluate.test_sets.edit import save_judgments, save_questions
+from workbench.app.evaluate.test_sets import save_judgments, save_questions
 from workbench.errors import InvalidInput
 
 

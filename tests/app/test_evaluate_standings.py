@@ -3,8 +3,8 @@
 import pytest
 
 from evals.experiments.leaderboard import LeaderboardLine
-from workbench.app.evaluate.results.charts import Spot, quality_latency
-from workbench.app.evaluate.results.standings import scale
+from workbench.app.evaluate.charts import Spot, quality_latency
+from workbench.app.evaluate.standings import scale
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from evals.test_sets.store import TestSetStore
-from workbench.app.frame.pages import PAGES
+from workbench.app.frame.main import PAGES
 from workbench.app.shell.finder import ACTIONS, ROUTES, finds
 from workbench.app.state.shared import OPENING
 

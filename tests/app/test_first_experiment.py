@@ -17,7 +17,7 @@ LONG = 120.0  # seconds until a test gives up
 def page():
     from workbench.app.evaluate.page import page
     from workbench.app.shell.navigation import PageEntry
-    from workbench.app.shell.work_view import work_bar
+    from workbench.app.shell.work import work_bar
 
     page()
     work_bar(PageEntry("evaluate", "Evaluate", page, jobs=("experiment", "optimise", "learn")))

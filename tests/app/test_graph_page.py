@@ -8,8 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench import Workbench
-from workbench.app.graph.archive_view import citations_html, hit_html
-from workbench.app.graph.chart import chart, chosen_node, spoken
+from workbench.app.graph.chart import chart, chosen_node, citations_html, hit_html, spoken
 from workbench.app.state.shared import OPENING
 from workbench.services.archives import ArchiveHit, Highlight
 from workbench.services.citations import DocumentCitation, Edge, Graph, GraphNode

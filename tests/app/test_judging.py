@@ -6,9 +6,8 @@ import pytest
 
 from evals.test_set import Judgment, Question, TestSet
 from evals.test_sets.store import TestSetStore
-from workbench.app.compare.judging.judging_round import round_of
-from workbench.app.compare.judging.judgments import Judging, own_test_sets, read_marks
-from workbench.app.compare.same_text import place_key, same_places
+from workbench.app.compare.judging import Judging, own_test_sets, read_marks, round_of
+from workbench.app.compare.matches import place_key, same_places
 from workbench.errors import InvalidInput
 
 

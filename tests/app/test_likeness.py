@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from workbench.app.compare.likeness import likeness, likes_of
+from workbench.app.compare.matches import likeness, likes_of
 from workbench.retrieval.explain.explanation import Alignment
 
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.app.evaluate.matrix_form import combinations, first_values, offers
-from workbench.retrieval.parameters import (
-    CANDIDATES,
-    CUTOFF,
-    FEEDBACK_PASSAGES,
-    FEEDBACK_WEIGHT,
-    TERMS,
-    VECTOR_WEIGHT,
-)
+from workbench.app.evaluate.plan_form import combinations, first_values, offers
+from workbench.retrieval.parameters import CANDIDATES, CUTOFF, FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, TERMS, VECTOR_WEIGHT
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
 

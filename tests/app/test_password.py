@@ -7,7 +7,7 @@ import time
 import pytest
 from starlette.requests import HTTPConnection
 
-from workbench.app.shell.password import COOKIE, DAYS, Password
+from workbench.app.shell.serve import COOKIE, DAYS, Password
 
 PASSWORD = Password("open sesame", "/tools")
 
@@ -41,7 +41,7 @@ def test_an_altered_cookie_does_not_open(change) -> None:
 
 def test_a_cookie_ends_after_its_days(monkeypatch: pytest.MonkeyPatch) -> None:
     value, later = cookie(), time.time() + DAYS * 86_400 + 1
-    monkeypatch.setattr("workbench.app.shell.password.time.time", lambda: later)
+    monkeypatch.setattr("workbench.app.shell.serve.time.time", lambda: later)
     assert not PASSWORD.opens(connection(cookie=f"{COOKIE}={value}"))
 
 

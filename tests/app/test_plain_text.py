@@ -1,6 +1,6 @@
 """Markdown as running text."""
 
-from workbench.app.widgets.plain_text import plain
+from workbench.app.widgets.looks import plain
 
 
 def test_markdown_becomes_running_text():

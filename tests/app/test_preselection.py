@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from evals.test_sets.store import TestSetInfo
-from workbench.app.evaluate.preselection import preselected
+from workbench.app.evaluate.shared import preselected
 
 
 def _info(key: str, day: int, source_id: str | None = None) -> TestSetInfo:

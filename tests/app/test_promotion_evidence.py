@@ -10,8 +10,7 @@ from evals.experiments.runs import Cell, CellResult, StrategyRun
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
-from workbench.app.widgets.promoting import PromotionCandidate
-from workbench.app.widgets.promotion_evidence import beside_serving, measured_together, serving_of
+from workbench.app.widgets.promoting import PromotionCandidate, beside_serving, measured_together, serving_of
 
 METRIC = "ndcg@10"
 SERVES = serving_of(PromotionCandidate("rerank", {}, None), "main")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.widgets.reader_data import read_place
-from workbench.app.widgets.rendered.tints import stretches
+from workbench.app.widgets.reader import read_place
+from workbench.app.widgets.source_places import stretches
 
 spans = st.lists(st.tuples(st.integers(-5, 40), st.integers(-5, 40)).map(sorted).map(tuple), max_size=6)
 

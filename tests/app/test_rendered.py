@@ -10,12 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from workbench.app.widgets.reader_data import RAW, RENDERED, form_of, reader_data
-from workbench.app.widgets.rendered.elements import Element, Node, TextRun, drawn, shown_text
-from workbench.app.widgets.rendered.formulas import TAGS as FORMULA_TAGS
-from workbench.app.widgets.rendered.markdown_tree import markdown_tree
-from workbench.app.widgets.rendered.text_window import window
-from workbench.app.widgets.rendered.tints import Tints
+from workbench.app.widgets.elements import Element, Node, TextRun, drawn, shown_text
+from workbench.app.widgets.markdown import TAGS as FORMULA_TAGS
+from workbench.app.widgets.markdown import markdown_tree
+from workbench.app.widgets.reader import RAW, RENDERED, form_of, reader_data
+from workbench.app.widgets.source_places import Tints, window
 from workbench.types import Document
 from workbench.types.json import JsonValue
 

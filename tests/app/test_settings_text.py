@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evals.experiments.runs import Cell
-from workbench.app.evaluate.results.settings_text import settings_text
+from workbench.app.evaluate.outcome import settings_text
 
 TOLD = [
     (Cell("vector"), ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.app.crawl.site_tree import MARKS, legend_html, tree_html, tree_of
+from workbench.app.crawl.job import MARKS, legend_html, tree_html, tree_of
 from workbench.services.crawls import OUTCOMES
 from workbench.storage.crawls import CrawlPage
 

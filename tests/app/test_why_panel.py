@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.app.compare.why.marked_texts import question_pieces, text_pieces
-from workbench.app.compare.why.panel_data import expected_data, panel_data
+from workbench.app.compare.why import expected_data, panel_data, question_pieces, text_pieces
 from workbench.app.shell.finder import _documents_answer
 from workbench.app.state.shared import OPENING
 

@@ -6,12 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.library.uploads import Drop, of_files, of_folder, start_upload
-from workbench.app.shell.sample_work import start_sample
-from workbench.app.shell.work import WORKS, Work
-from workbench.app.shell.work_view import headline, in_tray, outcome, sentence
+from workbench.app.library.upload import Drop, of_files, of_folder, start_upload
+from workbench.app.shell.work import WORKS, Work, headline, in_tray, outcome, sentence, start_sample
 from workbench.app.state.shared import OPENING
-from workbench.app.widgets.labels import unread_sentence
+from workbench.app.widgets.looks import unread_sentence
 from workbench.errors import NotFound
 from workbench.storage.job_parts import FileTally, JobFile
 from workbench.storage.jobs import Job

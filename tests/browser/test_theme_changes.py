@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from workbench.app.evaluate.results.charts import INK
+from workbench.app.evaluate.charts import INK
 
 pytestmark = pytest.mark.browser
 

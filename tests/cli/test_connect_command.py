@@ -14,9 +14,8 @@ from commands import Ran
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from workbench.app.connect.client_files import CLIENT_FILES
 from workbench.app.connect.clients import connection_of
-from workbench.app.connect.connections import apply, planned
+from workbench.app.connect.connections import CLIENT_FILES, apply, planned
 from workbench.errors import ConfigurationError
 from workbench.settings import Settings
 

@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Show the change, write it where it is wanted, and say what was seen of the client."""
-    from workbench.app.connect.client_files import CLIENT_FILES
-    from workbench.app.connect.connections import apply, seen, undoing
+    from workbench.app.connect.connections import CLIENT_FILES, apply, seen, undoing
     from workbench.settings import load_settings
 
     settings = load_settings()
@@ -97,7 +96,7 @@ def _written(change: FileChange) -> str:
 def _undone(change: FileChange, settings: Settings) -> str:
     """Say what was undone, and where else the client still finds this workbench."""
     from workbench.app.connect.clients import NAME
-    from workbench.app.connect.connection_notes import notes_of
+    from workbench.app.connect.connections import notes_of
 
     if change.is_none and change.entry is None:
         said = f"There is nothing to take out of {change.path}."

@@ -2,41 +2,201 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.compare.answer.panel import answer_button, answer_panel
-from workbench.app.compare.asking import PendingAnswer, ask, forget
-from workbench.app.compare.board.board import board
-from workbench.app.compare.columns import Asking, ComparedHits, compare
-from workbench.app.compare.export_button import export_button
-from workbench.app.compare.judging.control import judge_control
-from workbench.app.compare.judging.judging_round import judging_round
-from workbench.app.compare.judging.judgments import Judging
-from workbench.app.compare.odd_values import tell_odd_values
-from workbench.app.compare.preferred_names import preferred_names
-from workbench.app.compare.start.sample_questions import sample_questions
-from workbench.app.compare.start.ways_in import empty_home, next_step
-from workbench.app.compare.strategy_bar import chosen_indexes, chosen_limit, chosen_parameters, strategy_bar
-from workbench.app.compare.why.panel import Explaining, open_why, why_panel
+from workbench.app.compare.answer import answer_button, answer_panel
+from workbench.app.compare.board import board
+from workbench.app.compare.columns import (
+    LIMITS,
+    MOST,
+    Asking,
+    ComparedHits,
+    PendingAnswer,
+    ask,
+    chosen_indexes,
+    chosen_limit,
+    chosen_parameters,
+    compare,
+    forget,
+    room,
+    strategy_bar,
+)
+from workbench.app.compare.judging import Judging, judge_control, judging_round
+from workbench.app.compare.start import empty_home, next_step, sample_questions
+from workbench.app.compare.why import Explaining, open_why, why_panel
 from workbench.app.shell.scope_bar import clear_scope, current_index, current_scope, is_scoped
 from workbench.app.shell.states import board_skeleton, failed, message
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.state.one_run import indexes_of_run
-from workbench.app.state.shared import OPENING, changes
+from workbench.app.state.shared import OPENING, changes, indexes_of_run, show_value
+from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.promoting import serving_in, serving_line
 from workbench.app.widgets.reader import reader
+from workbench.comparison_files import FORMS, Asked
 from workbench.errors import ConfigurationError, InvalidInput, NotFound, WorkbenchError
 from workbench.opened_corpus import BUILT_IN_RERANKER
 from workbench.retrieval.options import across
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.types import Comparison, Scope
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from workbench.workbench import Workbench
+
+# --- Taking a comparison along: files in three forms, and the link that shows it again ---
+
+MAX_FILE_NAME_CHARS = 60  # characters of a file's name
+
+
+def export_button(comparison: Comparison, asking: Asking, limit: int) -> None:
+    """Show the button with the forms and the link behind it."""
+    asked = Asked(tuple(comparison.strategies), limit, asking.scope, asking.index, asking.parameters)
+    with st.popover("Export", type="tertiary", icon=":material/ios_share:", key="export_popover"):
+        for ending, (title, media_type, write) in FORMS.items():
+            st.download_button(
+                title,
+                lambda write=write: write(comparison, asked),
+                file_name(comparison.query) + ending,
+                media_type,
+                icon=":material/download:",
+                on_click="ignore",
+                width="stretch",
+            )
+        with st.container(key="copy_link"):
+            st.caption("A link to this comparison; the sign at its right end copies it")
+            st.code(link(), language=None, wrap_lines=True)
+
+
+def file_name(question: str) -> str:
+    """Return a file's name for a question: its words, nothing that a system could stumble over."""
+    words = "".join(char if char.isalnum() else "-" for char in question)
+    return "-".join(part for part in words.split("-") if part)[:MAX_FILE_NAME_CHARS] or "comparison"
+
+
+def link() -> str:
+    """Return the address of the page as it is now."""
+    query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
+    return f"{str(st.context.url).partition('?')[0]}?{query}"
+
+
+# --- The parts of an address that Compare does not understand: one sentence tells them, one button takes them out ---
+
+OWN = (
+    "q", "s", "n", "set", "on", "without", "names", "answer", "judge", "doc", "at", "cut", "why", "by", "missed",
+    "form", "part",
+)  # fmt: skip
+OF_OTHERS = ("embed", "utm_")  # Streamlit's own, and what mail and chat programs append
+MAX_VALUE_CHARS = 60  # characters of a value that are repeated
+
+
+def tell_odd_values() -> None:
+    """Say what of the address was not understood, and what is shown instead; nothing where all was."""
+    odd = list(odd_values())
+    if not odd:
+        return
+    told = ", ".join(f"{_short(name, value)} ({why})" for name, value, why in odd)
+    with st.container(key="odd_values", horizontal=True, vertical_alignment="center"):
+        st.markdown(f"Not understood in the address and left out: {escaped(told, 600)}.", width="content")
+        st.button("Clean the address", type="tertiary", key="clean_address", on_click=_clean)
+
+
+def odd_values() -> Iterator[tuple[str, str, str]]:
+    """Yield (name, value, why it has no effect) of each part of the address that changes nothing."""
+    for name in st.query_params:
+        if name not in (*OWN, *address.EVERYWHERE) and not name.startswith(OF_OTHERS):
+            yield name, address.get(name), f"Compare has no value {name}"
+    shown = address.get("n")
+    if shown and shown != str(chosen_limit()):
+        yield "n", shown, f"a column shows {_any_of(LIMITS)} passages; these are {chosen_limit()}"
+    for item in address.get_all("set"):
+        if not _is_setting(item):
+            yield "set", item, "a setting is written strategy.parameter=value, and the defaults are taken"
+    for name in address.get_all("s")[room() :]:
+        yield "s", name, f"at most {MOST} columns stand side by side"
+
+
+def _is_setting(item: str) -> bool:
+    target, sign, _ = item.partition("=")
+    strategy, _, name = target.partition(".")
+    return (
+        bool(sign) and strategy in STRATEGIES and any(known.name == name for known in STRATEGIES[strategy].parameters)
+    )
+
+
+def _any_of(numbers: tuple[int, ...]) -> str:
+    return f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"
+
+
+def _short(name: str, value: str) -> str:
+    text = f"{name}={value}"
+    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"
+
+
+def _clean() -> None:
+    odd = [(name, value) for name, value, _ in odd_values()]
+    address.put(**{name: [one for one in address.get_all(name) if (name, one) not in odd] for name, _ in odd})
+
+
+# --- The names in the question, as chips: a press takes one out of the preference, another one brings it back ---
+
+MAX_NAME_CHARS = 48  # characters of a name that are shown
+
+
+def preferred_names(comparison: Comparison, scope: Scope) -> None:
+    """Show what is preferred and what a person took out; nothing where the question names no document."""
+    names = comparison.preferring
+    if not names and not scope.ignored_names:
+        return
+    only = scope.names == "only"
+    with st.container(key="preferred", horizontal=True, gap="small", vertical_alignment="center"):
+        st.markdown("Only in" if only and names else "Preferring" if names else "Not preferring", width="content")
+        for name in names:
+            documents = "1 document" if name.documents == 1 else f"{name.documents:,} documents"
+            st.button(
+                escaped(name.text, MAX_NAME_CHARS),
+                key=_key("chip", name.text),
+                icon=":material/close:",
+                icon_position="right",
+                help=f"{name.kind.capitalize()} of {documents}. Press to search without it.",
+                on_click=_ignore,
+                args=(name.text,),
+            )
+        for text in scope.ignored_names:
+            st.button(
+                f"~~{escaped(text, MAX_NAME_CHARS)}~~",
+                key=_key("chipback", text),
+                icon=":material/undo:",
+                icon_position="right",
+                type="tertiary",
+                help="Press to prefer it again.",
+                on_click=_bring_back,
+                args=(text,),
+            )
+        if names:
+            st.button(
+                "Search all documents" if only else "Search only these",
+                key="only_named",
+                type="tertiary",
+                on_click=address.put,
+                kwargs={"names": None if only else "only"},
+            )
+
+
+def _ignore(name: str) -> None:
+    address.put(without=[*address.get_all("without"), name])
+
+
+def _bring_back(name: str) -> None:
+    address.put(without=[other for other in address.get_all("without") if other != name])
+
+
+def _key(kind: str, text: str) -> str:
+    return f"{kind}_{blake2b(text.encode(), digest_size=6).hexdigest()}"
 
 
 def page() -> None:

@@ -17,7 +17,7 @@ from mcp_app.tool import Tool
 from mcp_app.tools import TOOLSETS
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.labels import escaped
+from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.table import Column, table
 from workbench.opening import Opening
 

@@ -2,21 +2,202 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.crawl.job_view import SAID, STATES, job_view
-from workbench.app.crawl.start import start_form
+from workbench.app.crawl.job import SAID, STATES, job_view
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING
+from workbench.app.widgets.looks import escaped, labelled
 from workbench.app.widgets.notices import leave_warning, show_notice
 from workbench.app.widgets.table import Column, moment, table
-from workbench.errors import NotFound
+from workbench.errors import NotFound, WorkbenchError
+from workbench.sizes import counted, size_text
+from workbench.types import as_number, as_whole
 
 if TYPE_CHECKING:
+    from workbench.crawling.preview import DryRun, RefusedAddress, TextSample, WantedPage
     from workbench.services.crawls import CrawlJob
     from workbench.workbench import Workbench
+
+# --- The part of the Crawl page where a crawl begins: an address, how far to go, and a look at what that would ---
+
+WITHIN = {"path": "The start page's folder", "host": "The whole host", "domain": "The host and its subdomains"}
+BROWSER = {"auto": "Only pages that are empty without it", "always": "Every page", "never": "Never"}
+GONE = {"remove": "Remove their documents", "keep": "Keep them, marked as removed"}
+DEEPEST = 25  # links away from the start page, unless told otherwise
+_SEEN = "crawl_dry_run"
+SAMPLE = 1_500  # characters of a sample that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the pages go: an old source by its title, or a new one with its project, folder and tags."""
+
+    source: str | None
+    project: str | None
+    folder: str | None
+    tags: tuple[str, ...]
+
+
+def start_form(workbench: Workbench) -> None:
+    """Show the form, and below it the outcome of a preview."""
+    with st.container(border=True, key="crawl_start"):
+        url = st.text_input("Start page", key="crawl_url", placeholder="https://docs.example.com/guide/").strip()
+        options = _reach()
+        target = _target(workbench)
+        with st.expander("More options"):
+            options |= _manners()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            preview = st.button("Preview", key="crawl_look")
+            go = st.button("Start crawl", key="crawl_go", type="primary")
+            st.caption("A preview fetches a few pages and stores nothing.")
+    if (preview or go) and not url:
+        st.error("Type the address of the start page first.")
+    elif preview:
+        _look(workbench, url, options)
+    elif go:
+        _start(workbench, url, target, options)
+    shown = st.session_state.get(_SEEN)
+    if shown is not None and shown["asked"] == url:
+        show_dry_run(shown)
+
+
+def _reach() -> dict[str, Any]:
+    """Show how far the crawl goes."""
+    first, second, third, fourth = st.columns([2, 2, 2, 3], vertical_alignment="bottom")
+    with first, st.container(height=40, border=False, vertical_alignment="center"):
+        recursive = st.toggle("Follow links", value=True, key="crawl_recursive")
+    with second:
+        most = st.number_input("Pages at most", 1, 100_000, 200, key="crawl_most", disabled=not recursive)
+    with third:
+        depth = st.number_input(
+            "Links away at most", 1, 100, DEEPEST, key="crawl_depth", disabled=not recursive,
+            help="How many links a page may be away from the start page.",
+        )  # fmt: skip
+    with fourth:
+        within = st.selectbox("Keep to", list(WITHIN), format_func=WITHIN.__getitem__, key="crawl_within")
+    return {"recursive": recursive, "max_pages": int(most), "max_depth": int(depth), "within": within}
+
+
+def _target(workbench: Workbench) -> Target:
+    """Show where the pages go; project, folder and tags are those of a new source."""
+    titles = [source.title for source in workbench.sources.list(source_type="crawl")]
+    projects = {project.id: project.title for project in workbench.projects.list()}
+    first, second, third, fourth = st.columns([3, 2, 2, 3])
+    with first:
+        source = st.selectbox(
+            "Into source", titles, index=None, accept_new_options=True, key="crawl_source",
+            placeholder="A new source, or type a name",
+        )  # fmt: skip
+    old = source in titles
+    with second:
+        project = st.selectbox(
+            "Project", ["", *projects], format_func=labelled(projects, "No project"), disabled=old, key="crawl_project"
+        )
+    folders = [folder.name for folder in workbench.projects.folders(project)] if project and not old else []
+    with third:
+        folder = st.selectbox(
+            "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="crawl_folder"
+        )
+    with fourth:
+        tags = st.multiselect(
+            "Tags", list(workbench.sources.tags()), accept_new_options=True, placeholder="None", key="crawl_tags",
+            disabled=old,
+        )  # fmt: skip
+    if old:
+        return Target(source, None, None, ())
+    return Target(source, project or None, (folder or None) if project else None, tuple(tags))
+
+
+def _manners() -> dict[str, Any]:
+    """Show which addresses are left out, how pages are fetched, and how fast."""
+    left, right = st.columns(2)
+    with left:
+        include = st.text_area("Only addresses that contain one of these (one per line)", key="crawl_include")
+        browser = st.selectbox("Render with a browser", list(BROWSER), format_func=BROWSER.__getitem__)
+        rate = st.number_input(
+            "Requests per second and host", 0.0, 100.0, 0.0, step=0.5, format="%g", key="crawl_rate",
+            help="0 is the polite rate. A delay that robots.txt asks for is kept as well.",
+        )  # fmt: skip
+    with right:
+        exclude = st.text_area("No address that contains one of these (one per line)", key="crawl_exclude")
+        gone = st.selectbox("Pages that no longer exist", list(GONE), format_func=GONE.__getitem__)
+        at_once = st.number_input("Requests at once", 1, 32, 8, key="crawl_concurrency")
+        refresh = st.checkbox("Ask for every page in full, whatever an earlier crawl knows", key="crawl_refresh")
+        accept = st.checkbox("Remove documents even if more than a fifth of them would go", key="crawl_accept")
+    return {
+        "include": _lines(include),
+        "exclude": _lines(exclude),
+        "browser": browser,
+        "gone": gone,
+        "refresh": refresh,
+        "accept_removals": accept,
+        "concurrency": int(at_once),
+    } | ({"rate": rate} if rate else {})
+
+
+def _look(workbench: Workbench, url: str, options: Mapping[str, Any]) -> None:
+    try:
+        with st.spinner("Looking at the site…"):
+            st.session_state[_SEEN] = workbench.crawls.dry_run(url, **options) | {"asked": url}
+    except WorkbenchError as error:
+        st.session_state.pop(_SEEN, None)
+        st.error(escaped(str(error)))
+
+
+def _start(workbench: Workbench, url: str, target: Target, options: Mapping[str, Any]) -> None:
+    try:
+        job = workbench.crawls.start(
+            url, source=target.source, project=target.project, folder=target.folder, tags=target.tags, **options
+        )
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    st.session_state.pop(_SEEN, None)
+    address.put(job=job.id)
+    st.rerun()
+
+
+def show_dry_run(report: DryRun) -> None:
+    """Show what a crawl would fetch, what not and why, samples of the text, and an estimate."""
+    estimate = report["estimate"]
+    pages, passages = as_whole(estimate["pages"]), as_whole(estimate["passages"])
+    least = "at least " if estimate["at_least"] else ""
+    st.subheader(f"This crawl would fetch {least}{counted(pages, 'page')}", anchor=False)
+    st.caption(
+        f"About {max(1, round(as_number(estimate['seconds']))):,} s of fetching, "
+        f"{size_text(as_whole(estimate['text_bytes']))} of text, {passages:,} passages. Nothing has been stored."
+    )
+    names = ["Samples", f"To fetch ({len(report['would_fetch'])})", f"Not fetched ({len(report['would_not_fetch'])})"]
+    samples, wanted, refused = st.tabs(names)
+    with samples:
+        _samples(report["samples"])
+    with wanted:
+        columns = (Column("url", "Address"), Column("via", "Found by"), Column("depth", "Links away", "number"))
+        table("dry_wanted", columns, _rows(report["would_fetch"]), label="Pages to fetch", noun="pages")
+    with refused:
+        columns = (Column("url", "Address"), Column("reason", "Why not"))
+        rows = _rows([*report["would_not_fetch"], *report["failed"]])
+        table("dry_refused", columns, rows, label="Not fetched", noun="pages", empty="Every page is fetched.")
+
+
+def _samples(samples: Sequence[TextSample]) -> None:
+    for sample in samples:
+        st.markdown(f"**{escaped(sample['title'] or sample['url'])}** · {sample['characters']:,} characters")
+        st.code(sample["text"][:SAMPLE], language=None, wrap_lines=True, height=220)
+
+
+def _rows(entries: Sequence[WantedPage | RefusedAddress]) -> list[dict[str, object]]:
+    return [{"id": entry["url"], "name": entry["url"], "cells": dict(entry)} for entry in entries]
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
 
 SHOWN = 100  # crawls in the history
 COLUMNS = (

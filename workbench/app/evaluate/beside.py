@@ -9,13 +9,10 @@ import streamlit as st
 from evals.experiments.leaderboard import Pair, Score, check_same_ground, shared_metrics, side_by_side
 from evals.measures.metrics import metric_title
 from evals.measures.significance import sentence
-from workbench.app.evaluate.results.outcome import outcome_of
-from workbench.app.evaluate.results.settings_text import settings_text
+from workbench.app.evaluate.outcome import outcome_of, settings_text
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.widgets.labels import escaped
-from workbench.app.widgets.looks import look
-from workbench.app.widgets.names import title_of
+from workbench.app.state.shared import show_value
+from workbench.app.widgets.looks import escaped, look, title_of
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
 

@@ -14,14 +14,12 @@ from evals.experiments.runs import Experiment
 from evals.gateway import deleted_parts
 from evals.learning import training
 from evals.measures.metrics import metric_title
-from workbench.app.evaluate.results.outcome import ExperimentOutcome, outcome_of
-from workbench.app.evaluate.results.questions import questions_view
-from workbench.app.evaluate.results.ragas import ragas_view
-from workbench.app.evaluate.results.standings import against_latency, standings
+from workbench.app.evaluate.outcome import ExperimentOutcome, outcome_of, ragas_view
+from workbench.app.evaluate.questions import questions_view
+from workbench.app.evaluate.standings import against_latency, standings
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.state.shared import note_change
-from workbench.app.widgets.labels import escaped
+from workbench.app.state.shared import note_change, show_value
+from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.notices import act
 from workbench.errors import WorkbenchError
 from workbench.sizes import counted

@@ -12,13 +12,11 @@ import streamlit as st
 from evals.background import enqueue_learn
 from evals.learning.training import FEWEST, FOLDS, LEARNED
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.live_job import live_job
-from workbench.app.evaluate.preselection import preselected
+from workbench.app.evaluate.shared import live_job, preselected
 from workbench.app.shell.scope_bar import place_scope
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.app.widgets.labels import escaped, labelled
-from workbench.app.widgets.names import title_of
+from workbench.app.widgets.looks import escaped, labelled, title_of
 from workbench.app.widgets.notices import act
 from workbench.app.widgets.promoting import PromotionCandidate, places_of_bar, places_of_measured, promote_dialog
 from workbench.app.widgets.table import Column, table

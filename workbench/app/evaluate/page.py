@@ -2,25 +2,167 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from evals.experiments.catalogue import Experiments
+from evals.experiments.leaderboard import Winner, trend
+from evals.measures.metrics import metric_title
 from workbench.app.evaluate.beside import beside_view
 from workbench.app.evaluate.experiment import experiment_view
 from workbench.app.evaluate.learning import learning_view
-from workbench.app.evaluate.listing import experiments_view
-from workbench.app.evaluate.test_sets.listing import test_set_view, test_sets_view
+from workbench.app.evaluate.outcome import settings_text
+from workbench.app.evaluate.plan_form import build_form, planned_view
+from workbench.app.evaluate.test_sets import test_set_view, test_sets_view
 from workbench.app.evaluate.tune import tune_view
+from workbench.app.shell.states import message
+from workbench.app.shell.work import way_to
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.state.shared import OPENING
+from workbench.app.state.shared import OPENING, show_value
+from workbench.app.widgets.looks import look, title_of
 from workbench.app.widgets.notices import leave_warning, show_notice
 from workbench.app.widgets.reader import reader
+from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import NotFound
+from workbench.sizes import counted
 
 if TYPE_CHECKING:
+    from evals.experiments.runs import Experiment
     from workbench.workbench import Workbench
+
+# --- The list of experiments: who won each, how surely, and how that went over time; two of them are compared ---
+
+STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}
+COLUMNS = (
+    Column("title", "Experiment"),
+    Column("winner", "Best", "strategy"),
+    Column("score", "Score", "score"),
+    Column("trend", "Over time", "trend"),
+    Column("status", "Status", "state"),
+    Column("began", "Began", "shown"),
+)
+PAIR = 2  # experiments that are compared
+
+
+def experiments_view(workbench: Workbench) -> None:
+    """Show the experiments, the newest first; the form of a new one where it is asked for, or where there is none."""
+    catalogue = Experiments(workbench)
+    experiments = catalogue.list()
+    planned = address.get("planned")
+    if planned:
+        planned_view(workbench, planned)
+    elif address.get("new") or not experiments:
+        if not experiments:
+            message(
+                "Which strategy is best for your documents?",
+                "Ask the same questions of each, and let the judged answers decide.",
+            )
+            _without_documents(workbench)
+        build_form(workbench)
+    if not experiments:
+        return
+    above = st.container(horizontal=True, vertical_alignment="center")
+    winners = catalogue.winners(experiments)
+    chosen = table(
+        "experiments",
+        COLUMNS,
+        rows_of(experiments, winners),
+        label="Experiments",
+        noun="experiments",
+        opens=True,
+        selectable=len(experiments) > 1,
+    )
+    with above:
+        _buttons([experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected])
+    if chosen.opened:
+        address.put(experiment=chosen.opened, new=None)
+        st.rerun()
+
+
+def _without_documents(workbench: Workbench) -> None:
+    """Say what is measured where there is nothing of one's own yet, and lead to the ways in."""
+    if workbench.documents.count():
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
+        st.caption(
+            "You have no documents yet; the plan below measures the sample's articles by the sample's questions."
+        )
+        way_to("library")
+        way_to("crawl")
+
+
+def _buttons(selected: Sequence[str]) -> None:
+    """Offer a new experiment, and to compare two of them: of the selected, oldest first, the older one is A."""
+    if not address.get("new"):
+        st.button("New experiment", type="primary", icon=":material/add:", on_click=lambda: address.put(new="1"))
+    if len(selected) == PAIR and st.button("Compare the two", icon=":material/compare_arrows:"):
+        address.put(experiment=selected[0], beside=selected[1], new=None)
+        st.rerun()
+
+
+def rows_of(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[dict[str, object]]:
+    """Return the experiments as rows of the list; all scores are drawn on one scale."""
+    lows = [winner.interval[0] for winner in winners.values()]
+    highs = [winner.interval[1] for winner in winners.values()]
+    ends = (min(lows), max(highs)) if lows and min(lows) < max(highs) else (0.0, 1.0)
+    return [_row_of(experiment, winners, ends) for experiment in experiments]
+
+
+def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
+    winner = winners.get(experiment.id)
+    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · over {experiment.over} · "
+    notes = {"title": about + counted(len(experiment.cells), "run")}
+    if experiment.message and experiment.status != "done":
+        notes["status"] = experiment.message
+    if winner is not None:
+        notes["score"] = metric_title(winner.metric)
+        notes["winner"] = settings_text(winner.label, winner.strategy)
+        if winner.tied > 1:
+            notes["winner"] = "They reach the same score, so none is better than the others."
+    return {
+        "id": experiment.id,
+        "name": experiment.title,
+        "cells": {
+            "title": experiment.title,
+            "winner": _strategy(winner),
+            "score": _score(winner, ends),
+            "trend": _trend(winner, winners),
+            "status": {"state": STATES[experiment.status], "text": experiment.status},
+            "began": moment(experiment.created_at),
+        },
+        "notes": notes,
+    }
+
+
+def _strategy(winner: Winner | None) -> dict[str, str] | None:
+    if winner is None:
+        return None
+    if winner.tied > 1:
+        return {"text": f"Tie of {winner.tied} runs"}
+    appearance = look(winner.strategy)
+    return {"text": title_of(winner.strategy), "hue": appearance.hue, "shape": appearance.shape}
+
+
+def _score(winner: Winner | None, ends: tuple[float, float]) -> dict[str, object] | None:
+    if winner is None:
+        return None
+    return {"value": winner.score, "low": winner.interval[0], "high": winner.interval[1], "ends": list(ends)}
+
+
+def _trend(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:
+    """Return the winners of the same test set over time, with the place of this one."""
+    if winner is None:
+        return None
+    over_time = trend(winners.values(), winner.test_set_id)
+    ids = [one.experiment_id for one in over_time]
+    if winner.experiment_id not in ids:  # by another metric than the newest
+        return None
+    values = [one.score for one in over_time]
+    text = f"Best {metric_title(winner.metric)} of this test set over time: " + ", ".join(f"{v:.3f}" for v in values)
+    return {"values": values, "at": ids.index(winner.experiment_id), "text": text}
+
 
 VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune", "learn": "Learn"}
 

@@ -14,14 +14,12 @@ from evals.experiments.tuning import FEWEST, StoredCandidate, StoredFinalist, se
 from evals.measures.metrics import DEFAULT_METRICS, metric_title
 from evals.measures.significance import Difference, sentence
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.live_job import live_job
-from workbench.app.evaluate.preselection import preselected
-from workbench.app.evaluate.results.charts import Spot
-from workbench.app.evaluate.results.front import front_chart
+from workbench.app.evaluate.charts import Spot
+from workbench.app.evaluate.outcome import front_chart
+from workbench.app.evaluate.shared import live_job, preselected
 from workbench.app.shell.states import message
 from workbench.app.state import address
-from workbench.app.widgets.labels import escaped, labelled
-from workbench.app.widgets.names import title_of
+from workbench.app.widgets.looks import escaped, labelled, title_of
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
 from workbench.retrieval.strategies import STRATEGIES

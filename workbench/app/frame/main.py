@@ -6,16 +6,70 @@ from pathlib import Path
 
 import streamlit as st
 
-from workbench.app.frame.pages import PAGES
-from workbench.app.shell.navigation import navigation
+from workbench.app.shell.navigation import PageEntry, navigation
 from workbench.app.shell.scope_bar import scope_bar
 from workbench.app.shell.states import failed, opening
-from workbench.app.shell.work_view import work_bar
+from workbench.app.shell.work import work_bar
 from workbench.app.state import address
-from workbench.app.state.one_run import begin_run, theme_of_run
-from workbench.app.state.shared import OPENING
-from workbench.app.widgets.assets import component, stylesheet
+from workbench.app.state.shared import OPENING, begin_run, theme_of_run
+from workbench.app.widgets.notices import component, stylesheet
 from workbench.errors import WorkbenchError
+
+# --- The table of pages. A new page is a folder with ``page.py``, a function here that imports it, and a row ---
+
+
+def _compare() -> None:
+    from workbench.app.compare.page import page
+
+    page()
+
+
+def _library() -> None:
+    from workbench.app.library.page import page
+
+    page()
+
+
+def _crawl() -> None:
+    from workbench.app.crawl.page import page
+
+    page()
+
+
+def _evaluate() -> None:
+    from workbench.app.evaluate.page import page
+
+    page()
+
+
+def _graph() -> None:
+    from workbench.app.graph.page import page
+
+    page()
+
+
+def _connect() -> None:
+    from workbench.app.connect.page import page
+
+    page()
+
+
+def _system() -> None:
+    from workbench.app.system.page import page
+
+    page()
+
+
+PAGES = (
+    PageEntry("compare", "Compare", _compare),
+    PageEntry("library", "Library", _library, lists_files=True),
+    PageEntry("crawl", "Crawl", _crawl, jobs=("crawl",)),
+    PageEntry("evaluate", "Evaluate", _evaluate, jobs=("experiment", "optimise", "learn")),
+    PageEntry("graph", "Graph", _graph),
+    PageEntry("connect", "Connect", _connect),
+    PageEntry("system", "System", _system),
+)
+
 
 PATIENCE = 0.2  # seconds to wait for a workbench that is nearly open, before a skeleton is painted
 

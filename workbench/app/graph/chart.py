@@ -7,12 +7,173 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from html import escape
+from typing import TYPE_CHECKING
 
-from workbench.app.graph.layout import places
-from workbench.app.widgets.looks import PALETTE
+import numpy as np
+import streamlit as st
+
+from workbench.app.shell.states import message
+from workbench.app.state import address
+from workbench.app.state.shared import show_value
+from workbench.app.widgets.looks import PALETTE, escaped
+from workbench.app.widgets.reader import open_document
+from workbench.errors import ConfigurationError
 from workbench.services.citations import Graph, GraphNode
 from workbench.sizes import counted
 from workbench.types import JsonObject, JsonValue, as_items, as_number, as_object, as_whole
+
+if TYPE_CHECKING:
+    from workbench.services.archives import ArchiveHit, ArchiveResult
+    from workbench.services.citations import DocumentCitation
+    from workbench.workbench import Workbench
+
+# --- The archive search box: highlights, guessed words, and citations one to three steps deep ---
+
+DEPTHS = {"0": "No citations", "1": "1 step", "2": "2 steps", "3": "3 steps"}
+SHOWN = 12  # citations of one document and direction
+
+
+def archive_view(workbench: Workbench) -> None:
+    """Show the box and what it finds, or what is to be set before there is anything to search."""
+    try:
+        workbench.archives.checked_folder()
+    except ConfigurationError as error:
+        message(
+            "There are no archives to search",
+            "Archives are research notes and saved pages in a folder of this machine.",
+            said=str(error),
+        )
+        return
+    show_value("archive_question", address.get("q"))
+    show_value("archive_depth", address.get("depth") if address.get("depth") in DEPTHS else "1")
+    show_value("archive_exact", address.get("exact") == "1")
+    with st.container(key="question"):
+        question = st.text_input(
+            "Search the archives", key="archive_question", placeholder="Search the archives",
+            label_visibility="collapsed", on_change=_remember,
+        ).strip()  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        depth = st.segmented_control(
+            "Citations", list(DEPTHS), key="archive_depth", format_func=DEPTHS.__getitem__, required=True,
+            label_visibility="collapsed", on_change=_remember,
+        )  # fmt: skip
+        exact = st.toggle("Exact words only", key="archive_exact", on_change=_remember)
+    if not question:
+        message("Research notes and saved pages", "Type a question or a few words; misspelt words are understood.")
+        return
+    steps = int(depth or "1")
+    left = workbench.folder_work.left_to_job(workbench.archives)
+    if left is not None:
+        st.caption(escaped(left.sentence))
+    result = workbench.archives.search(
+        question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20, bring_in=left is None
+    )
+    _results(workbench, result)
+
+
+def _remember() -> None:
+    address.put(
+        q=st.session_state["archive_question"].strip(),
+        depth=st.session_state["archive_depth"],
+        exact="1" if st.session_state["archive_exact"] else None,
+    )
+
+
+def _results(workbench: Workbench, result: ArchiveResult) -> None:
+    for note in result.degraded:
+        st.caption(escaped(note))
+    if not result.results:
+        message("Nothing in the archives matches", "Try other words, or turn off “Exact words only”.")
+        return
+    if result.nothing_close:
+        st.caption(escaped(result.nothing_close))
+    for typed, meant in result.guesses:
+        st.caption(f"No document has “{escaped(typed)}”; searched for words like “{escaped(meant)}”.")
+    ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
+    titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
+    st.caption(counted(len(result.results), "document"))
+    for hit in result.results:
+        with st.container(key=f"archive_{hit.id}", border=True):
+            st.html(hit_html(hit))
+            if st.button("Open", key=f"open_{hit.id}", type="tertiary", icon=":material/article:"):
+                open_document(hit.id)
+            if hit.citations and (hit.citations.citing or hit.citations.cited):
+                _citations(hit, titles)
+
+
+def _citations(hit: ArchiveHit, titles: Mapping[str, str]) -> None:
+    assert hit.citations is not None
+    cites, cited = hit.citations.citing, hit.citations.cited
+    with st.expander(f"Cites {len(cites)}, cited by {len(cited)}"):
+        left, right = st.columns(2, gap="large")
+        left.html(citations_html("Cites", cites, titles, outward=True))
+        right.html(citations_html("Cited by", cited, titles, outward=False))
+
+
+def hit_html(hit: ArchiveHit) -> str:
+    """Return a result as HTML; snippets are escaped already and hold no markup but ``<mark>``."""
+    fields = {highlight.field: highlight.snippets for highlight in hit.highlights}
+    title = fields["title"][0] if "title" in fields else escape(hit.title)
+    snippets = "".join(f"<p>{snippet}</p>" for snippet in fields.get("content", ()))
+    facts = " · ".join(escape(fact) for fact in (hit.source, hit.date or "", hit.path) if fact)
+    return (
+        f'<div class="wb-archive"><h3>{title} <span class="wb-score">{hit.score:.3f}</span></h3>'
+        f'<p class="wb-kind">{facts}</p>{snippets}</div>'
+    )
+
+
+def citations_html(
+    heading: str, citations: tuple[DocumentCitation, ...], titles: Mapping[str, str], *, outward: bool
+) -> str:
+    """Return citations as a list of titles with their sentences, everything escaped."""
+    items = []
+    for citation in citations[:SHOWN]:
+        other = citation.target_id if outward else citation.source_id
+        step = f", step {citation.depth}" if citation.depth > 1 else ""
+        items.append(
+            f"<li><b>{escape(titles.get(other, other))}</b> "
+            f'<span class="wb-kind">{citation.confidence:.1f}{step}</span><br>{escape(citation.context)}</li>'
+        )
+    more = f"<li>and {len(citations) - SHOWN} more</li>" if len(citations) > SHOWN else ""
+    return f'<div class="wb-archive"><h4>{heading}</h4><ul>{"".join(items) or "<li>nothing</li>"}{more}</ul></div>'
+
+
+# --- The layout of the citation graph: the same picture for the same links, whole in any frame ---
+
+STEPS = 160
+GRAVITY = np.array([0.8, 1.2])  # alone it would spread the dots evenly over an ellipse that is wider than high
+PULL = 0.8  # the more, the nearer stand documents of one cluster, and the farther clusters from each other
+GOLDEN = np.pi * (3 - np.sqrt(5))
+
+
+@lru_cache(maxsize=16)
+def places(count: int, links: tuple[tuple[int, int], ...]) -> tuple[tuple[float, float], ...]:
+    """Return a place for each of ``count`` dots; ``links`` are pairs of their numbers.
+
+    Fruchterman and Reingold (1991), begun on a spiral: dots push each other away by 1/d, links pull by d squared, the
+    less the more links their dots have, and gravity by d; no step is longer than a length that shrinks to nothing.
+    """
+    turn = np.arange(count) * GOLDEN
+    at = np.sqrt(np.arange(count) + 0.5)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    ends = np.array(links, dtype=int).reshape(-1, 2)
+    degree = np.bincount(ends.ravel(), minlength=count)
+    weight = PULL / np.minimum(degree[ends[:, 0]], degree[ends[:, 1]])[:, None]
+    for step in range(STEPS):
+        square = (at**2).sum(axis=1)
+        near = 1 / np.maximum(square[:, None] + square[None, :] - 2 * at @ at.T, 0.01)
+        push = at * near.sum(axis=1, keepdims=True) - near @ at
+        along = at[ends[:, 1]] - at[ends[:, 0]]
+        pull = weight * along * np.linalg.norm(along, axis=1, keepdims=True)
+        force = push - GRAVITY * at
+        np.add.at(force, ends[:, 0], pull)
+        np.add.at(force, ends[:, 1], -pull)
+        length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
+        longest = 0.12 * np.sqrt(count) * (1 - step / STEPS)
+        at = at + force / length * np.minimum(length, longest)
+    return tuple((round(float(x), 3), round(float(y), 3)) for x, y in at)
+
 
 LOOKS_OF_TYPES = (  # hue and shape, the commonest type first; diamonds are answers
     ("blue", "circle"), ("orange", "rect"), ("green", "triangle"), ("violet", "roundRect"), ("red", "pin"),

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.graph.archive_view import archive_view
-from workbench.app.graph.chart import chart, chosen_node, spoken
+from workbench.app.graph.chart import archive_view, chart, chosen_node, spoken
 from workbench.app.shell.scope_bar import clear_scope, current_index, current_scope, is_scoped
 from workbench.app.shell.states import message
-from workbench.app.shell.ways_on import ways_on
+from workbench.app.shell.work import ways_on
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.state.one_run import theme_of_run
-from workbench.app.state.shared import OPENING
+from workbench.app.state.shared import OPENING, show_value, theme_of_run
 from workbench.app.widgets.reader import open_document, reader
 from workbench.app.widgets.table import Column, table
 from workbench.retrieval.options import Ask

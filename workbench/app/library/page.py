@@ -3,31 +3,159 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.library.dialogs import delete_sources, move_sources, rename_source, tag_sources
-from workbench.app.library.documents import source_page
-from workbench.app.library.projects import projects_view
-from workbench.app.library.upload import upload_area
+from workbench.app.library.projects import (
+    delete_documents,
+    delete_sources,
+    move_sources,
+    projects_view,
+    rename_document,
+    rename_source,
+    tag_sources,
+)
+from workbench.app.library.upload import add_to_source, upload_area
 from workbench.app.shell.scope_bar import current_index
 from workbench.app.shell.states import message
-from workbench.app.shell.ways_on import ways_on
-from workbench.app.shell.work import WORKS, Work
-from workbench.app.shell.work_view import in_tray
+from workbench.app.shell.work import WORKS, Work, in_tray, ways_on
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.state.shared import OPENING
-from workbench.app.widgets.index_offer import language_offer
-from workbench.app.widgets.notices import leave_warning, show_notice
-from workbench.app.widgets.reader import reader
+from workbench.app.state.shared import OPENING, show_value
+from workbench.app.widgets.looks import escaped
+from workbench.app.widgets.notices import act, language_offer, leave_warning, show_notice
+from workbench.app.widgets.reader import open_document, reader
 from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import NotFound
-from workbench.types import Source
+from workbench.languages import AUTO, LANGUAGES, STEMMED_AT_ONCE, language_title
+from workbench.sizes import counted
+from workbench.types import Document, Source
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
+
+# --- The language of a source's documents, as a person corrects it where their texts misled ---
+
+
+@st.dialog("Language of a source")
+def source_language(workbench: Workbench, source: Source) -> None:
+    """Ask for the language of a source's documents, and stem their words anew."""
+    now = "each text tells its own" if source.language == AUTO else f"{_title(source.language)}, for every document"
+    st.markdown(
+        "Each document's language is told from its text. Where that went wrong, choose the language of all documents "
+        "of this source, later ones too: their words are then stemmed anew in every index, which takes as long as "
+        f"adding them did. Now: {now}."
+    )
+    language = st.selectbox(
+        "Language",
+        (AUTO, *LANGUAGES),
+        index=None,
+        format_func=_title,
+        placeholder="Choose a language",
+        key="source_language",
+    )
+
+    def change() -> str:
+        is_quick = source.passages_count <= STEMMED_AT_ONCE
+        workbench.sources.update(source.id, language=language, build=is_quick)
+        documents = counted(source.documents_count, "document")
+        if not is_quick:
+            workbench.jobs.enqueue_stemming()
+            return f"The words of {documents} are being stemmed anew; the work is shown in the tray."
+        if language == AUTO:
+            return f"The words of {documents} are stemmed as each text tells now."
+        return f"The words of {documents} are stemmed as {_title(language or '')} now."
+
+    if st.button("Set the language", type="primary", disabled=language is None):
+        with st.spinner("Stemming the words anew"):
+            act(change)
+
+
+def _title(language: str) -> str:
+    return "Told by each text" if language == AUTO else language_title(language) or "None: words as they are"
+
+
+# --- One source of the Library: its documents, to open, rename and delete ---
+
+MOST = 5_000  # documents listed at once
+DOCUMENT_COLUMNS = (
+    Column("title", "Document"),
+    Column("type", "Type", whole=True),
+    Column("passages", "Passages", "number"),
+    Column("updated", "Changed", "shown"),
+)
+
+
+def source_page(workbench: Workbench, source: Source) -> None:
+    """Show a source's facts, its documents, and what can be done with either."""
+    st.button("Library", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title(escaped(source.title), anchor=False, width="stretch")
+        _source_actions(workbench, source)
+    facts = [counted(source.documents_count, "document"), counted(source.passages_count, "passage"), source.source_type]
+    facts += [f"#{tag}" for tag in source.tags]
+    st.caption(escaped(" · ".join(facts)))
+    documents = workbench.documents.list(source_id=source.id, limit=MOST)
+    actions = st.container(key="document_actions", horizontal=True, vertical_alignment="center", gap="small")
+    chosen = table(
+        f"documents_{source.id}",
+        DOCUMENT_COLUMNS,
+        [_row(document) for document in documents],
+        label="Documents",
+        noun="documents",
+        empty="This source has no documents.",
+        selectable=True,
+        opens=True,
+    )
+    if chosen.opened:
+        open_document(chosen.opened)
+    if source.documents_count > MOST:
+        st.caption(f"The first {MOST:,} are listed.")
+    selected = [document for document in documents if document.id in chosen.selected]
+    with actions:
+        _document_actions(workbench, selected)
+
+
+def _source_actions(workbench: Workbench, source: Source) -> None:
+    if st.button("Add files", type="tertiary", icon=":material/upload_file:"):
+        add_to_source(workbench, source)
+    if st.button("Move", type="tertiary", icon=":material/drive_file_move:"):
+        move_sources(workbench, [source])
+    if st.button("Tag", type="tertiary", icon=":material/sell:"):
+        tag_sources(workbench, [source])
+    if st.button("Rename", type="tertiary", icon=":material/edit:"):
+        rename_source(workbench, source)
+    if st.button("Language", type="tertiary", icon=":material/translate:"):
+        source_language(workbench, source)
+    if st.button("Delete", type="tertiary", icon=":material/delete:", key="delete_source"):
+        delete_sources(workbench, [source])
+
+
+def _document_actions(workbench: Workbench, selected: list[Document]) -> None:
+    if not selected:
+        st.caption("Open a document to read it with its passages in place; select some to rename or delete them.")
+        return
+    st.markdown(f"**{len(selected)} selected**", width="content")
+    if st.button("Rename document", icon=":material/edit:", disabled=len(selected) > 1):
+        rename_document(workbench, selected[0])
+    if st.button("Delete documents", icon=":material/delete:"):
+        delete_documents(workbench, selected)
+
+
+def _row(document: Document) -> dict[str, Any]:
+    where = document.path or document.url
+    return {
+        "id": document.id,
+        "name": document.title,
+        "cells": {
+            "title": document.title,
+            "type": document.document_type,
+            "passages": document.passages_count,
+            "updated": moment(document.updated_at),
+        },
+        "notes": {"title": where} if where else {},
+    }
+
 
 FILLING = 1.5  # seconds between two looks at sources that are filled
 _SELECTED = "selected_sources"

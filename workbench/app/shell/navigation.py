@@ -1,4 +1,4 @@
-"""The navigation between pages; the table of them is ``workbench/app/frame/pages.py``."""
+"""The navigation between pages; the table of them is ``workbench/app/frame/main.py``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from workbench.app.shell.nested_paths import MISSING
+from workbench.app.shell.serve import MISSING
 from workbench.app.state import address
 
 _PAGES = "pages_of_the_app"

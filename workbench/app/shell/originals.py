@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
+from html import escape
 from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from workbench.app.state.address import rooted
 from workbench.app.state.shared import OPENING
-from workbench.errors import WorkbenchError
+from workbench.app.widgets.reader import read_place
+from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
 
 SHOWN_INLINE = {
     "application/pdf",
@@ -45,3 +49,79 @@ def _answer(document: str) -> Response:
 
 
 ORIGINAL_ROUTES = [Route("/originals/{document}", original)]
+
+
+# --- A page as it looks, with the found passage marked: its picture, and a frame around it ---
+
+SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=300"}
+POLICY = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; font-src 'self'; frame-ancestors 'self'"
+FONT = "/app/static/source-sans-3-latin-wght-normal.woff2"
+FRAME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
+<style>@font-face {{ font-family: "Source Sans 3"; src: url("{font}") format("woff2"); font-weight: 200 900 }}
+:root {{ color-scheme: light dark }} body {{ margin: 0; font: 13px/1.4 "Source Sans 3", system-ui, sans-serif }}
+p {{ display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 8px 12px }}
+a {{ color: light-dark(#3a35b0, #aeb2ff); text-underline-offset: 3px }}
+img {{ display: block; width: 100%; height: auto }}</style>
+<p><span>{title}</span>{leaf}<a href="{original}" target="_blank" rel="noopener">Open the file</a></p>
+<img src="{picture}" alt="{title} as a picture">"""
+
+
+async def picture(request: Request) -> Response:
+    """Send the picture of a page as JPEG, the words of the span ``at`` ("120-480") marked in it."""
+    return await run_in_threadpool(_picture, *_asked(request))
+
+
+async def frame(request: Request) -> Response:
+    """Send a page of HTML that shows the picture as wide as there is room."""
+    document, number, at = _asked(request)
+    here = rooted(f"/originals/{quote(document, safe='')}")
+    label, pages = await run_in_threadpool(_told, document, number)
+    title = f"Page {number:,}{label}" + (", the found passage marked" if read_place(at) else "")
+    address = f"{here}/pages/{number}" + (f"?at={quote(at)}" if at else "")
+    turned = {"Page before": number - 1, "Page after": number + 1}
+    leaf = "".join(
+        f'<a href="{escape(f"{here}/seen/{other}" + (f"?at={quote(at)}" if at else ""))}">{words}</a>'
+        for words, other in turned.items()
+        if 1 <= other <= pages
+    )
+    page = FRAME.format(
+        leaf=leaf, title=escape(title), original=escape(here), picture=escape(address), font=escape(rooted(FONT))
+    )
+    return HTMLResponse(page, headers=SAFE | {"Content-Security-Policy": POLICY})
+
+
+def _asked(request: Request) -> tuple[str, int, str]:
+    return request.path_params["document"], request.path_params["number"], request.query_params.get("at", "")
+
+
+def _told(document: str, number: int) -> tuple[str, int]:
+    """Return the number that the page bears, in brackets ("" where that is its place), and the number of pages."""
+    try:
+        workbench = OPENING.wait(30)
+        if workbench is None:
+            return "", 0
+        label = workbench.pages.label(document, number)
+        return f" ({label})" if label else "", workbench.pages.count(document)
+    except WorkbenchError:  # the picture says it
+        return "", 0
+
+
+def _picture(document: str, number: int, at: str) -> Response:
+    try:
+        workbench = OPENING.wait(30)
+        if workbench is None:
+            return PlainTextResponse("The workbench is being opened; load this again.", status_code=503)
+        seen = workbench.pages.picture(document, number, read_place(at))
+    except (NotFound, UnreadableDocument) as error:
+        return PlainTextResponse(str(error), status_code=404)
+    except WorkbenchError as error:
+        return PlainTextResponse(str(error), status_code=503)
+    target = io.BytesIO()
+    seen.save(target, "JPEG", quality=88)
+    return Response(target.getvalue(), media_type="image/jpeg", headers=SAFE)
+
+
+PAGE_IMAGE_ROUTES = [
+    Route("/originals/{document}/pages/{number:int}", picture),
+    Route("/originals/{document}/seen/{number:int}", frame),
+]

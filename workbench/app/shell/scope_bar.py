@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.app.state.controlled import show_value
-from workbench.app.state.one_run import indexes_of_run
-from workbench.app.widgets.labels import escaped, labelled
+from workbench.app.state.shared import indexes_of_run, show_value
+from workbench.app.widgets.looks import escaped, labelled
 from workbench.errors import NotFound, WorkbenchError
 from workbench.languages import language_title
 from workbench.types import Scope

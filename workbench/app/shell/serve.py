@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import os
+import re
 import socket
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
+import anyio
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from mcp_app.guard import Gate, HostGuard, is_allowed
+from mcp_app.serving import web_app
 from workbench.app.state.shared import OPENING
 from workbench.ending import end_now
 from workbench.errors import ConfigurationError
@@ -22,11 +35,199 @@ from workbench.types import ShouldStop
 
 if TYPE_CHECKING:
     import streamlit as st
+    from starlette.applications import Starlette
     from starlette.middleware import Middleware
 
-    from workbench.app.shell.one_port import AgentSide
+    from mcp_app.server import WorkbenchServer
     from workbench.settings import Settings
     from workbench.workbench import Workbench
+
+# --- Addresses of several parts, of which the app has none for people: they lead to the page that says so ---
+
+MISSING = "missing"
+LONGEST = 200  # characters of a path that are passed on
+# The first parts of addresses under which Streamlit itself serves files.
+STREAMLIT = ("_stcore", "app", "component", "media", "oauth2callback", "static", "vendor")
+
+
+class NestedPaths:
+    """An ASGI middleware over the pages; ``own`` are the first parts of the app's own addresses of several parts."""
+
+    def __init__(self, app: ASGIApp, base_path: str = "", own: Sequence[str] = ()) -> None:
+        self._app, self._base, self._served = app, base_path, (*STREAMLIT, *own)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = str(scope.get("path", "")).removeprefix(self._base)
+        if scope["type"] == "http" and self._is_unknown(path) and _is_visit(Request(scope)):
+            told = urlencode({"path": path[:LONGEST]})
+            await RedirectResponse(f"{self._base}/{MISSING}?{told}", 302)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _is_unknown(self, path: str) -> bool:
+        parts = [part for part in path.split("/") if part]
+        return len(parts) > 1 and parts[0] not in self._served
+
+
+def _is_visit(request: Request) -> bool:
+    """Tell whether a person goes to the address, and no page asks for a part of itself."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+# --- The password of the app: a form, and a signed cookie for thirty days, which also opens the page's websocket ---
+
+COOKIE = "rag_workbench"
+DAYS = 30
+WANTED = "wanted"  # the parameter of the form that names the page
+WAIT = 0.5  # seconds after a wrong password, so that trying many takes long
+
+# one slash, then no second one, nor what browsers read as one; no space or sign that could end a header
+_OF_THE_APP = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>RAG Workbench</title>
+<style>:root{{color-scheme:light dark}}
+body{{font:16px/1.5 system-ui,sans-serif;margin:15vh auto;max-width:20rem;padding:1rem}}
+input,button{{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;margin:.25rem 0}}</style>
+<main><h1>RAG Workbench</h1>
+<form method="post" action="{action}"><label>Password
+<input type="password" name="password" autocomplete="current-password" required autofocus></label>
+<button>Open</button><p role="alert">{said}</p></form></main></html>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """A password and the path of the app that it opens."""
+
+    text: str
+    base_path: str = ""
+
+    def fits(self, given: str) -> bool:
+        """Tell whether a text is the password, in a time that does not depend on it."""
+        return hmac.compare_digest(given.encode(), self.text.encode())
+
+    def opens(self, connection: HTTPConnection) -> bool:
+        """Tell whether a request brings the cookie, or the password as its bearer token."""
+        scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self.fits(token.strip()):
+            return True
+        until, _, signature = connection.cookies.get(COOKIE, "").partition(".")
+        known = hmac.compare_digest(signature, self._signature(until))
+        return known and until.isdigit() and int(until) > time.time()
+
+    def form(self, said: str = "", *, wanted: str = "/") -> Response:
+        """Return the page that asks for the password; ``wanted`` is the page of the app that opens after it."""
+        action = f"{self.base_path}/login?{urlencode({WANTED: wanted})}"
+        page = _PAGE.format(action=escape(action), said=escape(said))
+        return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
+
+    def let_in(self, *, wanted: str = "/", secure: bool) -> Response:
+        """Return the answer to the right password: the cookie, and the way to the page that was wanted.
+
+        A page is named by its path below the app's; what leads elsewhere is taken for the first page.
+        """
+        until = str(int(time.time()) + DAYS * 86_400)
+        place = f"{self.base_path}{wanted if _OF_THE_APP.fullmatch(wanted) else '/'}"
+        answer = Response(status_code=303, headers={"location": place, "cache-control": "no-store"})
+        answer.set_cookie(
+            COOKIE,
+            f"{until}.{self._signature(until)}",
+            max_age=DAYS * 86_400,
+            path=f"{self.base_path}/",
+            httponly=True,
+            samesite="lax",
+            secure=secure,
+        )
+        return answer
+
+    def _signature(self, until: str) -> str:
+        return hmac.new(self.text.encode(), f"rag-workbench {until}".encode(), hashlib.sha256).hexdigest()
+
+
+# --- App, MCP, HTTP API and health behind one address: what agents ask goes to their server, all else to the pages ---
+
+AGENTS = ("/mcp", "/health", "/api")
+LONGEST_FORM = 10_000  # bytes
+
+
+class AgentSide:
+    """The server of agents as a part of a larger one: its application, and its life from start to end."""
+
+    def __init__(self, server: WorkbenchServer, gate: Gate) -> None:
+        self.gate = gate
+        self._web: Starlette = web_app(server, gate)
+        self.app: ASGIApp = HostGuard(self._web, gate)
+
+    @asynccontextmanager
+    async def life(self) -> AsyncGenerator[None]:
+        """Keep its sessions while the whole is served."""
+        async with self._web.router.lifespan_context(self._web):
+            yield
+
+
+class OnePort:
+    """An ASGI middleware over the app: it sends agents to their side, and lets people in with the password."""
+
+    def __init__(self, app: ASGIApp, agents: AgentSide, base_path: str = "", password: Password | None = None) -> None:
+        self._app, self._agents, self._base, self._password = app, agents, base_path, password
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        path = str(scope["path"]).removeprefix(self._base)
+        if path.startswith(tuple(f"{place}/" for place in AGENTS)) or path in AGENTS:
+            await self._agents.app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
+            return
+        if self._base and scope["type"] == "http" and scope["path"] in ("/", self._base):
+            await RedirectResponse(f"{self._base}/")(scope, receive, send)
+            return
+        await self._to_the_pages(path, scope, receive, send)
+
+    async def _to_the_pages(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        connection, password = HTTPConnection(scope), self._password
+        if not is_allowed(connection.headers.get("host", ""), self._agents.gate.hosts):
+            refused = "This server does not answer to that Host; name it in WORKBENCH_MCP_ALLOWED_HOSTS."
+            await _refused(refused, 421, scope, receive, send)
+        elif password is None or path == "/_stcore/health" or password.opens(connection):
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await _refused("", 403, scope, receive, send)
+        elif path == "/login" and scope["method"] == "POST":
+            await self._login(password, Request(scope, receive), scope, receive, send)
+        elif scope["method"] == "GET" and "text/html" in connection.headers.get("accept", ""):
+            await password.form(wanted=_wanted(path, connection))(scope, receive, send)
+        else:
+            await _refused("Open the app in a browser and give its password first.", 401, scope, receive, send)
+
+    async def _login(self, password: Password, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = _wanted("/login", request)
+        length = request.headers.get("content-length", "")
+        given = ""
+        if length.isdigit() and int(length) <= LONGEST_FORM:
+            async with request.form() as form:
+                given = str(form.get("password", ""))
+        if password.fits(given):
+            await password.let_in(wanted=wanted, secure=request.url.scheme == "https")(scope, receive, send)
+        else:
+            await anyio.sleep(WAIT)
+            await password.form("That is not the password.", wanted=wanted)(scope, receive, send)
+
+
+def _wanted(path: str, connection: HTTPConnection) -> str:
+    """Return the page that is asked for, with its question; the form itself has it from the one before."""
+    if path == "/login":
+        return connection.query_params.get(WANTED, "/")
+    query = connection.url.query
+    return f"{quote(path)}?{query}" if query else quote(path)
+
+
+async def _refused(sentence: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    else:
+        await JSONResponse({"error": sentence}, status)(scope, receive, send)
+
 
 Prepare = Callable[["Workbench", ShouldStop], None]
 
@@ -114,8 +315,7 @@ def _application(
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    from workbench.app.shell import finder, originals, page_view
-    from workbench.app.shell.nested_paths import NestedPaths
+    from workbench.app.shell import finder, originals
 
     @asynccontextmanager
     async def life(app: st.App) -> AsyncGenerator[None]:
@@ -125,7 +325,7 @@ def _application(
         async with beside():
             yield
 
-    own = [*originals.ROUTES, *page_view.ROUTES, *finder.ROUTES]
+    own = [*originals.ORIGINAL_ROUTES, *originals.PAGE_IMAGE_ROUTES, *finder.ROUTES]
     routes = [Route(f"{base_path}{route.path}", route.endpoint) for route in own]
     nested = Middleware(NestedPaths, base_path=base_path, own=[route.path.split("/")[1] for route in own])
     return st.App(MAIN, routes=routes, middleware=[*middleware, nested], lifespan=life)
@@ -152,7 +352,6 @@ def _agent_side(public: PublicPlace, host: str, port: int, settings: Settings) -
     """Return the server of agents over the app's own workbench. Raises ConfigurationError or InvalidInput."""
     from mcp_app.guard import gate_for
     from mcp_app.server import create_server
-    from workbench.app.shell.one_port import AgentSide
 
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     gate = gate_for(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
@@ -162,9 +361,6 @@ def _agent_side(public: PublicPlace, host: str, port: int, settings: Settings) -
 def _one_port(agents: AgentSide, base_path: str, settings: Settings) -> list[Middleware]:
     """Return the middleware that parts agents from people; these give the app's password, else the token."""
     from starlette.middleware import Middleware
-
-    from workbench.app.shell.one_port import OnePort
-    from workbench.app.shell.password import Password
 
     secret = settings.app_password or settings.mcp_token
     password = Password(secret.get_secret_value(), base_path) if secret else None

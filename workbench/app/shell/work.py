@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from workbench.app.state.shared import OPENING
+import streamlit as st
+
+from workbench.app.shell.navigation import PageEntry, switch
+from workbench.app.state import address
+from workbench.app.state.shared import OPENING, note_change
+from workbench.app.widgets.looks import escaped, unread_sentence
+from workbench.app.widgets.table import Column, table
+from workbench.errors import StorageError, WorkbenchError
 from workbench.jobs.worker import STALLED
-from workbench.storage.job_parts import FileTally
+from workbench.sizes import counted
+from workbench.storage.job_parts import SETTLED, FileTally, JobFile
 from workbench.storage.jobs import Job
+from workbench.types import JsonValue, as_texts, far_text, time_left
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+# --- The sample corpus as a job, for people who start the app on an empty database ---
+
+TITLE = "Loading the sample"
+
+
+def start_sample(workbench: Workbench) -> str:
+    """Hand the sample's articles to a worker, unless one has them already; returns the job's id."""
+    from workbench.services.sample_corpus import SAMPLE_TAGS, SAMPLE_TITLE, sample_files
+
+    for job in workbench.jobs.in_view():
+        if job.title == TITLE and not job.is_finished:
+            return job.id
+    files = sample_files()
+    return workbench.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=TITLE).id
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +93,232 @@ class Works:
 
 
 WORKS = Works()
+
+
+# --- The ways in for documents as buttons, for every page that has nothing to show without them ---
+
+PAGES = {"library": ("Add files", ":material/upload_file:"), "crawl": ("Crawl a site", ":material/travel_explore:")}
+
+
+def way_to(page: str, *, is_chief: bool = False) -> None:
+    """Show the button that leads to a page through which documents come in."""
+    label, icon = PAGES[page]
+    if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
+        switch(page)
+
+
+def way_to_sample(workbench: Workbench) -> None:
+    """Show the button that loads the sample, disabled while work goes on."""
+    loading = any(work.running for work in WORKS.all().values())
+    why = "Other work goes on; the sample can be loaded after it." if loading else None
+    if st.button("Load the sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
+        start_sample(workbench)
+        st.rerun()
+
+
+def ways_on(workbench: Workbench, *pages: str) -> None:
+    """Show buttons in a row: to these pages, of which the one for files is the chief one, and for the sample."""
+    with st.container(horizontal=True, key="ways_on"):
+        for page in pages:
+            way_to(page, is_chief=page == "library")
+        way_to_sample(workbench)
+
+
+# --- Long work as people see it: a tray in a corner of every page, one line a job, failures first ---
+
+FOLD = 60.0  # seconds after its end for which work that ended well stays in the tray
+TICK, IDLE = 0.7, 2.0  # seconds between two looks, while something goes on and while nothing does
+SCROLLED, FILTERED = 3, 30  # rows from which on a list scrolls in a room of its own, and has a filter
+ROOM = 140  # pixels
+ENDED = {
+    "completed": "done", "completed_with_errors": "done, with errors", "cancelled": "cancelled", "failed": "failed",
+}  # fmt: skip
+READABLE = ("added", "changed", "unchanged")  # of a file that is in its source now
+STATES = {"added": "done", "changed": "done", "unchanged": "same"}
+
+TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: its id, whether it goes on, whether it has stored files
+
+
+def work_bar(page: PageEntry) -> None:
+    """Show the work in view; whenever some begins, stores its first files or ends the page is drawn anew."""
+    drawn = _standing(_works(page))
+    going_on = any(running for _, running, _ in drawn)
+    st.fragment(_bar, run_every=TICK if going_on else IDLE)(page, drawn)
+
+
+def _works(page: PageEntry) -> dict[str, Work]:
+    return {key: work for key, work in WORKS.all().items() if work.job.kind not in page.jobs}
+
+
+def _standing(works: Mapping[str, Work]) -> TrayState:
+    return tuple((key, work.running, _is_filling(work)) for key, work in works.items())
+
+
+def _is_filling(work: Work) -> bool:
+    """Tell whether files of a job can be found in their source already."""
+    return any(work.tally.files.get(state) for state in READABLE)
+
+
+def _bar(page: PageEntry, drawn: TrayState) -> None:
+    try:
+        works = _works(page)
+    except StorageError as error:
+        st.error(escaped(str(error)))
+        return
+    if _standing(works) != drawn:
+        note_change()
+        st.rerun()
+    shown = in_tray(works)
+    if not shown:
+        return
+    with st.container(key="tray"), st.expander(headline(shown.values()), expanded=True):
+        for key, work in shown.items():
+            with st.container(key=f"workbar_{key}"):
+                _line(key, work, detailed=page.lists_files)
+
+
+def in_tray(works: Mapping[str, Work]) -> dict[str, Work]:
+    """Return the work to show, failures first, then what goes on, then what ended; long completed work is left out."""
+    unfolded = {key: work for key, work in works.items() if not _is_folded(work)}
+    return dict(sorted(unfolded.items(), key=lambda item: _order(item[1])))
+
+
+def _is_folded(work: Work) -> bool:
+    ended = work.job.completed_at
+    return work.job.status == "completed" and ended is not None and (work.moment - ended).total_seconds() > FOLD
+
+
+def _order(work: Work) -> int:
+    if work.job.status in ("failed", "completed_with_errors"):
+        return 0
+    return 1 if work.running else 2
+
+
+def headline(works: Iterable[Work]) -> str:
+    """Return the tray's title: "1 failed · 2 running · 1 ended"."""
+    counts = {"failed": 0, "running": 0, "ended": 0}
+    for work in works:
+        counts[("failed", "running", "ended")[_order(work)]] += 1
+    return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def _line(key: str, work: Work, detailed: bool) -> None:
+    jobs = OPENING.workbench.jobs
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(work.job.title, 120)}** · {escaped(sentence(work), 200)}", width="stretch")
+        if work.job.source_id and _is_filling(work):
+            st.html(f'<a href="library?{source_address(work.job.source_id)}">Open its source</a>', width="content")
+        if link := _link_to_result(work.job.result):
+            st.html(link, width="content")
+        if work.running:
+            stopping = work.job.cancel_requested
+            _button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
+        else:
+            if work.job.status in ("cancelled", "failed", "completed_with_errors"):
+                _button(
+                    "Retry failed" if work.job.status == "completed_with_errors" else "Resume",
+                    f"resume_{key}",
+                    lambda: jobs.resume(key),
+                )
+            _button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
+    if work.running:
+        st.progress(work.share)
+    if unread := as_texts(work.job.parameters.get("left_out")):
+        st.html(f'<p class="wb-kind">{escape(unread_sentence(unread))}</p>')
+    if work.job.error:
+        st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
+    if detailed and work.tally.total:
+        _files(key, work)
+
+
+def _link_to_result(result: Mapping[str, JsonValue]) -> str:
+    """Return a link to what an import made: the experiment that began on the test set, or else the test set."""
+    for name, parameter, label in (
+        ("experiment", "experiment", "Open the experiment"),
+        ("test_set", "open", "Open the test set"),
+    ):
+        if name in result:
+            return f'<a href="evaluate?{escape(urlencode({parameter: result[name]}))}">{label}</a>'
+    return ""
+
+
+def source_address(source_id: str) -> str:
+    """Return the address of a source's page after its "?", as HTML; the scope and the index stay."""
+    scope = {name: address.get_all(name) for name in address.EVERYWHERE}
+    return escape(urlencode({**scope, "open": source_id}, doseq=True))
+
+
+def _button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+    def clicked() -> None:
+        try:
+            act()
+        except WorkbenchError as error:
+            st.toast(escaped(str(error)))
+
+    st.button(label, key=key, type="tertiary", on_click=clicked, disabled=disabled)
+
+
+def _files(key: str, work: Work) -> None:
+    files = OPENING.workbench.jobs.files(key)
+    columns = (Column("file", "File"), Column("state", "Outcome", "state"))
+    rows = [_row(file, work.running) for file in sorted(files, key=lambda file: file.state != "failed")]
+    room = ROOM if len(rows) > SCROLLED else "content"
+    with st.container(height=room, border=False, key=f"files_{key}"):
+        table(f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > FILTERED)
+    if work.tally.total > len(files):
+        st.caption(f"{len(files):,} of {work.tally.total:,} files: those that failed, those under way, and the latest.")
+
+
+def _row(file: JobFile, running: bool) -> dict[str, Any]:
+    state, text = outcome(file, running)
+    return {
+        "id": str(file.position),
+        "name": file.name,
+        "cells": {"file": file.name, "state": {"state": state, "text": text}},
+    }
+
+
+def outcome(file: JobFile, running: bool) -> tuple[str, str]:
+    """Return a file's state for the table, and what became of it in words."""
+    if file.state in ("added", "changed"):
+        return STATES[file.state], f"{file.state}, {counted(file.passages, 'passage')}"
+    if file.state == "failed":
+        return "failed", file.error or "It could not be read."
+    if file.state == "unchanged":
+        return "same", "unchanged"
+    if not running:
+        return "waiting", "not added: cancelled before"
+    return ("busy", "embedding") if file.state == "busy" else ("waiting", "waiting")
+
+
+def sentence(work: Work) -> str:
+    """Say how work stands in one line."""
+    job = work.job
+    if not work.running:
+        detail = "" if job.error else _counts(work) or job.message
+        return ENDED[job.status] + (f": {detail}" if detail else "")
+    if job.cancel_requested:
+        return "cancelling; finished parts stay"
+    if job.stalled:
+        return job.stalled
+    if job.status == "queued":
+        return "waiting for a worker" + ("" if OPENING.workbench.settings.run_worker else ": start 'workbench worker'")
+    if work.quiet_for:
+        return f"no sign of its worker for {work.quiet_for:.0f} s; if it died, another worker takes over"
+    parts = [_far(work), time_left(work.seconds_left), job.message]
+    return " · ".join(part for part in parts if part)
+
+
+def _counts(work: Work) -> str:
+    """Say how many files ended how; counted by what this job did, however often it was taken up."""
+    words = {state: state for state in SETTLED} | {"busy": "not added", "waiting": "not added"}
+    counts: dict[str, int] = {}
+    for state, word in words.items():
+        counts[word] = counts.get(word, 0) + work.tally.files.get(state, 0)
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+
+
+def _far(work: Work) -> str:
+    if work.tally.total:
+        return far_text(work.share, work.tally.settled_files, work.tally.total)
+    return f"{work.share:.0%}" if work.job.total else ""

@@ -74,3 +74,12 @@ def remember() -> None:
     memory["pages"][memory["page"]] = {
         name: st.query_params.get_all(name) for name in names if name not in (*EVERYWHERE, *_OPENED)
     }
+
+
+# --- The path that the app is served under, behind a reverse proxy ---
+
+
+def rooted(path: str) -> str:
+    """Return the address of a path of the app, which begins with a slash, on its own host."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}{path}" if base else path

@@ -3,21 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.system.index_dialogs import drop_index, new_index
-from workbench.app.widgets.index_offer import language_offer
-from workbench.app.widgets.labels import escaped
-from workbench.app.widgets.notices import act
+from workbench.app.widgets.looks import escaped
+from workbench.app.widgets.notices import act, language_offer
 from workbench.app.widgets.table import Column, table
+from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
+from workbench.models.registry import FORMS, MODELS
 from workbench.sizes import counted, size_text
 from workbench.storage.jobs import Job
+from workbench.types import Index, Parameter
 
 if TYPE_CHECKING:
     from workbench.services.health import IndexStatus
     from workbench.workbench import Workbench
+
+# --- A described parameter as the input of its kind, for forms; (Compare's own controls keep theirs in the address) ---
+
+
+def parameter_input(parameter: Parameter, key: str) -> bool | str | int | float:
+    """Draw one parameter with its range and its reason; returns the value."""
+    label = parameter.name.replace("_", " ").capitalize()
+    common: dict[str, Any] = {"key": key, "help": parameter.why}
+    if parameter.kind == "bool":
+        return st.toggle(label, bool(parameter.default), **common)
+    if parameter.kind == "choice":
+        return st.selectbox(label, parameter.choices, parameter.choices.index(parameter.default), **common)
+    kind, low, high = (int, 0, None) if parameter.kind == "int" else (float, 0.0, None)
+    bounds = {
+        "min_value": low if parameter.low is None else kind(parameter.low),
+        "max_value": high if parameter.high is None else kind(parameter.high),
+    }
+    return st.number_input(label, value=kind(parameter.default), **bounds, **common)
+
+
+# --- The dialogs that make and drop an index ---
+
+
+@st.dialog("New index", width="large")
+def new_index(workbench: Workbench) -> None:
+    """Ask how documents are to be cut and embedded, then let a worker fill the index from what is stored."""
+    name = st.text_input("Name", placeholder="lower-case letters, digits and _", max_chars=40, key="index_name")
+    chunkers = list(CHUNKERS)
+    chunker = st.selectbox("Chunker", chunkers, chunkers.index(DEFAULT_CHUNKER), key="index_chunker")
+    st.caption(CHUNKERS[chunker].why)
+    options = {}
+    parameters = CHUNKERS[chunker].parameters
+    for column, parameter in zip(st.columns(len(parameters)), parameters, strict=True):
+        with column:
+            options[parameter.name] = parameter_input(parameter, f"index_{chunker}_{parameter.name}")
+    models = [workbench.settings.embedding_model, *(index.embedding_model for index in workbench.indexes.list())]
+    models += [row.name for row in MODELS if not row.for_tests]
+    model = st.selectbox(
+        "Embedding model", list(dict.fromkeys(models)), accept_new_options=True, key="index_model",
+        help=f"{'; '.join(f'{row.name}: {row.title}' for row in MODELS)}. Others by name: {', '.join(FORMS)}.",
+    )  # fmt: skip
+    documents = workbench.documents.count()
+    st.caption(f"{counted(documents, 'document')} to cut into passages; known passages are not embedded again.")
+    if st.button("Create and build", type="primary", key="index_create"):
+        act(lambda: _create(workbench, name.strip(), chunker, options, model))
+
+
+def _create(workbench: Workbench, name: str, chunker: str, options: dict[str, Any], model: str | None) -> str:
+    index: Index = workbench.indexes.create(name, chunker=chunker, options=options, embedding_model=model)
+    workbench.jobs.enqueue_index_build(index.name)
+    return f"Made the index {index.name}; it is being built, and searches go on meanwhile."
+
+
+@st.dialog("Drop index")
+def drop_index(workbench: Workbench, name: str) -> None:
+    """Ask before an index goes, saying what goes with it."""
+    index = workbench.indexes.get(name)
+    st.markdown(
+        f"This drops **{escaped(name)}** with its {counted(index.passages_count, 'passage')}. Documents stay, and it "
+        "can be built again; strategies promoted with it fall back to the default index."
+    )
+    with st.container(horizontal=True):
+        if st.button(f"Drop {escaped(name)}", type="primary", key="confirm_drop"):
+            act(lambda: _drop(workbench, name))
+        if st.button("Keep", key="keep_index"):
+            st.rerun()
+
+
+def _drop(workbench: Workbench, name: str) -> str:
+    workbench.indexes.delete(name)
+    return f"Dropped the index {name}; the documents stay."
+
 
 COLUMNS = (
     Column("name", "Index"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from workbench.app.widgets.assets import component
+from workbench.app.widgets.notices import component
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,194 @@
+"""The answer above the board: written as it comes, its numbers open the passages they cite."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.compare.columns import Asking
+from workbench.app.state import address
+from workbench.app.state.shared import changes
+from workbench.app.widgets.looks import place_of, plain, title_of
+from workbench.app.widgets.notices import component
+from workbench.app.widgets.promoting import Serving, serving_columns
+from workbench.app.widgets.reader import open_document
+from workbench.errors import WorkbenchError
+from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.options import Ask, named
+from workbench.services.answers import SHOWN
+from workbench.types import Comparison, JsonObject, Passage
+
+if TYPE_CHECKING:
+    from workbench.services.answers import Answer, AnswerStream
+    from workbench.workbench import Workbench
+
+# --- An answer in the making: a thread writes it, the page reads the text so far, and leaving the page stops it ---
+
+_KEY = "answering"
+
+
+@dataclass(slots=True)
+class Answering:
+    """An answer so far; ``answer`` or ``error`` is set before ``settled``, neither when a person stopped it."""
+
+    key: Hashable
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    answer: Answer | None = None
+    error: Exception | None = None
+    settled: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def state(self) -> str:
+        """The state: writing, stopped, failed or done."""
+        if not self.settled.is_set():
+            return "stopped" if self.stopped.is_set() else "writing"
+        if self.error is not None:
+            return "failed"
+        return "done" if self.answer is not None else "stopped"
+
+    def write(self, begin: Callable[[], AnswerStream]) -> None:
+        """Ask, and append piece by piece until the end or a stop."""
+        try:
+            import_framework()
+            stream = begin()
+            self.passages = stream.passages
+            for piece in stream:
+                if self.stopped.is_set():
+                    return
+                self.text += piece
+            self.answer = stream.answer()
+        except Exception as error:  # noqa: BLE001 - shown, or raised again, in the page's thread, which asked
+            self.error = error
+        finally:
+            self.settled.set()
+
+
+def answering(key: Hashable, begin: Callable[[], AnswerStream]) -> Answering:
+    """Return this session's answer with that key, begun now unless it was before; another one is stopped."""
+    writing: Answering | None = st.session_state.get(_KEY)
+    if writing is None or writing.key != key:
+        stop()
+        writing = Answering(key)
+        st.session_state[_KEY] = writing
+        threading.Thread(target=writing.write, args=(begin,), name="answer", daemon=True).start()
+    return writing
+
+
+def is_writing(key: Hashable) -> bool:
+    """Tell whether an answer with that key has still to come, not yet begun ones too."""
+    writing: Answering | None = st.session_state.get(_KEY)
+    return writing is None or writing.key != key or writing.state == "writing"
+
+
+def stop() -> None:
+    """Let the answer that is being written end where it is."""
+    if _KEY in st.session_state:
+        st.session_state[_KEY].stopped.set()
+
+
+def again() -> None:
+    """Drop the answer, so that it is asked for anew."""
+    stop()
+    st.session_state.pop(_KEY, None)
+
+
+_QUOTE = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
+EVERY = 0.15  # seconds between looks at an answer that is being written
+
+
+def answer_button() -> None:
+    """Show the button that turns the answer on and off; the address keeps it."""
+    shown = bool(address.get("answer"))
+    st.button(
+        "Hide answer" if shown else "Answer",
+        key="answer_button",
+        type="tertiary",
+        icon=":material/short_text:",
+        on_click=lambda: address.put(answer=None if shown else "1"),
+    )
+
+
+def answer_panel(workbench: Workbench, comparison: Comparison, asking: Asking, serving: Serving) -> None:
+    """Answer from the column that serves the scope, else from the first one; nothing where it is turned off."""
+    if not address.get("answer"):
+        stop()
+        return
+    column = [*serving_columns(serving, comparison, asking.parameters), *comparison.strategies][0]
+    strategy, own_index = named(column, None)
+    index, parameters = own_index or asking.index, asking.parameters.get(strategy)
+    key = (comparison.query, column, asking.scope, index, repr(parameters), changes())
+
+    def panel() -> None:
+        writing = answering(
+            key,
+            lambda: workbench.answers.ask(
+                comparison.query, Ask(strategy, SHOWN, asking.scope, index, parameters or {})
+            ),
+        )
+        _shown(writing, title_of(column), own_index or "", was_writing)
+
+    was_writing = is_writing(key)
+    st.fragment(panel, run_every=EVERY if was_writing else None)()
+
+
+def _shown(writing: Answering, strategy: str, cut: str, was_writing: bool) -> None:
+    state = writing.state
+    if state == "failed" and not isinstance(writing.error, WorkbenchError):
+        assert writing.error is not None
+        raise writing.error
+    result = component("compare/answer")(
+        key="answer",
+        data=answer_data(writing, state, strategy),
+        on_open_change=_nothing,
+        on_stop_change=stop,
+        on_again_change=again,
+    )
+    if result.open and 1 <= int(result.open) <= len(writing.passages):
+        passage = writing.passages[int(result.open) - 1]
+        address.put(cut=cut)
+        open_document(passage.document_id, passage.start, passage.end)
+        st.rerun()
+    if result.again or (was_writing and state != "writing"):
+        st.rerun()
+
+
+def answer_data(writing: Answering, state: str, strategy: str) -> JsonObject:
+    """Return what the panel draws; of the passages, those that the text so far can cite."""
+    answer = writing.answer
+    return {
+        "state": state,
+        "kind": answer.kind if answer else "",
+        "text": _extracts(writing.text) if answer and answer.kind == "extracts" else writing.text,
+        "passages": _passages(writing.passages),
+        "model": answer.model if answer else "",
+        "strategy": strategy,
+        "notes": list(answer.degraded) if answer else [],
+        "error": str(writing.error) if writing.error else "",
+        "ms": round(answer.timings_ms.get("total", 0.0), 1) if answer else None,
+    }
+
+
+def _extracts(text: str) -> str:
+    """Return quoted sentences, which are pieces of Markdown, as running text; each still ends in its mark."""
+    return " ".join(plain(quote).removeprefix("· ") for quote in _QUOTE.findall(text))
+
+
+def _passages(passages: Sequence[Passage]) -> list[JsonObject]:
+    return [
+        {
+            "title": passage.document_title,
+            "place": place_of(passage, passage.headings) or passage.path or passage.url or "",
+        }
+        for passage in passages
+    ]
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""

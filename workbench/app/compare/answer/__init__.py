@@ -1,1 +1,0 @@
-"""The answer above the board, written as it comes."""

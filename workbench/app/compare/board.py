@@ -1,0 +1,302 @@
+"""The board of a comparison on a page: its columns, and what a person does in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.compare.columns import Asking, ComparedHits
+from workbench.app.compare.judging import Judging, judging_round, read_marks
+from workbench.app.compare.matches import Joins, Likes, joins, place_key, same_places
+from workbench.app.compare.why import open_why
+from workbench.app.state import address
+from workbench.app.widgets.card import card_text
+from workbench.app.widgets.looks import escaped, look, place_of, title_of
+from workbench.app.widgets.notices import component
+from workbench.app.widgets.promoting import (
+    PromotionCandidate,
+    Serving,
+    measured_together,
+    places_of_bar,
+    promote_dialog,
+    serving_columns,
+)
+from workbench.app.widgets.reader import open_document
+from workbench.errors import ScopeError, WorkbenchError
+from workbench.languages import language_title
+from workbench.retrieval.strategies import STRATEGIES
+from workbench.services.search import named
+from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
+from workbench.types.results import TOTAL, TimedStep
+
+if TYPE_CHECKING:
+    from workbench.workbench import Workbench
+
+# --- A comparison as the board draws it: plain JSON values, nothing that the browser would have to work out again ---
+
+OTHER = "other"  # the time of a search that no step claims
+MOST_SCOPES = 200  # sources offered in a column that wants a scope
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """The comparison around a hit; ``ranks`` are by column and joined text, ``letters`` by column."""
+
+    query: str
+    ranks: Mapping[str, Mapping[str, int]]
+    joined: Joins
+    likes: Likes
+    spoken: Collection[str]
+    letters: Mapping[str, str]
+    headers: Mapping[str, str]
+    texts: dict[tuple[str, str], list[JsonValue]] = field(default_factory=dict)
+
+    def text(self, passage: Passage) -> list[JsonValue]:
+        """Return what the card of a passage shows, worked out once for all columns that have it."""
+        key = passage.passage_id, passage.text
+        if key not in self.texts:
+            self.texts[key] = card_text(
+                self.query,
+                passage.text,
+                [passage.document_title, *passage.headings],
+                str(passage.metadata.get("language", "english")),
+                self.likes.get(place_key(passage)),
+                str(passage.metadata.get("document_type", "")),
+                self.headers.get(place_key(passage), ""),
+            )
+        return self.texts[key]
+
+
+def board_data(
+    comparison: Comparison,
+    likes: Likes | None = None,
+    spoken: Collection[str] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JsonObject:
+    """Return columns of hits and how far they agree; ``judging`` and ``serving`` are a page's to fill in.
+
+    ``likes`` are the words to underline, ``spoken`` the indexes of several languages, whose hits say theirs,
+    ``headers`` those of tables that begin before a hit, by its place.
+    """
+    joined = joins(comparison)
+    ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
+    for name, result in comparison.strategies.items():
+        for passage in result:
+            ranks[name].setdefault(joined[name, passage.passage_id], passage.rank)
+    letters = index_letters(comparison)
+    of_column = {name: letters.get(result.index, "") for name, result in comparison.strategies.items()}
+    whole = _Whole(comparison.query, ranks, joined, likes or {}, spoken, of_column, headers or {})
+    return {
+        "columns": [_column(whole, name, result) for name, result in comparison.strategies.items()],
+        "by_document": bool(letters),  # how far the columns agree, then
+        "agreement": _agreement(comparison),
+        "stages": [*TimedStep, OTHER],
+        "judging": None,
+        "serving": None,
+        "slowest": max(map(_total, comparison.strategies.values()), default=0.0),
+    }
+
+
+def failures_data(workbench: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
+    """Return the columns that failed, each with its sentence and, where it wants a scope, the scopes to choose from."""
+    return [_failure(workbench, name, error) for name, error in failures.items()]
+
+
+def _failure(workbench: Workbench, name: str, error: WorkbenchError) -> JsonObject:
+    strategy = name.partition("@")[0]
+    appearance = look(strategy)
+    wants_scope = isinstance(error, ScopeError) and strategy in STRATEGIES and STRATEGIES[strategy].needs_scope
+    projects = [{"id": project.id, "title": project.title} for project in workbench.projects.list()]
+    sources = [{"id": source.id, "title": source.title} for source in workbench.sources.list()[:MOST_SCOPES]]
+    return {
+        "name": name,
+        "strategy": strategy,
+        "title": title_of(name),
+        "hue": appearance.hue,
+        "shape": appearance.shape,
+        "text": str(error),
+        "scopes": {"project": projects, "source": sources} if wants_scope else {},
+    }
+
+
+def _column(whole: _Whole, name: str, result: SearchResult) -> JsonObject:
+    strategy, _, own_index = name.partition("@")
+    appearance = look(strategy)
+    return {
+        "name": name,
+        "title": title_of(name),
+        "strategy": title_of(strategy),
+        "index": result.index,
+        "cut": own_index,
+        "summary": STRATEGIES[strategy].summary if strategy in STRATEGIES else "",
+        "hue": appearance.hue,
+        "shape": appearance.shape,
+        "dash": appearance.dash,
+        "total": _total(result),
+        "stages": _stages(result),
+        "notes": list(result.remarks),
+        "close": result.evidence.close,
+        "hits": [_hit(whole, name, passage, spoken=result.index in whole.spoken) for passage in result],
+        "letter": whole.letters[name],
+    }
+
+
+def _stages(result: SearchResult) -> list[JsonObject]:
+    """Return the time of each step, in milliseconds; the time that no step claims is "other"."""
+    times = {step.value: round(result.timings_ms[step], 2) for step in TimedStep if step in result.timings_ms}
+    rest = result.timings_ms.get(TOTAL, 0.0) - sum(times.values())
+    return [{"name": name, "ms": ms} for name, ms in (*times.items(), (OTHER, round(max(0.0, rest), 2)))]
+
+
+def _total(result: SearchResult) -> float:
+    """Return the milliseconds of a whole search."""
+    return round(result.timings_ms.get(TOTAL, 0.0), 1)
+
+
+def _hit(whole: _Whole, name: str, passage: Passage, *, spoken: bool) -> JsonObject:
+    joined, place = whole.joined[name, passage.passage_id], place_key(passage)
+    language = str(passage.metadata.get("language", "english"))
+    headings = passage.headings
+    said = place_of(passage, headings) or passage.path or passage.url or ""
+    return {
+        "id": joined,
+        "passage": passage.passage_id,
+        "key": place,
+        "document": passage.document_id,
+        "start": passage.start,
+        "end": passage.end,
+        "rank": passage.rank,
+        "score": f"{passage.score:.3f}",
+        "share": round(passage.score, 4),
+        "title": passage.document_title,
+        "place": " · ".join(part for part in (said, language_title(language) if spoken else "") if part),
+        "path": passage.path or passage.url or "",
+        "text": whole.text(passage),
+        "others": [_other(whole, passage, joined, other) for other in whole.ranks if other != name],
+    }
+
+
+def _other(whole: _Whole, passage: Passage, joined: str, other: str) -> JsonObject:
+    """Say where another column has the same text; ``moved`` is its rank there against here, positive = better there."""
+    rank, appearance = whole.ranks[other].get(joined), look(other.partition("@")[0])
+    return {
+        "name": other,
+        "title": title_of(other),
+        "hue": appearance.hue,
+        "shape": appearance.shape,
+        "rank": rank,
+        "moved": None if rank is None else passage.rank - rank,
+        "letter": whole.letters[other],
+    }
+
+
+def _agreement(comparison: Comparison) -> JsonObject:
+    return {measure: dict(pairs) for measure, pairs in comparison.agreement.items()}
+
+
+def index_letters(comparison: Comparison) -> dict[str, str]:
+    """Return index -> A, B, C, D where the columns search several; nothing where it is one."""
+    names = list(dict.fromkeys(result.index for result in comparison.strategies.values()))
+    return dict(zip(names, ascii_uppercase, strict=False)) if len(names) > 1 else {}
+
+
+_MARKED = "marks_kept"  # the number of the last mark of this session that was written down
+_FAILED = "marks_failed"
+
+
+@st.fragment
+def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, judging: Judging | None) -> None:
+    """Show the columns; judging draws only this part of the page anew."""
+    if _FAILED in st.session_state:
+        st.toast(escaped(st.session_state.pop(_FAILED)))
+    with st.container():  # also without a round: the board keeps its place, and so what the browser holds
+        if judging is not None:
+            judging_round(judging)
+    comparison = hits.comparison
+    data = board_data(comparison, hits.likes, _spoken(workbench, comparison), hits.headers) | {
+        "failures": failures_data(workbench, hits.failures)
+    }
+    if judging is not None:
+        grades = _grades(judging)
+        data["judging"] = {
+            "about": judging.about,
+            "title": judging.test_set.title,
+            "grades": grades,
+            "same": same_places(comparison, grades),
+            "kept": st.session_state.get(_MARKED, 0),
+        }
+
+    columns = serving_columns(serving, comparison, asking.parameters)
+    data["serving"] = {"columns": columns, "reason": serving.reason}
+
+    def keep() -> None:
+        _keep(comparison, judging)
+
+    result = component("compare/board")(
+        key="board", data=data, on_open_change=_nothing, on_marks_change=keep, on_promote_change=_nothing,
+        on_scope_change=_nothing, on_reset_change=_nothing, on_why_change=_nothing,
+    )  # fmt: skip
+    _remedy(result.scope, result.reset)
+    if result.open:
+        address.put(cut=result.open["cut"])
+        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
+        st.rerun()
+    if result.why:
+        open_why(str(result.why["column"]), str(result.why["passage"]))
+        st.rerun()
+    if result.promote and result.promote in comparison.strategies and result.promote not in columns:
+        _promote(workbench, asking, str(result.promote), serving)
+
+
+def _spoken(workbench: Workbench, comparison: Comparison) -> set[str]:
+    """Return the compared indexes that hold passages in several languages."""
+    names = {result.index for result in comparison.strategies.values()}
+    return {name for name in names if len(workbench.indexes.languages(name)) > 1}
+
+
+def _promote(workbench: Workbench, asking: Asking, name: str, serving: Serving) -> None:
+    """Open the dialog that promotes a column; a second click on its button finds it open."""
+    strategy, own_index = named(name, None)
+    parameters = asking.parameters.get(name, asking.parameters.get(strategy)) or {}
+    candidate = PromotionCandidate(strategy, parameters, own_index or asking.index)
+    promote_dialog(
+        workbench, candidate, places_of_bar(workbench, asking.scope), [measured_together(workbench, candidate, serving)]
+    )
+
+
+def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:
+    """Follow a person who chose, in a column that failed, a scope or the defaults."""
+    if scope and scope.get("kind") in ("project", "source"):
+        address.put(**{str(scope["kind"]): str(scope["id"])})
+        st.rerun()
+    if reset:
+        names = [name for name in address.get_all("s") if name != reset]
+        address.put(s=names or None, set=[item for item in address.get_all("set") if not item.startswith(f"{reset}.")])
+        st.rerun()
+
+
+def _grades(judging: Judging) -> dict[str, int]:
+    try:
+        return judging.grades()
+    except WorkbenchError:  # said where marks are kept, and by the control on the next visit
+        return {}
+
+
+def _keep(comparison: Comparison, judging: Judging | None) -> None:
+    """Write down what the browser has marked since; where that fails the board shows again what is kept."""
+    marks = read_marks(st.session_state.get("board"), st.session_state.get(_MARKED, 0))
+    if not marks or judging is None:
+        return
+    try:
+        judging.keep(comparison, marks)
+    except WorkbenchError as error:
+        st.session_state[_FAILED] = str(error)  # a callback shows nothing itself
+    st.session_state[_MARKED] = max(number for number, _, _ in marks)
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""

@@ -1,1 +1,0 @@
-"""The board of a comparison: its columns, their hits, and how far they agree."""

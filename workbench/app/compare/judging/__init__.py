@@ -1,1 +1,0 @@
-"""Judging hits on the board, into a test set."""

@@ -1,1 +1,0 @@
-"""The start of Compare: sample questions, and the sample as a job."""

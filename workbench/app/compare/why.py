@@ -1,0 +1,477 @@
+"""The why panel: a passage taken apart, and the course of a document that one expected; the address opens it.
+
+``why`` names the passage, ``by`` the column, ``missed`` the expected document.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from workbench.app.compare.columns import Asking
+from workbench.app.compare.matches import FROM
+from workbench.app.state import address
+from workbench.app.state.shared import changes, note_change
+from workbench.app.widgets.elements import TextRun, drawn
+from workbench.app.widgets.looks import look, title_of
+from workbench.app.widgets.markdown import markdown_tree
+from workbench.app.widgets.notices import component
+from workbench.app.widgets.reader import RENDERED, form_of, open_document
+from workbench.app.widgets.tables import moved_back, with_table_header
+from workbench.errors import ModelError, NotFound, WorkbenchError
+from workbench.marking import FUNCTION_WORDS, matched_spans, own_word
+from workbench.retrieval.explain.outcome import FOUND, SHOWN
+from workbench.retrieval.legs import leg_kind
+from workbench.retrieval.options import named
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
+from workbench.types import plain, preference
+from workbench.types.results import Span
+
+if TYPE_CHECKING:
+    from workbench.retrieval.explain.explanation import Explanation, QuestionWord, WordByWord
+    from workbench.types import Comparison, Passage, SearchResult
+    from workbench.types.json import JsonObject, JsonValue
+    from workbench.workbench import Workbench
+
+# --- The question and the passage as the why panel draws them, cut where a mark begins or ends; Markdown is ---
+
+SURE = 0.75  # a similarity from which on a like is drawn in full
+
+QuestionPiece = tuple[str, int | None]  # a stretch of the question, and the place of the word it is
+TextPiece = tuple[str, bool, int, dict[str, float]]  # a stretch, has the question it, underline 0 to 3, word -> 0..1
+
+
+def question_pieces(compared: WordByWord) -> list[QuestionPiece]:
+    """Return the question in stretches; words that count have their place among ``compared.words``."""
+    pieces: list[QuestionPiece] = []
+    at = 0
+    for place, word in enumerate(compared.words):
+        if counts(compared, word):
+            pieces += [(compared.question[at : word.start], None), (compared.question[word.start : word.end], place)]
+            at = word.end
+    return [piece for piece in (*pieces, (compared.question[at:], None)) if piece[0]]
+
+
+def counts(compared: WordByWord, word: QuestionWord) -> bool:
+    """Tell whether a word of the question is worth pointing at."""
+    return word.weight > 0 and compared.question[word.start : word.end].lower() not in FUNCTION_WORDS
+
+
+def text_pieces(compared: WordByWord) -> tuple[list[TextPiece], list[TextPiece]]:
+    """Return the title and headings, and the passage, in stretches."""
+    matched = matched_spans(compared.question, compared.text, compared.language)
+    likes = _similarities_by_span(compared)
+    context = len(compared.context)
+    return (
+        _cut(compared.text, (0, len(compared.context.rstrip())), matched, likes),
+        _cut(compared.text, (context, len(compared.text)), matched, likes),
+    )
+
+
+def rendered_text(text: str, compared: WordByWord | None, table_header: str = "") -> list[JsonValue]:
+    """Return a passage of Markdown as elements, its texts in the pieces that ``text_pieces`` cuts.
+
+    ``table_header`` is the Markdown of the header of a table that begins before it.
+    """
+    whole, lead = with_table_header(text, table_header)
+    blocks = moved_back(markdown_tree(whole).blocks, lead) if lead else markdown_tree(text).blocks
+    if compared is None:
+        return drawn(blocks, lambda run: [run.text])
+    matched = matched_spans(compared.question, compared.text, compared.language)
+    likes, context = _similarities_by_span(compared), len(compared.context)
+
+    def pieces(run: TextRun) -> list[TextPiece]:
+        if run.start == run.end or not run.text:
+            return [(run.text, False, 0, {})]
+        cut = _cut(compared.text, (context + run.start, context + run.end), matched, likes)
+        if run.is_exact:  # a code span's line end is shown as a blank
+            return cut if len(cut) > 1 else [(run.text, *cut[0][1:])]
+        words = {word: value for piece in cut for word, value in piece[3].items()}
+        return [(run.text, any(piece[1] for piece in cut), max(piece[2] for piece in cut), words)]
+
+    return drawn(blocks, pieces)
+
+
+def strength(similarity: float) -> float:
+    """Return how strongly a like is drawn, 0..1."""
+    return round(min(1.0, max(0.1, (similarity - FROM[0]) / (SURE - FROM[0]))), 2)
+
+
+def _similarities_by_span(compared: WordByWord) -> dict[Span, dict[int, float]]:
+    """Return the stretches of the text that are like a word of the question that counts, each with its likenesses."""
+    likes: dict[Span, dict[int, float]] = {}
+    for place, word in enumerate(compared.words):
+        if counts(compared, word):
+            for like in word.likes:
+                if compared.text[like.start : like.end].lower() not in FUNCTION_WORDS:
+                    likes.setdefault((like.start, like.end), {})[place] = like.similarity
+    return likes
+
+
+def _cut(text: str, whole: Span, matched: Iterable[Span], likes: dict[Span, dict[int, float]]) -> list[TextPiece]:
+    start, end = whole
+    marks = [span for span in (*matched, *likes) if span[0] < end and span[1] > start]
+    edges = sorted({start, end, *(min(end, max(start, edge)) for span in marks for edge in span)})
+    matched = list(matched)
+    pieces: list[TextPiece] = []
+    for first, last in pairwise(edges):
+        is_matched = any(a <= first and last <= b for a, b in matched)
+        alike = next((by_word for (a, b), by_word in likes.items() if a <= first and last <= b), {})
+        underline = bisect_right(FROM, max(alike.values(), default=0.0))
+        pieces.append(
+            (text[first:last], is_matched, underline, {str(word): strength(value) for word, value in alike.items()})
+        )
+    return pieces
+
+
+# --- An explanation as the why panel draws it: plain JSON values ---
+
+AROUND = 2  # hits above and below the explained one whose scores stand beside it
+
+
+def frame_data(comparison: Comparison, column: str) -> JsonObject:
+    """Return the frame of the panel, drawn with or without a passage: the columns of one index to choose from."""
+    own = comparison.strategies.get(column)
+    names = [name for name, result in comparison.strategies.items() if own and result.index == own.index] or [column]
+    return {
+        "strategy": _looks(column),
+        "columns": [_looks(name) | {"own": name == column} for name in names],
+        "cut": column.partition("@")[2],
+        "error": "",
+        "expected": None,
+    }
+
+
+def _looks(column: str) -> JsonObject:
+    appearance = look(column.partition("@")[0])
+    return {"name": column, "title": title_of(column), "hue": appearance.hue, "shape": appearance.shape}
+
+
+def panel_data(
+    why: Explanation,
+    compared: WordByWord | None,
+    column: str,
+    neighbours: SearchResult | None,
+    document_type: str = "text",
+    table_header: str = "",
+) -> JsonObject:
+    """Return what the panel draws of a passage; ``neighbours`` are the hits that its score is shown beside.
+
+    ``blocks`` is the passage rendered, where its document's type is one of Markdown; ``table_header`` names the columns
+    of a table that begins before it.
+    """
+    language = compared.language if compared else "english"
+    context, text = text_pieces(compared) if compared else ([], [])
+    return {
+        "title": why.document_title,
+        "document": why.document_id,
+        "start": why.start,
+        "end": why.end,
+        "rank": why.rank,
+        "score": None if why.score is None else f"{why.score:.3f}",
+        "found": why.fate in (FOUND, SHOWN),
+        "reason": "" if why.fate == FOUND else why.reason,
+        "steps": [step.to_dict() for step in why.course],
+        "legs": _legs(why),
+        "bars": plain(_bars(why, neighbours)),
+        "question": _question(why, compared),
+        "context": context,
+        "text": text or [(why.text, False, 0, {})],
+        "blocks": rendered_text(why.text, compared, table_header) if form_of(document_type, "") == RENDERED else None,
+        "likes": _similarity_rows(compared),
+        "terms": [
+            {
+                "word": own_word(why.query, term.term, language),
+                "times": term.frequency,
+                "score": f"{term.score:.2f}",
+                "share": round(term.share, 4),
+            }
+            for term in why.terms
+        ],
+        "missing": [own_word(why.query, term, language) for term in why.missing_terms],
+        "features": _features(why),
+        "elsewhere": _elsewhere(why, column),
+        "notes": list(filter(None, [preference(why.preferring), *why.notes])),
+    }
+
+
+def expected_data(why: Explanation, where: str) -> JsonObject:
+    """Return what the panel draws of a document that one expected: its course as a funnel."""
+    return {
+        "document": why.document_id,
+        "passage": why.passage_id,
+        "title": why.document_title,
+        "where": where,
+        "fate": why.fate,
+        "reason": why.reason,
+        "steps": [step.to_dict() for step in why.course],
+    }
+
+
+def _legs(why: Explanation) -> list[JsonObject]:
+    rows: list[JsonObject] = []
+    parts = STRATEGIES[why.strategy].legs
+    for name, leg in sorted(why.legs.items(), key=lambda item: item[0] not in parts):
+        kind = leg_kind(name)
+        rows.append(
+            {
+                "title": kind.title,
+                "unit": kind.unit,
+                "hue": kind.hue,
+                "score": f"{leg.score:.3f}",
+                "rank": leg.rank,
+                "of": "of the candidates" if kind.reranks else "in scope",
+                "adds": leg.contribution,
+                "vote": round(leg.vote, 2),
+                "part": name in parts,
+            }
+        )
+    return rows
+
+
+def _features(why: Explanation) -> list[JsonObject]:
+    """Return what a learned ranker weighed, the heaviest part first; features that weigh nothing are left out."""
+    return [
+        {
+            "title": view.title,
+            "why": view.why,
+            "value": f"{view.value:.3f}",
+            "weight": f"{view.weight:+.2f}",
+            "share": round(view.share, 4),
+        }
+        for view in why.features
+        if view.weight
+    ]
+
+
+def _bars(why: Explanation, neighbours: SearchResult | None) -> list[JsonObject]:
+    """Return the explained hit's score and those of the hits around it, in the order of their ranks."""
+    if why.rank is None or why.score is None:
+        return []
+    legs = {name: leg.contribution for name, leg in why.legs.items()}
+    bars = {why.rank: _bar(why.rank, why.document_title, why.score, legs) | {"passage": why.passage_id, "own": True}}
+    for hit in neighbours or ():
+        if hit.rank != why.rank and abs(hit.rank - why.rank) <= AROUND:
+            legs = {name: leg.contribution for name, leg in hit.attribution.items()}
+            bar = _bar(hit.rank, hit.document_title, hit.score, legs)
+            bars[hit.rank] = bar | {"passage": hit.passage_id, "own": False}
+    return [bars[rank] for rank in sorted(bars)]
+
+
+def _bar(rank: int, title: str, score: float, legs: Mapping[str, float | None]) -> JsonObject:
+    parts: list[JsonObject] = [
+        {"title": leg_kind(name).title, "hue": leg_kind(name).hue, "adds": round(adds, 5)}
+        for name, adds in legs.items()
+        if adds is not None and adds > 0
+    ]
+    return {"rank": rank, "title": title, "score": f"{score:.3f}", "parts": parts}
+
+
+def _question(why: Explanation, compared: WordByWord | None) -> list[QuestionPiece]:
+    return question_pieces(compared) if compared else [(why.query, None)]
+
+
+def _similarity_rows(compared: WordByWord | None) -> list[list[tuple[str, str]]]:
+    """Return for each word of the question its likes as (word, similarity), best first, each spelling once."""
+    if compared is None:
+        return []
+    rows: list[list[tuple[str, str]]] = []
+    for word in compared.words:
+        best: dict[str, tuple[str, str]] = {}
+        for like in word.likes:
+            spelt = compared.text[like.start : like.end]
+            best.setdefault(spelt.lower(), (spelt, f"{like.similarity:.2f}"))
+        rows.append(list(best.values())[:4])
+    return rows
+
+
+def _elsewhere(why: Explanation, column: str) -> list[JsonObject]:
+    rows = [(column, why.rank, True), *((name, rank, False) for name, rank in why.elsewhere.items())]
+    return [_looks(name) | {"rank": rank, "own": own} for name, rank, own in rows]
+
+
+WIDTH = 900
+_EXPLAINED = "why_explained"  # this session's last explanations, by their question
+_KEPT = 8
+EXPECTED = "expected"  # in place of a passage: only the search for a document that one expected
+GONE = (
+    "This passage is no longer in the index: its document was changed or deleted. Close this and look at the hits anew."
+)
+_SKELETON_HEIGHTS = (56, 120, 190, 150)
+
+
+@dataclass(frozen=True, slots=True)
+class Explaining:
+    """A question as the board asked it, and the comparison that answered (its other hits stand beside a score)."""
+
+    question: str
+    limit: int
+    asking: Asking
+    comparison: Comparison
+
+
+def open_why(column: str, passage_id: str = EXPECTED) -> None:
+    """Let the address name a passage and the column it is a hit of; ``why_panel`` shows it."""
+    address.put(why=passage_id, by=column, missed=None)
+
+
+def close() -> None:
+    """Take the panel out of the address."""
+    address.put(why=None, by=None, missed=None)
+
+
+def why_panel(workbench: Workbench, explaining: Explaining) -> None:
+    """Show the panel if the address names a passage; nothing is explained before. An opened document lies over it."""
+    if not address.get("why") or address.get("doc"):
+        return
+    st.dialog("Why it ranks where it does", width=WIDTH, position="right", on_dismiss=close)(_show)(
+        workbench, explaining
+    )
+
+
+def _show(workbench: Workbench, explaining: Explaining) -> None:
+    place = st.empty()
+    with place.container():
+        st.html('<p class="wb-kind" role="status" style="margin:0">Asking every strategy about this passage…</p>')
+        for height in _SKELETON_HEIGHTS:
+            st.skeleton(height=height)
+    data = _data(workbench, explaining)
+    place.empty()
+    result = component("compare/why")(
+        key="why",
+        data=data,
+        on_expect_change=_expect,
+        on_turn_change=_turn,
+        on_column_change=_column,
+        on_open_change=_nothing,
+    )
+    if result.open:
+        address.put(cut=result.open["cut"])
+        open_document(str(result.open["document"]), int(result.open["start"]), int(result.open["end"]))
+        st.rerun()
+
+
+def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
+    """Return what the panel draws; a failure is a sentence in its place."""
+    column = address.get("by") or next(iter(explaining.comparison.strategies), DEFAULT_STRATEGY)
+    passage, missed = address.get("why"), address.get("missed")
+    data = frame_data(explaining.comparison, column) | {"passage": None if passage == EXPECTED else passage}
+    key = (explaining.question, column, passage, explaining.limit, repr(explaining.asking), changes())
+    try:
+        if data["passage"]:
+            data |= _once(key, lambda: _passage(workbench, explaining, column, passage))
+    except NotFound as error:
+        if _hit(explaining, passage) is None:
+            return data | {"error": str(error)}
+        note_change()  # the board is asked anew when it is drawn next
+        return data | {"error": GONE}
+    except WorkbenchError as error:
+        return data | {"error": str(error)}
+    if missed:
+        data["expected"] = _expected(workbench, explaining, column, missed)
+    return data
+
+
+def _hit(explaining: Explaining, passage_id: str) -> Passage | None:
+    results = explaining.comparison.strategies.values()
+    return next((hit for result in results for hit in result if hit.passage_id == passage_id), None)
+
+
+def _passage(workbench: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
+    why = _explain(workbench, explaining, column, passage_id=passage_id)
+    try:
+        compared = workbench.explaining.word_by_word(explaining.question, passage_id, why.index)
+    except ModelError:  # the explanation's notes say so; the texts are shown without likes
+        compared = None
+    neighbours = explaining.comparison.strategies.get(column)
+    document_type = workbench.documents.get(why.document_id).document_type
+    header = _table_header(workbench, explaining, passage_id, why.index)
+    return panel_data(why, compared, column, neighbours, document_type, header)
+
+
+def _table_header(workbench: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
+    """Return the names of the columns of a table that goes on in a passage of the board, "" where there are none."""
+    hit = _hit(explaining, passage_id)
+    if hit is None or not hit.metadata.get("table_header"):
+        return ""
+    return workbench.answers.table_headers([hit], index).get(passage_id, "")
+
+
+def _expected(workbench: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:
+    def explained() -> JsonObject:
+        why = _explain(workbench, explaining, column, document_id=document_id)
+        document = workbench.documents.get(document_id)
+        return expected_data(why, document.path or document.url or "")
+
+    key = (explaining.question, column, document_id, explaining.limit, repr(explaining.asking), changes())
+    try:
+        return _once(key, explained)
+    except WorkbenchError as error:
+        return {"document": document_id, "error": str(error)}
+
+
+def _explain(
+    workbench: Workbench,
+    explaining: Explaining,
+    column: str,
+    passage_id: str | None = None,
+    document_id: str | None = None,
+) -> Explanation:
+    strategy, own_index = named(column, None)
+    asking = explaining.asking
+    return workbench.explain(
+        explaining.question,
+        passage_id,
+        document_id,
+        strategy=strategy,
+        limit=explaining.limit,
+        scope=asking.scope,
+        index=own_index or asking.index,
+        parameters=asking.parameters.get(column, asking.parameters.get(strategy)),
+        elsewhere=document_id is None,
+    )
+
+
+def _once(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObject:
+    """Return the explanation that this session has for a key, or explain it now; errors are not kept."""
+    explanations: dict[Hashable, JsonObject] = st.session_state.setdefault(_EXPLAINED, {})
+    if key not in explanations:
+        explanations[key] = explain()
+        for old in list(explanations)[:-_KEPT]:
+            del explanations[old]
+    return explanations[key]
+
+
+def _expect() -> None:
+    """Let the address name the document that a person expected; "" takes it out."""
+    chosen = _sent("expect")
+    if isinstance(chosen, str):
+        address.put(missed=chosen or None)
+
+
+def _turn() -> None:
+    """Turn the panel to another passage."""
+    passage = _sent("turn")
+    if isinstance(passage, str) and passage:
+        address.put(why=passage)
+
+
+def _column() -> None:
+    """Turn the panel to another column's view of the passage."""
+    column = _sent("column")
+    if isinstance(column, str) and column:
+        address.put(by=column)
+
+
+def _sent(name: str) -> object:
+    state = st.session_state.get("why")
+    return state.get(name) if isinstance(state, Mapping) else None
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""

@@ -1,1 +1,0 @@
-"""The why panel: a passage's rank taken apart."""

@@ -1,0 +1,316 @@
+"""Question by question: a heat map of all runs, what changed between two, and the two rankings of one question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from evals.experiments.catalogue import Experiments
+from evals.experiments.leaderboard import Change, by_question, changes, check_same_ground
+from evals.experiments.runs import CellResult, RankedPassage
+from evals.gateway import document_ids
+from evals.measures.metrics import metric_title
+from evals.test_set import StoredCorpus, TestSet
+from workbench.app.evaluate.charts import changes_chart, heat_map, selected_place
+from workbench.app.evaluate.outcome import ExperimentOutcome, outcome_of, run_title
+from workbench.app.state import address
+from workbench.app.state.shared import show_value, theme_of_run
+from workbench.app.widgets.looks import escaped, labelled, look, plain
+from workbench.app.widgets.notices import component
+from workbench.app.widgets.reader import open_document
+from workbench.app.widgets.table import Column, table
+from workbench.errors import NotFound, WorkbenchError
+from workbench.sizes import counted
+
+if TYPE_CHECKING:
+    from workbench.types import Document
+    from workbench.workbench import Workbench
+
+# --- One question as two runs answered it: the rankings side by side, with what people judged of each document ---
+
+SHOWN = 10
+SNIPPET = 260  # characters of a passage
+
+
+def rankings(
+    workbench: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str
+) -> None:
+    """Show both rankings; a document's title opens it at the passage that was found."""
+    documents = JudgedDocuments(workbench, test_set)
+    grades = test_set.qrels.get(question_id, {})
+    columns = [
+        _column(letter, cell, other, question_id, grades, documents, metric)
+        for letter, cell, other in (("A", pair[0], pair[1]), ("B", pair[1], pair[0]))
+    ]
+    binary = max(grades.values(), default=0) <= 1
+    result = component("evaluate/rankings")(
+        key="rankings", data={"columns": columns, "binary": binary}, on_open_change=_nothing
+    )
+    if result.open:
+        open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
+
+
+class JudgedDocuments:
+    """Documents by the names that judgments use, each read once."""
+
+    def __init__(self, workbench: Workbench, test_set: TestSet) -> None:
+        self._workbench, self._test_set = workbench, test_set
+        self._ids = document_ids(workbench, test_set)
+        self._documents: dict[str, Document | None] = {}
+        self._titles: dict[str, str] = {}
+
+    def get(self, key: str) -> Document | None:
+        """Return a document; None where it is gone."""
+        if key not in self._documents:
+            try:
+                self._documents[key] = self._workbench.documents.get(self._ids.get(key, key))
+            except NotFound:
+                self._documents[key] = None
+        return self._documents[key]
+
+    def name(self, key: str) -> str:
+        """Return what a document is called in a list, without reading every text."""
+        if not self._titles:
+            source = self._test_set.corpus.source_id if isinstance(self._test_set.corpus, StoredCorpus) else None
+            self._titles = {
+                document.id: document.title for document in self._workbench.documents.list(source_id=source)
+            }
+        return self._titles.get(self._ids.get(key, key), "").strip() or key
+
+    def title(self, key: str) -> str:
+        """Return what a document is called; one without a title by its first words, one that is gone by its key."""
+        document = self.get(key)
+        if document is None:
+            return key
+        return document.title.strip() or " ".join((document.text or key)[:70].split())
+
+
+def _column(
+    letter: str,
+    cell: CellResult,
+    other: CellResult,
+    question_id: str,
+    grades: Mapping[str, int],
+    documents: JudgedDocuments,
+    metric: str,
+) -> dict[str, Any]:
+    appearance = look(cell.cell.strategy)
+    answer = cell.run.answers[question_id] if cell.run and question_id in cell.run.answers else None
+    keys = answer.documents[:SHOWN] if answer else ()
+    elsewhere = other.run.answers[question_id].documents if other.run and question_id in other.run.answers else ()
+    passages = {hit.document: hit for hit in reversed(answer.passages)} if answer else {}
+    value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
+    deep = list(answer.documents) if answer else []
+    wanted = [key for key, grade in grades.items() if grade > 0]
+    return {
+        "label": f"{letter} {run_title(cell)}",
+        "hue": appearance.hue,
+        "shape": appearance.shape,
+        "value": f"{metric_title(metric)} {value:.3f}",
+        "hits": [
+            _hit(rank, key, passages.get(key), grades.get(key), list(elsewhere), documents)
+            for rank, key in enumerate(keys, start=1)
+        ],
+        "missed": [_missed(documents.title(key), key, deep) for key in wanted if key not in keys],
+    }
+
+
+def _missed(title: str, key: str, deep: Sequence[str]) -> str:
+    return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not among its first {len(deep)})"
+
+
+def _hit(
+    rank: int,
+    key: str,
+    passage: RankedPassage | None,
+    grade: int | None,
+    elsewhere: Sequence[str],
+    documents: JudgedDocuments,
+) -> dict[str, Any]:
+    document = documents.get(key)
+    text = (document.text or "")[passage.start : passage.end] if document and passage else ""
+    other_rank = elsewhere.index(key) + 1 if key in elsewhere else None
+    absent = f"not in the other's first {len(elsewhere)}" if elsewhere else "nothing found by the other"
+    return {
+        "rank": rank,
+        "id": document.id if document else None,
+        "title": documents.title(key),
+        "grade": grade,
+        "text": plain(text)[:SNIPPET],
+        "start": passage.start if passage else 0,
+        "end": passage.end if passage else 0,
+        "moved": absent if other_rank is None else f"rank {other_rank} in the other",
+    }
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""
+
+
+COLUMNS = (
+    Column("question", "Question"),
+    Column("first", "A", "shown", "right"),
+    Column("second", "B", "shown", "right"),
+    Column("difference", "B - A", "shown", "right"),
+)
+ROW = 26  # pixels of a run in the heat map
+TALL = 420  # pixels of the list of changed questions, which scrolls
+MOST_COLUMNS = 400  # questions drawn; of more, those on which runs differ most
+
+
+def questions_view(workbench: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
+    """Show the heat map, then the two runs that were picked against each other."""
+    test_set = Experiments(workbench).test_set(outcome.experiment)
+    texts = {question.id: question.text for question in test_set.questions}
+    _heat_map(outcome, texts)
+    first = outcome.cell(pair[0]) if pair else None
+    if pair is None or first is None:
+        st.caption("Pick a run as A and one as B in the leaderboard to see what differs between them.")
+        return
+    st.subheader("What changed between two runs", anchor=False)
+    other = _other_experiment(workbench, outcome)
+    second = outcome.cell(pair[1]) if other is outcome else _same_run(other, first)
+    if second is not None:
+        _changed(outcome, first, second, texts)
+        _one_question(workbench, outcome, test_set, [first, second], texts)
+
+
+def _heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
+    st.subheader(f"{metric_title(outcome.metric)} of every question", anchor=False)
+    st.caption("A column is a question, the hardest on the left; click one to see its rankings below.")
+    names = [run_title(cell) for cell in outcome.measured]
+    ids, values = grid(outcome)
+    state: Any = st.echarts_chart(
+        heat_map([texts.get(key, key) for key in ids], names, values, theme_of_run()),
+        key=f"heat_{outcome.experiment.id}_{outcome.metric}",
+        on_select="rerun",
+        height=96 + ROW * len(names),
+        alt=f"{outcome.metric} of {len(ids)} questions by {len(names)} runs",
+    )
+    place = selected_place(state)
+    if place is not None and place < len(values):
+        _choose(ids[values[place][0]], "heat")
+
+
+def grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
+    """Return the questions from hard to easy, and (question, run, value) of every place of the heat map."""
+    rows = by_question(outcome.measured, outcome.metric)
+    spread = {key: max(values.values()) - min(values.values()) for key, values in rows.items()}
+    columns = sorted(rows, key=lambda key: -spread[key])[:MOST_COLUMNS]
+    ids = sorted(columns, key=lambda key: (sum(rows[key].values()), key))
+    labels = [cell.cell.label for cell in outcome.measured]
+    return ids, [(x, y, rows[key].get(label, 0.0)) for x, key in enumerate(ids) for y, label in enumerate(labels)]
+
+
+def _other_experiment(workbench: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
+    """Let a person hold A against the same run of another experiment; returns the one that B comes from."""
+    others = {
+        experiment.id: experiment.title
+        for experiment in Experiments(workbench).list(outcome.experiment.test_set_id)
+        if experiment.id != outcome.experiment.id
+    }
+    if not others:
+        return outcome
+    here = {"": "this experiment"}
+    chosen = st.selectbox(
+        "B comes from", ["", *others], format_func=labelled(here | others), key="other_experiment", width=420
+    )
+    if not chosen:
+        return outcome
+    other = outcome_of(workbench, chosen, outcome.metric)
+    try:
+        check_same_ground(outcome.experiment, other.experiment)
+    except WorkbenchError as error:
+        st.warning(escaped(str(error)))
+        return outcome
+    return other
+
+
+def _same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | None:
+    same = next((cell for cell in other.measured if cell.cell.label == first.cell.label), None)
+    if same is None:
+        st.caption("The other experiment has no such run.")
+    return same
+
+
+def _changed(outcome: ExperimentOutcome, first: CellResult, second: CellResult, texts: Mapping[str, str]) -> None:
+    differ = changes(first, second, outcome.metric)
+    won = sum(change.difference > 0 for change in differ)
+    same = len(first.run.values[outcome.metric]) - len(differ) if first.run else 0
+    st.markdown(
+        f"From **A {escaped(run_title(first))}** to **B {escaped(run_title(second))}**: "
+        f"{counted(won, 'question')} better, {len(differ) - won} worse, {same} the same."
+    )
+    if not differ:
+        return
+    left, right = st.columns([4, 7], gap="large")
+    with left:
+        state: Any = st.echarts_chart(
+            changes_chart(differ, texts, theme_of_run()),
+            key=f"changes_{first.run_id}_{second.run_id}",
+            on_select="rerun",
+            height=300,
+            alt=f"{won} questions better, {len(differ) - won} worse",
+        )
+        place = selected_place(state)
+        if place is not None and place < len(differ):
+            _choose(differ[place].question_id, "changes")
+    with right, st.container(height=TALL, border=False):
+        opened = table(
+            "changed", COLUMNS, _rows(differ, texts), label="Changed questions", noun="questions", opens=True
+        ).opened
+        if opened:
+            _choose(opened, None)
+
+
+def _rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    def shown(value: float, form: str = ".3f") -> dict[str, Any]:
+        return {"text": f"{value:{form}}", "order": value}
+
+    return [
+        {
+            "id": change.question_id,
+            "name": texts.get(change.question_id, change.question_id),
+            "cells": {
+                "question": texts.get(change.question_id, change.question_id),
+                "first": shown(change.first),
+                "second": shown(change.second),
+                "difference": shown(change.difference, "+.3f"),
+            },
+        }
+        for change in differ
+    ]
+
+
+def _choose(question_id: str, chart: str | None) -> None:
+    """Let the address name a question; a chart keeps its selection, so it counts once only."""
+    if chart is not None and st.session_state.get(f"chosen_by_{chart}") == question_id:
+        return
+    if chart is not None:
+        st.session_state[f"chosen_by_{chart}"] = question_id
+    address.put(ask=question_id)
+
+
+def _one_question(
+    workbench: Workbench,
+    outcome: ExperimentOutcome,
+    test_set: TestSet,
+    pair: Sequence[CellResult],
+    texts: Mapping[str, str],
+) -> None:
+    ids, _ = grid(outcome)
+    named = address.get("ask")
+    show_value("asked", named if named in texts else ids[0], texts.values())
+    st.subheader("One question, two rankings", anchor=False)
+    chosen = st.selectbox(
+        "Question",
+        ids if named in ids or not named else [named, *ids],
+        format_func=labelled(texts),
+        key="asked",
+        on_change=lambda: address.put(ask=st.session_state["asked"]),
+        label_visibility="collapsed",
+    )
+    if chosen:
+        rankings(workbench, test_set, chosen, pair, outcome.metric)

@@ -1,1 +1,0 @@
-"""The results of an experiment as the Evaluate page shows them."""

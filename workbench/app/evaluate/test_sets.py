@@ -1,0 +1,480 @@
+"""Editing a test set in place: its questions and its judgments as sheets; saving makes a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import streamlit as st
+
+from evals.gateway import deleted_parts
+from evals.test_set import GRADES, Judgment, Question, TestSet
+from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv, to_csv
+from evals.test_sets.folders import SAMPLE
+from evals.test_sets.import_job import enqueue_import
+from evals.test_sets.store import TestSetInfo, TestSetStore
+from workbench.app.evaluate.questions import JudgedDocuments
+from workbench.app.shell.scope_bar import measured_text, place_scope
+from workbench.app.shell.states import message
+from workbench.app.state import address
+from workbench.app.state.shared import note_change
+from workbench.app.widgets.looks import escaped
+from workbench.app.widgets.notices import act, leave_notice
+from workbench.app.widgets.table import Column, moment, table
+from workbench.errors import InvalidInput, WorkbenchError
+from workbench.models.llm import HOW_TO_SET
+from workbench.sizes import counted
+
+if TYPE_CHECKING:
+    import pandas
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+    from workbench.workbench import Workbench
+
+# --- Getting questions: new test sets, CSV, typed ones, what agents asked, and those made from the documents ---
+
+
+def new_form(workbench: Workbench, expanded: bool) -> None:
+    """Show the ways to a new test set."""
+    with st.expander("New test set", expanded=expanded, icon=":material/add:"):
+        empty, folder, sample = st.tabs(["Over your documents", "BEIR folder", "Sample questions"])
+        with empty:
+            scope = place_scope()
+            over = measured_text(workbench, scope)
+            with st.form("new_empty", border=False):
+                title = st.text_input("Title", key="new_title", placeholder="What people ask about the manuals")
+                st.caption(
+                    f"It measures {escaped(over)}: the scope chosen above, which the test set keeps. Its experiments "
+                    "search nothing else, and questions are generated from nothing else."
+                )
+                create = st.form_submit_button("Create", type="primary", key="new_create")
+            if create:
+                _open(lambda: TestSetStore(workbench).create(title, scope=scope))
+        with folder:
+            st.caption(
+                "corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv); its corpus is kept apart from your own "
+                "documents."
+            )
+            upload = st.file_uploader("The folder as a zip", type="zip", key="new_zip")
+            path = st.text_input("Or its path on this machine", key="new_path")
+            if st.button("Import", type="primary", key="new_bring"):
+                _import(workbench, upload, path.strip())
+        with sample:
+            st.caption(
+                "Questions over the sample's articles: plain ones, other words than the text, names and codes, "
+                "misspelt ones."
+            )
+            if st.button("Import the sample's questions", type="primary", key="new_sample"):
+                _import(workbench, None, SAMPLE)
+
+
+def _import(workbench: Workbench, upload: UploadedFile | None, path: str) -> None:
+    """Import in the background; the tray tells how it goes and leads to the test set."""
+    try:
+        if upload is not None:
+            job = enqueue_import(workbench, archive=(upload.name, upload.getvalue()))
+        else:
+            job = enqueue_import(workbench, path or None)
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    leave_notice(f"{job.title} began; its line below leads to the test set when it is there.")
+    st.rerun()
+
+
+def _open(make: Callable[[], TestSetInfo]) -> None:
+    try:
+        test_set = make()
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    note_change()
+    address.put(open=test_set.id)
+    st.rerun()
+
+
+def add_view(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    """Show the ways to more questions and judgments."""
+    left, right = st.columns(2, gap="large")
+    with left:
+        _typed(store, info)
+        _csv(workbench, store, info)
+    with right:
+        _asked_by_agents(workbench, store, info)
+        _generated(workbench, store, info)
+    report = st.session_state.pop("add_problems", None)
+    for problem in report or ():
+        st.warning(escaped(problem))
+
+
+def _typed(store: TestSetStore, info: TestSetInfo) -> None:
+    st.subheader("Type questions", anchor=False)
+    text = st.text_area("One question per line", key="add_typed", height=110)
+    if st.button("Add questions", key="add_typed_go"):
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if not lines:
+            st.error("Type at least one question, each on a line of its own.")
+            return
+        _report(lambda: ImportReport(len(store.add_questions(info.id, lines)), 0))
+
+
+def _csv(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    st.subheader("From CSV", anchor=False)
+    st.caption("A column question, and any of document, quote, grade, reference_answer, source, start, end, id.")
+    upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
+    if st.button("Add from CSV", key="add_csv_go"):
+        if upload is None:
+            st.error("Choose a CSV file first.")
+            return
+        _report(lambda: import_csv(workbench, store, info.id, _decoded(upload.getvalue())))
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput("The CSV is not UTF-8 text; save it as UTF-8.") from None
+
+
+def _asked_by_agents(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    st.subheader("Questions agents asked", anchor=False)
+    zero = st.toggle("Only questions without results", key="add_zero")
+    if st.button("Add agents' queries", key="add_agents"):
+        _report(lambda: add_agent_queries(workbench, store, info.id, zero_only=zero))
+
+
+def _generated(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    from evals.judges.endpoint import Endpoint
+    from evals.judges.generation import add_synthetic, add_written
+
+    st.subheader("Generate from the documents", anchor=False)
+    st.caption(
+        f"From {escaped(info.over)}. By rule, from statements in English that answer a question and from headings that "
+        "ask one: they repeat the text's words, which favours keyword search."
+    )
+    count = int(st.number_input("How many", 1, 1000, 30, key="add_count", width=160))
+    with st.container(horizontal=True):
+        if st.button("Generate by rule", key="add_rule"):
+            _report(lambda: add_synthetic(workbench, store, info.id, count))
+        llm = workbench.settings.has_llm
+        if st.button(
+            "Generate with the language model",
+            key="add_llm",
+            disabled=not llm,
+            help=None if llm else f"It needs an LLM: {HOW_TO_SET}.",
+        ):
+            with st.spinner("Writing questions…"):
+                _report(lambda: add_written(workbench, store, info.id, count, Endpoint.of(workbench)))
+
+
+def _report(change: Callable[[], ImportReport]) -> None:
+    try:
+        report = change()
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    st.session_state["add_problems"] = report.problems[:20]
+    leave_notice(f"{counted(report.questions, 'question')} and {counted(report.judgments, 'judgment')} added.")
+    st.rerun()
+
+
+MOST = 5_000  # rows of a sheet
+GRADE_NAMES = {0: "not", 1: "partly", 2: "relevant", 3: "highly relevant"}
+ORIGINS = {
+    "folder": "a folder",
+    "person": "a person",
+    "csv": "CSV",
+    "agent": "an agent",
+    "synthetic": "generated by rule",
+    "llm": "generated by an LLM",
+}
+
+SheetRow: TypeAlias = Mapping[str, str | int | None]  # cells by their column's name
+
+
+def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
+    """Show the questions as a sheet; rows can be changed, added and removed."""
+    relevant_counts = {key: sum(grade > 0 for grade in grades.values()) for key, grades in test_set.qrels.items()}
+    rows = [
+        {
+            "id": q.id,
+            "Question": q.text,
+            "Reference answer": q.reference_answer,
+            "Relevant": relevant_counts.get(q.id, 0),
+            "From": ORIGINS.get(q.origin, q.origin),
+        }
+        for q in test_set.questions[:MOST]
+    ]
+    sheet = st.data_editor(
+        _frame(rows, ("id", "Question", "Reference answer", "From"), ("Relevant",)),
+        key=f"questions_{info.id}_{info.version}",
+        num_rows="dynamic",
+        hide_index=True,
+        height=520 if len(rows) > 12 else "auto",
+        column_order=("Question", "Reference answer", "Relevant", "From"),
+        disabled=("Relevant", "From"),
+        column_config={
+            "Question": st.column_config.TextColumn(required=True, width="large"),
+            "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),
+        },
+    )
+    if len(test_set.questions) > MOST:
+        st.caption(f"The first {MOST:,} are listed; export the test set to change others.")
+    if st.button("Save questions", type="primary", key="save_questions"):
+        _save(lambda: save_questions(store, info.id, test_set, _records(sheet)))
+
+
+def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Sequence[SheetRow]) -> str:
+    """Store the differences from the sheet's rows; returns what was done. Raises InvalidInput."""
+    before = {question.id: question for question in test_set.questions[:MOST]}
+    ids = {row["id"] for row in rows if row.get("id")}
+    removed_ids = [question_id for question_id in before if question_id not in ids]
+    changed, added = [], []
+    for row in rows:
+        text, answer = str(row.get("Question") or "").strip(), str(row.get("Reference answer") or "")
+        old = before.get(str(row.get("id") or ""))
+        if old is None and text:
+            added.append(text)
+        elif old is not None and (text, answer) != (old.text, old.reference_answer):
+            changed.append(Question(old.id, text, answer, old.origin, old.metadata))
+    if changed:
+        store.add_questions(key, changed)
+    new = store.add_questions(key, added)
+    if removed_ids:
+        store.remove_questions(key, removed_ids)
+    return f"{counted(len(new), 'question')} added, {len(changed)} changed, {len(removed_ids)} removed."
+
+
+def edit_judgments(workbench: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
+    """Show the judgments as a sheet; grades can be changed and rows taken out. New ones come from Compare or a CSV."""
+    if not test_set.judgments:
+        st.caption(
+            "Nothing is judged yet. Turn on Judge in Compare and press a key on each hit, or add a CSV with quotes."
+        )
+        return
+    texts = {question.id: question.text for question in test_set.questions}
+    documents = JudgedDocuments(workbench, test_set)
+    listed = list(test_set.judgments[:MOST])
+    rows = [
+        {
+            "place": place,
+            "Question": texts.get(j.question_id, j.question_id),
+            "Document": documents.name(j.document),
+            "Grade": _grade_name(j.grade),
+            "Part": _part(j),
+        }
+        for place, j in enumerate(listed)
+    ]
+    sheet = st.data_editor(
+        _frame(rows, ("Question", "Document", "Grade", "Part"), ("place",)),
+        key=f"judgments_{info.id}_{info.version}",
+        num_rows="delete",
+        hide_index=True,
+        height=520 if len(rows) > 12 else "auto",
+        column_order=("Question", "Document", "Grade", "Part"),
+        disabled=("Question", "Document", "Part"),
+        column_config={
+            "Grade": st.column_config.SelectboxColumn(options=list(GRADE_NAMES.values()), required=True, width="small"),
+            "Question": st.column_config.TextColumn(width="large"),
+        },
+    )
+    if len(test_set.judgments) > MOST:
+        st.caption(f"The first {MOST:,} are listed; export the test set to change others.")
+    if st.button("Save judgments", type="primary", key="save_judgments"):
+        _save(lambda: save_judgments(store, info.id, listed, _records(sheet)))
+
+
+def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
+    """Store the grades that differ and take out the rows that are gone; returns what was done."""
+    grades = {int(row["place"] or 0): _grade(str(row["Grade"])) for row in rows}
+    removals = [judgment for place, judgment in enumerate(listed) if place not in grades]
+    changed = [
+        Judgment(j.question_id, j.document, grades[place], j.start, j.end, j.quote)
+        for place, j in enumerate(listed)
+        if place in grades and grades[place] != _grade(_grade_name(j.grade))  # others than these four stay
+    ]
+    if changed:
+        store.judge_all(key, changed)
+    for judgment in removals:
+        store.judge(key, judgment.question_id, judgment.document, None, start=judgment.start, end=judgment.end)
+    return f"{counted(len(changed), 'judgment')} changed, {len(removals)} removed."
+
+
+def _grade_name(grade: int) -> str:
+    return GRADE_NAMES[min(3, max(0, grade))]
+
+
+def _grade(name: str) -> int:
+    return next((grade for grade, title in GRADE_NAMES.items() if title == name), GRADES["relevant"])
+
+
+def _part(judgment: Judgment) -> str:
+    if not judgment.is_span:
+        return "the whole"
+    return judgment.quote or f"characters {judgment.start} to {judgment.end}"
+
+
+def _frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
+    """Return rows as a frame whose columns have their kinds even where there is no row."""
+    import pandas as pd
+
+    kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64")
+    return pd.DataFrame(rows, columns=pd.Index(kinds)).astype(kinds)
+
+
+def _records(sheet: pandas.DataFrame) -> list[SheetRow]:
+    """Return a sheet's rows; empty cells are None."""
+    return list(map(dict[str, str | int | None], sheet.astype(object).where(sheet.notna(), None).to_dict("records")))
+
+
+def _save(change: Callable[[], str]) -> None:
+    try:
+        leave_notice(change())
+    except WorkbenchError as error:
+        st.error(escaped(str(error)))
+        return
+    st.rerun()
+
+
+# --- Test sets: the list of them, and one opened: its questions and judgments to correct, to add to, to take along ---
+
+COLUMNS = (
+    Column("title", "Test set"),
+    Column("over", "Over"),
+    Column("questions", "Questions", "number"),
+    Column("judgments", "Judgments", "number"),
+    Column("version", "Version", "number"),
+    Column("changed", "Changed", "shown"),
+)
+
+
+def test_sets_view(workbench: Workbench) -> None:
+    """Show the test sets, and how to get more."""
+    test_sets = TestSetStore(workbench).list()
+    if not test_sets:
+        message(
+            "No test set yet",
+            "A test set holds questions and the passages that answer them. Judge hits in Compare, import a folder or a "
+            "CSV, take the questions that agents asked, or begin with the sample questions.",
+        )
+    new_form(workbench, expanded=not test_sets)
+    if test_sets:
+        rows = [row_of(info) for info in test_sets]
+        chosen = table(
+            "datasets", COLUMNS, rows, label="Test sets", noun="test sets", opens=True, filters=len(rows) > 8
+        )
+        if chosen.opened:
+            address.put(open=chosen.opened)
+            st.rerun()
+
+
+def row_of(info: TestSetInfo) -> dict[str, object]:
+    """Return a test set as a row of the list."""
+    return {
+        "id": info.id,
+        "name": info.title,
+        "cells": {
+            "title": info.title,
+            "over": info.over,
+            "questions": info.questions,
+            "judgments": info.judgments,
+            "version": info.version,
+            "changed": moment(info.updated_at),
+        },
+        "notes": {"title": info.description} if info.description else {},
+    }
+
+
+def test_set_view(workbench: Workbench, test_set_id: str) -> None:
+    """Show one test set."""
+    store = TestSetStore(workbench)
+    info = store.info(test_set_id)
+    test_set = store.load(info.id)
+    st.button("Test sets", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.header(escaped(info.title), anchor=False, width="stretch")
+        if st.button("Run an experiment", type="primary", disabled=not test_set.answerable):
+            address.put(open=None, view=None, new="1", dataset=info.id)
+            st.rerun()
+        if st.button("Rename", icon=":material/edit:", type="tertiary"):
+            _rename(store, info)
+        if st.button("Delete", icon=":material/delete:", type="tertiary"):
+            _delete(store, info)
+    if info.description:
+        st.markdown(escaped(info.description))
+    st.caption(
+        f"Version {info.version}, over {escaped(info.over)}: {counted(info.questions, 'question')}, "
+        f"{len(test_set.answerable)} of them with something relevant; {counted(info.judgments, 'judgment')}."
+    )
+    if lost := deleted_parts(workbench, info.scope):
+        st.warning(escaped(f"The scope of this test set has lost {lost}, so no experiment can be run on it any more."))
+    questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
+    with questions:
+        edit_questions(store, info, test_set)
+    with judgments:
+        edit_judgments(workbench, store, info, test_set)
+    with more:
+        add_view(workbench, store, info)
+    with out:
+        _export(workbench, store, info)
+
+
+def _export(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    st.caption("Every change makes a new version, and every version can be exported.")
+    version = st.number_input(
+        "Version", 1, info.version, info.version, key=f"version_{info.id}_{info.version}", width=160
+    )
+    test_set = store.load(info.id, int(version))
+    name = f"{''.join(c if c.isalnum() else '-' for c in info.title)[:60].strip('-') or 'test_set'}-v{test_set.version}"
+    st.markdown(f"{counted(len(test_set.questions), 'question')}, {counted(len(test_set.judgments), 'judgment')}.")
+    with st.container(horizontal=True):
+        st.download_button(
+            "CSV", to_csv(test_set), f"{name}.csv", "text/csv", icon=":material/download:", on_click="ignore"
+        )
+        st.download_button(
+            "BEIR folder",
+            lambda: folder_zip(workbench, test_set, name),
+            f"{name}.zip",
+            "application/zip",
+            icon=":material/download:",
+            on_click="ignore",
+            help="corpus.jsonl, queries.jsonl, qrels/test.tsv and, for judged parts of documents, spans.jsonl",
+        )
+
+
+def folder_zip(workbench: Workbench, test_set: TestSet, name: str) -> bytes:
+    """Return the test set as a zipped folder in BEIR's form."""
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    from evals.test_sets.exchange import export_folder
+
+    with tempfile.TemporaryDirectory() as place:
+        export_folder(workbench, test_set, Path(place) / "out" / name)
+        return Path(shutil.make_archive(str(Path(place) / "made"), "zip", Path(place) / "out")).read_bytes()
+
+
+@st.dialog("Rename test set")
+def _rename(store: TestSetStore, info: TestSetInfo) -> None:
+    title = st.text_input("Title", info.title, max_chars=300)
+    description = st.text_area("Description", info.description, max_chars=2000)
+    if st.button("Save", type="primary", key="confirm_rename"):
+        act(lambda: f"Saved as {store.update(info.id, title=title, description=description).title}.")
+
+
+@st.dialog("Delete test set")
+def _delete(store: TestSetStore, info: TestSetInfo) -> None:
+    corpus = " and its corpus" if info.source_id else ""
+    st.markdown(
+        f"**{escaped(info.title)}** is deleted for good, with {counted(info.questions, 'question')}, "
+        f"{counted(info.judgments, 'judgment')}, all versions and experiments{corpus}. Your documents stay."
+    )
+
+    def change() -> str:
+        gone = store.delete(info.id)
+        address.put(open=None)
+        return f"Deleted {gone.title}."
+
+    if st.button("Delete test set", type="primary", key="confirm_delete"):
+        act(change)

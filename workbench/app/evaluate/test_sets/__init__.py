@@ -1,1 +1,0 @@
-"""The test sets of the Evaluate page: listed, edited, added to."""

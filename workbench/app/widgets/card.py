@@ -1,0 +1,422 @@
+"""A passage as a card shows it: rendered in short lines, cut where most of the question's words are in sight.
+
+Two kinds of mark: words that the question has too, and words that late interaction found like one of the question's.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+
+from workbench.app.widgets.elements import Element, Node, TextRun, code_lines, drawn, lines, shown_text
+from workbench.app.widgets.markdown import markdown_tree
+from workbench.app.widgets.reader import has_records, is_code, is_markdown
+from workbench.app.widgets.tables import moved_back, with_table_header
+from workbench.languages import WORD
+from workbench.marking import matched_spans, stem
+from workbench.types.json import JsonValue
+from workbench.types.results import Span
+
+# --- The rows of a table on a card: below their columns' names, those that say most of the question ---
+
+NAMES, ROW = "row heading", "row"
+MOST_ROWS = 2  # below the names: three lines have room
+MOST_COLUMNS = 4
+ASKED_COLUMNS = 3  # where the question names one: four columns of a card that is 220 pixels wide hide the last
+LEAST_ALIKE = 2  # words that names begin with alike before they are left out
+LONGEST_CELL = 22  # characters of a cell of words that stands in a column of a card
+WIDEST = 34  # characters that the columns of words beside the label may take together
+
+SaidWords = Callable[[Element], Set[str]]
+
+
+def telling_rows(lines: Sequence[Element], words: SaidWords) -> list[Element] | None:
+    """Return the names of a table and its rows with most of the question's words.
+
+    ``words`` gives a line's words that the question has. A word counts by how few lines have it, and a row has the
+    words of its columns' names, too. Returns None where no row has any, or another line says more.
+    """
+    said = [words(line) for line in lines]
+    holding = Counter(word for line in said for word in line)
+    scores = [sum(1 / holding[word] for word in line) for line in said]
+    rows = [place for place, line in enumerate(lines) if _kind(line) == ROW and scores[place]]
+    if not rows:
+        return None
+    whole = {place: scores[place] + _names_score(lines, scores, place) for place in rows}
+    best = max(rows, key=lambda place: (whole[place], -place))
+    if any(score > whole[best] for place, score in enumerate(scores) if _kind(lines[place]) not in (NAMES, ROW)):
+        return None
+    first, last = _table(lines, best)
+    others = sorted(
+        (place for place in range(first, last) if place != best), key=lambda place: _rank(scores, best, place)
+    )
+    shown = sorted([best, *others[: MOST_ROWS - 1]])
+    names = [lines[first - 1]] if first and _kind(lines[first - 1]) == NAMES else []
+    return [*names, *(lines[place] for place in shown)]
+
+
+def as_records(rows: Sequence[Element], words: SaidWords) -> list[Element] | None:
+    """Return rows whose cells are too long for columns as a line each, the one with most of the question's words first.
+
+    Returns None where columns hold them.
+    """
+    names = cells(rows[0]) if rows and _kind(rows[0]) == NAMES else []
+    body = [cells(row) for row in rows if _kind(row) == ROW]
+    if not _is_wordy(body):
+        return None
+    made = [_record(names, row, words) for row in body if row]
+    return sorted(made, key=lambda line: -len(words(line)))
+
+
+def with_tables(lines: Sequence[Element], words: SaidWords) -> list[Element]:
+    """Return lines in which rows that follow each other are one element, whose cells a browser puts into columns.
+
+    Rows whose cells are too long for that are a line each.
+    """
+    made: list[Element] = []
+    for is_row, group in groupby(lines, key=lambda line: _kind(line) in (NAMES, ROW)):
+        rows = list(group)
+        records = as_records(rows, words) if is_row else None
+        if records is not None:
+            made.extend(records)
+        elif is_row:
+            columns = _columns(rows, words)
+            narrow = [_narrow(row, columns) for row in rows]
+            if _kind(narrow[0]) == NAMES:
+                narrow[0] = replace(narrow[0], children=tuple(_spaced(_told_apart(cells(narrow[0])))))
+            made.append(Element("p", tuple(_spaced(narrow)), {"class": "rows"}))
+        else:
+            made.extend(rows)
+    return made
+
+
+def cells(row: Element) -> list[Element]:
+    """Return the cells of a line that is a row."""
+    return [child for child in row.children if isinstance(child, Element)]
+
+
+def is_row(line: Element) -> bool:
+    """Tell whether a line is a row of a table, or its columns' names."""
+    return _kind(line) in (NAMES, ROW)
+
+
+def with_dots(row: Element, place: int, dots: TextRun) -> Element:
+    """Return a row with dots at the beginning (``place`` 0) or the end (-1) of the cell there."""
+    inside = list(cells(row))
+    if not inside:
+        return row
+    children = inside[place].children
+    inside[place] = replace(inside[place], children=(*children, dots) if place else (dots, *children))
+    return replace(row, children=tuple(_spaced(inside)))
+
+
+def _is_wordy(rows: Sequence[Sequence[Element]]) -> bool:
+    """Tell whether rows, given by their cells, would be cut in columns; figures stand to the right and are short."""
+    widest: dict[int, int] = {}
+    for row in rows:
+        for place, cell in enumerate(row):
+            if place and "align" not in cell.attributes:
+                widest[place] = max(widest.get(place, 0), len(shown_text(cell.children)))
+    return max(widest.values(), default=0) > LONGEST_CELL or sum(widest.values()) > WIDEST
+
+
+def _record(names: Sequence[Element], row: Sequence[Element], words: SaidWords) -> Element:
+    """Return a row as one line: its label, then each cell after its column's name, those that say most first.
+
+    ``names`` is empty where the columns have none; ``words`` gives the question's words in a cell.
+    """
+    parts: list[Node] = [*row[0].children] if row else []
+    order = sorted(range(1, len(row)), key=lambda place: (-len(words(row[place])), place))
+    for place in order:
+        if not shown_text(row[place].children).strip():
+            continue
+        if parts:
+            parts.append(TextRun(" · ", 0, 0))
+        if place < len(names) and shown_text(names[place].children).strip():
+            parts.append(Element("span", (*names[place].children, TextRun(": ", 0, 0)), {"class": "name"}))
+        parts.extend(row[place].children)
+    return Element("p", tuple(parts), {"class": "record"})
+
+
+def _kind(line: Element) -> str:
+    return str(line.attributes.get("class", ""))
+
+
+def _names_score(lines: Sequence[Element], scores: Sequence[float], place: int) -> float:
+    first, _ = _table(lines, place)
+    return scores[first - 1] if first and _kind(lines[first - 1]) == NAMES else 0.0
+
+
+def _table(lines: Sequence[Element], place: int) -> tuple[int, int]:
+    """Return where the rows around a row begin, and where they end."""
+    first = last = place
+    while first and _kind(lines[first - 1]) == ROW:
+        first -= 1
+    while last < len(lines) and _kind(lines[last]) == ROW:
+        last += 1
+    return first, last
+
+
+def _rank(scores: Sequence[float], best: int, place: int) -> tuple[float, int, bool]:
+    """Return the key that sorts further rows: those that say most first, then those beside the best one."""
+    return -scores[place], abs(place - best), place < best
+
+
+def _columns(rows: Sequence[Element], words: SaidWords) -> list[int]:
+    """Return the columns that are shown: the labels, those with words of the question, and those beside them.
+
+    Where some are asked for they are few enough to stand on a narrow card; else the first ones are shown.
+    """
+    width = max(len(cells(row)) for row in rows)
+    asked = {place for row in rows for place, cell in enumerate(cells(row)) if place and words(cell)}
+    most = min(MOST_COLUMNS, max(ASKED_COLUMNS, 1 + len(asked))) if asked else MOST_COLUMNS
+
+    def far(place: int) -> int:
+        return min((abs(place - one) for one in asked), default=0)
+
+    return sorted(sorted(range(width), key=lambda place: (place > 0, far(place), place))[:most])
+
+
+def _narrow(row: Element, columns: Sequence[int]) -> Element:
+    inside = cells(row)
+    kept = [inside[place] for place in columns if place < len(inside)]
+    return Element("span", tuple(_spaced(kept)), row.attributes)
+
+
+def _told_apart(names: Sequence[Element]) -> list[Element]:
+    """Return the names of columns without the words that neighbours begin with alike ("Year ended May 31, 2020")."""
+    texts = [shown_text(name.children).split(" ") for name in names]
+    made: list[Element] = []
+    for place, name in enumerate(names):
+        beside = [texts[other] for other in (place - 1, place + 1) if 0 <= other < len(texts)]
+        alike = max((_alike(texts[place], other) for other in beside), default=0)
+        run = name.children[0] if len(name.children) == 1 else None
+        if alike >= LEAST_ALIKE and isinstance(run, TextRun):
+            at = len(" ".join(texts[place][:alike])) + 1
+            start = run.start + at if run.is_exact else run.start
+            name = replace(name, children=(TextRun("… ", 0, 0), TextRun(run.text[at:], start, run.end)))
+        made.append(name)
+    return made
+
+
+def _alike(words: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many words both begin with, one left over in each."""
+    pairs = zip(words[:-1], others[:-1], strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(words), len(others)) - 1)
+
+
+def _spaced(elements: Sequence[Element]) -> list[Node]:
+    """Return elements with a blank between two, for those who hear or copy them."""
+    return [part for element in elements for part in (TextRun(" ", 0, 0), element)][1:]
+
+
+Segment = tuple[str, int]  # a stretch, and how like a word of the question it is, from 0 to 3
+MarkedPiece = tuple[bool, list[Segment]]  # whether the question has its words
+
+LENGTH = 420  # characters of a card's text
+_SENTENCE_END = re.compile(r"[.!?:;—·]\s|\n")
+
+
+def card_text(
+    query: str,
+    text: str,
+    headings: Sequence[str] = (),
+    language: str = "english",
+    likes: Mapping[Span, int] | None = None,
+    document_type: str = "markdown",
+    table_header: str = "",
+) -> list[JsonValue]:
+    """Return about ``LENGTH`` characters of a passage as elements around pieces.
+
+    ``likes`` are spans of ``text`` with how like a word of the question they are, 1 to 3. Opening headings that
+    ``headings`` names are left out. ``table_header`` is the Markdown of the header of a table that begins before it.
+    """
+    marks = _Marks(text, _joined(matched_spans(query, text, language), text), _whole_words(text, likes or {}))
+    made = _lines(text, headings, document_type, table_header)
+    words = _QuestionStems(query, language)
+    rows = telling_rows(made, words)
+    records = as_records(rows, words) if rows is not None else None
+    if records is not None:
+        shown = _cut(records[:1], marks.matched)
+    else:
+        shown = _cut(made, marks.matched) if rows is None else rows
+    return drawn(with_tables(shown, words), marks.pieces)
+
+
+def best_start(text: str, matches: Sequence[int], length: int) -> int:
+    """Return the character where a cut of ``length`` characters begins: at the sentence with most matches after it."""
+    visible = length // 2  # three lines of a narrow column
+    if not matches or matches[-1] < visible:
+        return 0
+    sentences = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
+    starts = [sentences[bisect_right(sentences, hit) - 1] for hit in matches]
+    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in matches), -start))
+
+
+def _lines(text: str, headings: Sequence[str], document_type: str, table_header: str) -> tuple[Element, ...]:
+    if is_code(document_type):
+        return code_lines(text)
+    whole, lead = with_table_header(text, table_header)
+    tree = markdown_tree(whole, has_indented_code=is_markdown(document_type), has_records=has_records(document_type))
+    return lines(moved_back(tree.blocks, lead) if lead else tree.blocks, headings)
+
+
+def _cut(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
+    """Return the part of the lines that is shown, with three dots where they go on."""
+    start, end = _part(made, matched)
+    is_cut = end < sum(_length(line) + 1 for line in made) - 1
+    return _with_dots(_clipped(made, start, end), before=start > 0, after=is_cut)
+
+
+def _part(made: Sequence[Element], matched: Sequence[Span]) -> Span:
+    """Return the part of the lines that is shown, in characters of their words joined by newlines."""
+    words = "\n".join(shown_text(line.children) for line in made)
+    starts = [first for first, _ in matched]
+    places = [
+        at + first - run.start
+        for at, run in _places(made)
+        if run.is_exact
+        for first in starts[bisect_right(starts, run.start - 1) : bisect_right(starts, run.end - 1)]
+    ]
+    start = best_start(words, places, LENGTH)
+    end = len(words)
+    if start + LENGTH < end:
+        end = start + len(re.split(r"\s+\S*\Z", words[start : start + LENGTH])[0])
+    return start, end
+
+
+def _places(made: Sequence[Element]) -> Iterator[tuple[int, TextRun]]:
+    """Yield the runs of lines, each with its place among the words of all."""
+    at = 0
+    for line in made:
+        for run in _runs(line.children):
+            yield at, run
+            at += len(run.text)
+        at += 1
+
+
+def _runs(nodes: Sequence[Node]) -> Iterator[TextRun]:
+    for node in nodes:
+        if isinstance(node, TextRun):
+            yield node
+        else:
+            yield from _runs(node.children)
+
+
+def _length(node: Node) -> int:
+    return len(node.text) if isinstance(node, TextRun) else len(shown_text(node.children))
+
+
+def _clipped(nodes: Sequence[Element], start: int, end: int) -> list[Element]:
+    """Return the lines from ``start`` to before ``end``, each line's end counting one."""
+    kept: list[Element] = []
+    at = 0
+    for line in nodes:
+        length = _length(line)
+        if at < end and at + length > start:
+            kept.append(Element(line.tag, _inside(line.children, start - at, end - at), line.attributes))
+        at += length + 1
+    return kept
+
+
+def _inside(nodes: Sequence[Node], start: int, end: int) -> tuple[Node, ...]:
+    kept: list[Node] = []
+    at = 0
+    for node in nodes:
+        length = _length(node)
+        if at < end and at + length > start:
+            kept.append(_inside_one(node, max(0, start - at), min(length, end - at)))
+        at += length
+    return tuple(kept)
+
+
+def _inside_one(node: Node, first: int, last: int) -> Node:
+    if isinstance(node, Element):
+        if node.span is not None:  # a formula stays whole
+            return node
+        return Element(node.tag, _inside(node.children, first, last), node.attributes)
+    span = (node.start + first, node.start + last) if node.is_exact else (node.start, node.end)
+    return TextRun(node.text[first:last], *span)
+
+
+def _with_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
+    """Return the lines with three dots where the text goes on."""
+    made = list(shown)
+    dots = TextRun("… ", 0, 0), TextRun(" …", 0, 0)
+    if before and made:
+        line = made[0]
+        made[0] = with_dots(line, 0, dots[0]) if is_row(line) else replace(line, children=(dots[0], *line.children))
+    if after and made:
+        line = made[-1]
+        made[-1] = with_dots(line, -1, dots[1]) if is_row(line) else replace(line, children=(*line.children, dots[1]))
+    return made
+
+
+def _whole_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
+    """Return the words of which a stretch is marked, each with the greatest number of its stretches."""
+    if not likes:
+        return {}
+    words = [match.span() for match in WORD.finditer(text)]
+    starts = [start for start, _ in words]
+    marks: dict[Span, int] = {}
+    for (first, last), number in likes.items():
+        place = bisect_right(starts, first) - 1
+        if place >= 0 and last <= words[place][1]:
+            marks[words[place]] = max(number, marks.get(words[place], 0))
+    return marks
+
+
+def _joined(spans: Sequence[Span], text: str) -> list[Span]:
+    """Make one mark of neighbours with nothing but blanks between them."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and not text[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class _QuestionStems:
+    """The question's words in a part of a passage, by their stems."""
+
+    query: str
+    language: str
+
+    def __call__(self, part: Element) -> frozenset[str]:
+        runs = " ".join(run.text for run in _runs(part.children))
+        spans = matched_spans(self.query, runs, self.language)
+        return frozenset(stem(runs[start:end].lower(), self.language) for start, end in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """The marks on a passage, in its characters."""
+
+    text: str
+    matched: Sequence[Span]
+    alike: Mapping[Span, int]
+
+    def pieces(self, run: TextRun) -> list[MarkedPiece]:
+        """Return a run cut where a mark begins or ends; neighbours that the question has are one piece."""
+        if run.start == run.end or not run.text:
+            return [(False, [(run.text, 0)])]
+        inside = [span for span in (*self.matched, *self.alike) if span[0] < run.end and span[1] > run.start]
+        if not run.is_exact:
+            alike = max((self.alike.get(span, 0) for span in inside), default=0)
+            return [(any(span in self.matched for span in inside), [(run.text, alike)])]
+        edges = sorted({run.start, run.end, *(min(run.end, max(run.start, edge)) for span in inside for edge in span)})
+        cut = [(self._has(first, last), self._segment(run, first, last)) for first, last in pairwise(edges)]
+        return [(has, [segment for _, segment in group]) for has, group in groupby(cut, key=lambda piece: piece[0])]
+
+    def _has(self, first: int, last: int) -> bool:
+        return any(a <= first and last <= b for a, b in self.matched)
+
+    def _segment(self, run: TextRun, first: int, last: int) -> Segment:
+        like = next((number for (a, b), number in self.alike.items() if a <= first and last <= b), 0)
+        return run.text[first - run.start : last - run.start], like

@@ -1,0 +1,150 @@
+"""A rendered text: elements of a closed list around stretches of text that know their places; no HTML anywhere.
+
+The browser's script makes an element for each and sets texts; it knows the same list of tags and refuses others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from workbench.types.json import JsonObject, JsonValue
+from workbench.types.results import Span
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A stretch of shown text and the characters of the document it stands for, from ``start`` to before ``end``.
+
+    Where both are of one length, each character stands for its own; else the stretch can only be marked whole.
+    """
+
+    text: str
+    start: int
+    end: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Tell whether a part of the stretch can be told from the rest."""
+        return len(self.text) == self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element: its tag, what is in it, and its attributes (``class``, ``title``, ``start``, ``align``, ``level``).
+
+    ``span`` is set where the whole element stands for characters of the document, such as a formula.
+    """
+
+    tag: str
+    children: tuple[Element | TextRun, ...] = ()
+    attributes: Mapping[str, JsonValue] = field(default_factory=dict)
+    span: Span | None = None
+
+
+Node: TypeAlias = Element | TextRun
+
+
+def drawn(
+    nodes: Sequence[Node],
+    pieces: Callable[[TextRun], Sequence[JsonValue]],
+    whole: Callable[[Span], JsonValue] = lambda _: None,
+) -> list[JsonValue]:
+    """Return nodes as JSON: a text is what ``pieces`` makes of it, an element with a span has the mark of ``whole``."""
+    out: list[JsonValue] = []
+    for node in nodes:
+        if isinstance(node, TextRun):
+            out.extend(pieces(node))
+            continue
+        made: JsonObject = {"tag": node.tag, **node.attributes}
+        if node.children:
+            made["in"] = drawn(node.children, pieces, whole)
+        if node.span is not None and (mark := whole(node.span)) is not None:
+            made["mark"] = mark
+        out.append(made)
+    return out
+
+
+def shown_text(nodes: Sequence[Node]) -> str:
+    """Return the words of nodes, without their elements."""
+    return "".join(node.text if isinstance(node, TextRun) else shown_text(node.children) for node in nodes)
+
+
+# --- A rendered text as short lines for a small place: each heading, item, row of a table and line of code is a ---
+
+_BLOCKS = frozenset(("p", "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "pre", "hr"))
+
+
+def lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tuple[Element, ...]:
+    """Return the lines of a text: paragraphs of the class "heading", "item", "row", "row heading", "code" or none.
+
+    Opening headings that ``headings`` names are left out: a small place shows them already.
+    """
+    shown = {" ".join(heading.split()) for heading in headings}
+    made = [line for block in blocks for line in _lines(block) if shown_text(line.children).strip()]
+    while made and made[0].attributes.get("class") == "heading" and _words(made[0]) in shown:
+        made.pop(0)
+    return tuple(made)
+
+
+def code_lines(text: str) -> tuple[Element, ...]:
+    """Return the lines of a text that is code throughout."""
+    return tuple(_code_lines((TextRun(text, 0, len(text)),)))
+
+
+def _words(line: Element) -> str:
+    return " ".join(shown_text(line.children).split())
+
+
+def _lines(node: Node) -> Iterator[Element]:
+    if isinstance(node, TextRun):
+        yield Element("p", (node,))
+    elif "level" in node.attributes:
+        yield Element("p", node.children, {"class": "heading"})
+    elif node.tag == "li":
+        yield from _item(node)
+    elif node.tag == "tr":
+        yield _row(node)
+    elif node.tag == "pre":
+        yield from _code_lines(run for code in node.children if isinstance(code, Element) for run in code.children)
+    elif node.tag == "p" or node.tag not in _BLOCKS:
+        yield node if node.tag == "p" else Element("p", (node,))
+    else:
+        for child in node.children:
+            yield from _lines(child)
+
+
+def _item(node: Element) -> Iterator[Element]:
+    """Yield the lines of an item; its first one carries the dot."""
+    words = tuple(child for child in node.children if isinstance(child, TextRun) or child.tag not in _BLOCKS)
+    inner = [line for child in node.children if child not in words for line in _lines(child)]
+    first = Element("p", words) if words else inner.pop(0) if inner else Element("p")
+    if "class" not in first.attributes:
+        first = Element("p", first.children, {"class": "item"})
+    yield first
+    yield from inner
+
+
+def _row(node: Element) -> Element:
+    """Return a row of a table as a line of cells, with a blank between two for those who hear or copy it."""
+    inside = [cell for cell in node.children if isinstance(cell, Element)]
+    cells = [Element("span", cell.children, {**cell.attributes, "class": "cell"}) for cell in inside]
+    spaced = [part for cell in cells for part in (TextRun(" ", 0, 0), cell)][1:]
+    return Element("p", tuple(spaced), {"class": "row heading" if any(cell.tag == "th" for cell in inside) else "row"})
+
+
+def _code_lines(runs: Iterable[Node]) -> Iterator[Element]:
+    for run in runs:
+        if isinstance(run, TextRun):
+            for line in _cut_at_line_ends(run):
+                if line.text.strip():
+                    yield Element("p", (Element("code", (line,)),), {"class": "code", "dir": "ltr"})
+
+
+def _cut_at_line_ends(run: TextRun) -> Iterator[TextRun]:
+    at = 0
+    for line in run.text.split("\n"):
+        exact = run.start + at, run.start + at + len(line)
+        yield TextRun(line, *(exact if run.is_exact else (run.start, run.end)))
+        at += len(line) + 1

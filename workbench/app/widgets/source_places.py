@@ -1,0 +1,312 @@
+"""Where the words of parsed Markdown stand in its text: the parser keeps lines of blocks, this module characters.
+
+markdown-it gives a block's lines and an inline token's content; a parser of our own notes how far the scanner was when
+it made a token, and the token's content is then looked up in the text from there.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+
+from workbench.app.widgets.elements import TextRun
+from workbench.types.json import JsonObject, JsonValue
+from workbench.types.results import Span
+
+_AT, _BEFORE = "at", "before"  # a token begins at this character of its block's content, or ends before it
+
+
+class _NotingState(StateInline):
+    """The scanner's state, which notes its place in every token it makes."""
+
+    def pushPending(self) -> Token:
+        token = super().pushPending()
+        token.meta[_BEFORE] = self.pos
+        return token
+
+    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+        token = super().push(ttype, tag, nesting)
+        token.meta[_AT] = self.pos
+        return token
+
+
+class NotingParser(ParserInline):
+    """The inline parser of markdown-it with the state that notes places."""
+
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        """Parse as the base does, which makes its state by name."""
+        state = _NotingState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
+class SourceLines:
+    """The lines of a text, and how far each was read, so that the cells of a table's row are met one after another."""
+
+    def __init__(self, text: str) -> None:
+        """Cut a text whose line ends are all newlines."""
+        self.text = text
+        self._starts = [0]
+        while (end := text.find("\n", self._starts[-1])) >= 0:
+            self._starts.append(end + 1)
+        self._read: dict[int, int] = {}
+
+    def span(self, first: int, last: int) -> tuple[int, int]:
+        """Return the characters of lines ``first`` to before ``last``, without the last newline."""
+        start = self._starts[min(first, len(self._starts) - 1)]
+        end = self._starts[last] - 1 if last < len(self._starts) else len(self.text)
+        return start, max(start, end)
+
+    def place(self, line: int, words: str) -> tuple[int, int] | None:
+        """Return where words stand in a line, after those that were looked up in it before."""
+        start, end = self.span(line, line + 1)
+        at = self.text.find(words, max(start, self._read.get(line, start)), end)
+        if at < 0:
+            return None
+        self._read[line] = at + len(words)
+        return at, at + len(words)
+
+    def runs(self, content: str, line: int) -> tuple[TextRun, ...]:
+        """Return code, whose lines lie from ``line`` on behind what their quote or list puts before them."""
+        start = self._starts[min(line, len(self._starts) - 1)]
+        if self.text.startswith(content, start):
+            return (TextRun(content, start, start + len(content)),)
+        runs: list[TextRun] = []
+        for number, words in enumerate(content.splitlines(keepends=True)):
+            first, last = self.span(line + number, line + number + 1)
+            bare = words.removesuffix("\n")
+            at = last - len(bare) if self.text.endswith(bare, first, last) else first
+            runs.append(TextRun(words, max(first, at), min(last + 1, len(self.text))))
+        return tuple(runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The characters of a block's content: ``pieces`` are (place in the content, place in the document), in order."""
+
+    content: str
+    pieces: tuple[tuple[int, int], ...]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the document's characters behind those of the content."""
+        return self._one(start), self._one(max(start, end - 1)) + (end > start)
+
+    def _one(self, place: int) -> int:
+        own, other = self.pieces[bisect_right(self.pieces, place, key=lambda piece: piece[0]) - 1]
+        return other + place - own
+
+
+def places_of(lines: SourceLines, token: Token) -> Places | None:
+    """Return where an inline token's content stands; None where a line of it is not found as it is."""
+    if token.map is None:
+        return None
+    pieces: list[tuple[int, int]] = []
+    at = 0
+    for number, words in enumerate(token.content.split("\n")):
+        for part in _parts(words):
+            found = lines.place(token.map[0] + number, part)
+            if found is None:
+                return None
+            pieces.append((at, found[0]))
+            at += len(part)
+        at += 1
+    return Places(token.content, tuple(pieces))
+
+
+def _parts(words: str) -> Iterator[str]:
+    """Yield a cell's words cut before each bar: in the text a backslash stands before it."""
+    start = 0
+    for place, sign in enumerate(words):
+        if sign == "|" and place > start:
+            yield words[start:place]
+            start = place
+    yield words[start:]
+
+
+class Cursor:
+    """Looks up the tokens of one block, which come in the text's order."""
+
+    def __init__(self, places: Places | None, fallback: tuple[int, int]) -> None:
+        """Begin at the block's first character; ``fallback`` is the block's span, where words are not found."""
+        self._places, self._fallback, self._at = places, fallback, 0
+        self._content = places.content.replace("\n", " ") if places else ""  # as a code span has it
+
+    def run(self, token: Token, shown: str, written: str) -> TextRun:
+        """Return a token's text as ``shown``, which the document has as ``written``."""
+        places = self._places
+        at = _found(self._content, token, written.replace("\n", " "), self._at)
+        if places is None or at < 0:
+            return TextRun(shown, *self._fallback) if shown else TextRun("", 0, 0)
+        self._at = at + len(written)
+        return TextRun(shown, *places.span(at, at + len(written)))
+
+
+def _found(content: str, token: Token, written: str, cursor: int) -> int:
+    before, at = token.meta.get(_BEFORE), token.meta.get(_AT)
+    if isinstance(before, int):  # plain words end where the next sign began, or a bracket or blanks before it
+        return content.rfind(written, cursor, before)
+    if isinstance(at, int):  # a sign of emphasis is joined with the words before it; others begin at their place
+        return content.find(written, max(cursor, at - len(written) if token.type == "text" else at))
+    return -1
+
+
+def flat(tokens: Sequence[Token]) -> str:
+    """Return the words of tokens, as of a picture's description."""
+    return "".join(token.content if not token.children else flat(token.children) for token in tokens)
+
+
+# --- The part of a long document that the reader shows at once, cut where a block of Markdown begins ---
+
+SIZE = 150_000  # characters shown at once
+_FENCE = re.compile(r"^ {0,3}(`{3,}(?!.*`)|~{3,})", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
+_GAP = re.compile(r"\n\n(?=\S)")
+
+
+def window(text: str, wanted: int | None, place: Span | None, size: int = SIZE) -> Span:
+    """Return the part that begins about ``wanted``, or else has ``place`` in its middle, or else the first.
+
+    A text of up to twice ``size`` is shown whole.
+    """
+    if len(text) <= 2 * size:
+        return 0, len(text)
+    if wanted is None or wanted >= len(text):
+        wanted = min(place[0] - size // 2 if place else 0, len(text) - size)
+    start = block_start(text, wanted, size // 4)
+    if len(text) - start <= size * 5 // 4:
+        return start, len(text)
+    end = block_start(text, start + size, size // 4)
+    if place and start <= place[0] < start + size < place[1]:  # a place of one piece is not cut
+        end = max(end, min(place[1], start + 2 * size))
+    return start, end
+
+
+def block_start(text: str, wanted: int, slack: int) -> int:
+    """Return where a block begins: at ``wanted`` or up to ``slack`` characters before it.
+
+    A heading is taken first, then a gap between blocks, then a line. In code the code's beginning is taken, if near.
+    """
+    if wanted <= 0:
+        return 0
+    opening, closed = _fences(text, wanted)
+    if opening is None and _begins(text, wanted):
+        return wanted
+    lowest = max(0, wanted - slack)
+    if opening is not None and opening >= lowest:
+        return opening
+    if opening is None:
+        lowest = max(lowest, closed)
+        for pattern in (_HEADING, _GAP):
+            places = [
+                match.end() if pattern is _GAP else match.start() for match in pattern.finditer(text, lowest, wanted)
+            ]
+            if places:
+                return places[-1]
+    line = text.rfind("\n", max(0, wanted - slack), wanted) + 1
+    return line or wanted
+
+
+def _begins(text: str, place: int) -> bool:
+    """Tell whether a block begins at a place, which lies in no code."""
+    if text[place - 1] != "\n":
+        return False
+    return text[place - 2 : place] == "\n\n" or bool(_HEADING.match(text, place) or _FENCE.match(text, place))
+
+
+def _fences(text: str, wanted: int) -> tuple[int | None, int]:
+    """Return where the code begins that ``wanted`` is in, and where the last code before it ends."""
+    opening: re.Match[str] | None = None
+    closed = 0
+    for fence in _FENCE.finditer(text, 0, wanted):
+        if opening is None:
+            opening = fence
+        elif fence[1][0] == opening[1][0] and len(fence[1]) >= len(opening[1]):
+            opening, closed = None, fence.end()
+    return (opening.start() if opening else None), closed
+
+
+# --- The tints of passages on a text, raw or rendered: a stretch is cut where a passage begins or ends ---
+
+
+class Tints:
+    """A text's stretches of one tint each, in order."""
+
+    def __init__(self, text: str, spans: Sequence[Span], place: Span | None = None) -> None:
+        """Cut the whole text as the raw reader does."""
+        self._starts: list[int] = []
+        self._kinds: list[JsonObject] = []
+        at = 0
+        for stretch in stretches(text, spans, place):
+            self._starts.append(at)
+            self._kinds.append({"kind": stretch["kind"], "passage": stretch["passage"]})
+            at += len(str(stretch["text"]))
+
+    def pieces(self, run: TextRun) -> list[JsonValue]:
+        """Return a run cut by tint: a text outside of all passages is itself."""
+        if run.start == run.end or not run.text or not self._starts:
+            return [run.text]
+        first = self._number(run.start)
+        if not run.is_exact:
+            return [self._tinted(first, run.text)]
+        edges = [run.start, *self._starts[first + 1 : self._number(run.end - 1) + 1], run.end]
+        return [
+            self._tinted(first + n, run.text[edges[n] - run.start : edges[n + 1] - run.start])
+            for n in range(len(edges) - 1)
+        ]
+
+    def whole(self, span: Span) -> JsonValue:
+        """Return the tint of an element that is marked whole: that of its first character."""
+        return self._kinds[self._number(span[0])]["kind"] if self._starts and span[0] < span[1] else None
+
+    def _number(self, place: int) -> int:
+        return max(0, bisect_right(self._starts, place) - 1)
+
+    def _tinted(self, number: int, text: str) -> JsonValue:
+        kind = self._kinds[number]
+        return text if kind["kind"] == "bare" else {"text": text, **kind}
+
+
+def stretches(text: str, spans: Sequence[tuple[int, int]], place: tuple[int, int] | None = None) -> list[JsonObject]:
+    """Cut ``text`` at every edge of the passages' spans; joined, the stretches are the text again.
+
+    A stretch of the found span is "found", one that several passages share "overlap", others are "odd" and "even"
+    in turn; one outside of all is "bare". ``passage`` counts from 1.
+    """
+    edges = {0, len(text)}
+    for start, end in (*spans, *([place] if place else [])):
+        edges |= {min(max(start, 0), len(text)), min(max(end, 0), len(text))}
+    ordered = sorted(edges)
+    numbered = sorted(spans)
+    cut: list[JsonObject] = []
+    for start, end in pairwise(ordered):
+        holders = [number for number, span in enumerate(numbered, start=1) if span[0] <= start and end <= span[1]]
+        cut.append(
+            {
+                "text": text[start:end],
+                "passage": holders[0] if holders else None,
+                "kind": _kind(start, end, holders, place),
+            }
+        )
+    return cut
+
+
+def _kind(start: int, end: int, holders: Sequence[int], place: tuple[int, int] | None) -> str:
+    if place and place[0] <= start and end <= place[1]:
+        return "found"
+    if len(holders) > 1:
+        return "overlap"
+    if not holders:
+        return "bare"
+    return "odd" if holders[0] % 2 else "even"

@@ -1,0 +1,157 @@
+"""Tables as they are drawn: columns of figures to the right, and the records of a sheet as rows under their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from workbench.app.widgets.elements import Element, Node, TextRun, shown_text
+
+# --- A table that begins before a passage: its rows are a table again below the header that stands elsewhere ---
+
+ROW = re.compile(r"\|.*\|[ \t]*(?:\n|\Z)")
+RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?:\n|\Z)")
+CELL_END = re.compile(r"(?<!\\)\|")
+
+
+def with_table_header(text: str, header: str) -> tuple[str, int]:
+    """Return a text that begins with rows below their header, and how many characters were put before it.
+
+    Without a ``header`` the columns' names are empty. A text that does not begin so, or has a header, stays.
+    """
+    first = ROW.match(text)
+    if first is None or RULE.match(text, first.end()):
+        return text, 0
+    lines = header.strip().splitlines()
+    names = lines[0] if lines else ""
+    columns = _columns(first.group())
+    if _columns(names) != columns:
+        names = "|" + " |" * columns
+    lead = f"{names}\n|{'---|' * columns}\n"
+    return lead + text, len(lead)
+
+
+def moved_back(nodes: Sequence[Node], lead: int) -> tuple[Node, ...]:
+    """Return nodes at their places in the text without its first ``lead`` characters; those in the lead have none."""
+    return tuple(_moved(node, lead) for node in nodes)
+
+
+def _moved(node: Node, lead: int) -> Node:
+    if isinstance(node, TextRun):
+        inside = node.start >= lead
+        return replace(node, start=node.start - lead, end=node.end - lead) if inside else TextRun(node.text, 0, 0)
+    span = node.span
+    moved = (span[0] - lead, span[1] - lead) if span is not None and span[0] >= lead else None
+    return replace(node, children=moved_back(node.children, lead), span=moved)
+
+
+def _columns(row: str) -> int:
+    return max(0, len(CELL_END.findall(row.strip())) - 1)
+
+
+FIGURE = re.compile(r"[$€£¥(+\-–−]*\s*[$€£¥]?\s*\d[\d.,'’\s]*[)%]*")
+NO_FIGURE = frozenset(("", "-", "–", "—", "−", "n/a", "N/A", "*"))
+MOST_NAME = 80  # characters of the name in "name: value"
+
+Record = dict[str, tuple[tuple[Node, ...], tuple[Node, ...]]]  # by its words: a column's name, and the row's value
+
+
+def with_figures_to_the_right(table: Element) -> Element:
+    """Return a table whose columns of figures, names included, stand to the right where the text does not say how."""
+    rows = [row for part in _elements(table) for row in _elements(part)]
+    if any("align" in cell.attributes for row in rows for cell in _elements(row)):
+        return table
+    body = [_elements(row) for row in rows if any(cell.tag == "td" for cell in _elements(row))]
+    width = max(map(len, body), default=0)
+    figures = {
+        place
+        for place in range(1, width)
+        if _is_figures([shown_text(row[place].children).strip() for row in body if place < len(row)])
+    }
+    parts = (replace(part, children=tuple(_row(row, figures) for row in _elements(part))) for part in _elements(table))
+    return replace(table, children=tuple(parts)) if figures else table
+
+
+def with_record_tables(blocks: Sequence[Node]) -> tuple[Node, ...]:
+    """Return blocks in which paragraphs of "name: value" lines that follow each other are one table.
+
+    The readers of sheets write rows so that are too many or too wide for Markdown.
+    """
+    made: list[Node] = []
+    records = [_record(block) for block in blocks]
+    for is_record, group in groupby(range(len(blocks)), key=lambda place: bool(records[place])):
+        if is_record:
+            made.append(_table([records[place] for place in group]))
+        else:
+            made.extend(blocks[place] for place in group)
+    return tuple(made)
+
+
+def _elements(node: Element) -> list[Element]:
+    return [child for child in node.children if isinstance(child, Element)]
+
+
+def _is_figures(cells: Sequence[str]) -> bool:
+    figures = [cell for cell in cells if cell not in NO_FIGURE]
+    return bool(figures) and all(FIGURE.fullmatch(cell) for cell in figures)
+
+
+def _row(row: Element, figures: set[int]) -> Element:
+    cells = (
+        replace(cell, attributes={**cell.attributes, "align": "right"}) if place in figures else cell
+        for place, cell in enumerate(_elements(row))
+    )
+    return replace(row, children=tuple(cells))
+
+
+def _record(block: Node) -> Record:
+    """Return the cells of a paragraph's lines; nothing where a line is no "name: value", or there is but one."""
+    if isinstance(block, TextRun) or block.tag != "p":
+        return {}
+    record: Record = {}
+    for is_end, nodes in groupby(block.children, key=lambda node: isinstance(node, TextRun) and node.text == "\n"):
+        if is_end:
+            continue
+        name, value = _parted(list(nodes))
+        words = " ".join(shown_text(name).split())
+        if not words or not value or words in record or len(words) > MOST_NAME:
+            return {}
+        record[words] = (tuple(name), tuple(value))
+    return record if len(record) > 1 else {}
+
+
+def _parted(nodes: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """Return the nodes before and after the first colon with a blank behind it; none after it where there is none."""
+    for place, node in enumerate(nodes):
+        if isinstance(node, TextRun) and ": " in node.text and node.is_exact:
+            at = node.text.index(": ")
+            name = TextRun(node.text[:at], node.start, node.start + at)
+            value = TextRun(node.text[at + 2 :], node.start + at + 2, node.end)
+            return [*nodes[:place], name], [*([value] if value.text else []), *nodes[place + 1 :]]
+    return list(nodes), []
+
+
+def _table(records: Sequence[Record]) -> Element:
+    names = dict(_names(records))
+    head = Element("tr", tuple(Element("th", name) for name in names.values()))
+    rows = (Element("tr", tuple(_cell(record, words) for words in names)) for record in records)
+    return with_figures_to_the_right(Element("table", (Element("thead", (head,)), Element("tbody", tuple(rows)))))
+
+
+def _cell(record: Mapping[str, tuple[tuple[Node, ...], tuple[Node, ...]]], words: str) -> Element:
+    return Element("td", record[words][1] if words in record else ())
+
+
+def _names(records: Sequence[Record]) -> Iterator[tuple[str, tuple[Node, ...]]]:
+    """Yield the columns' names in the order of the sheet; one that is new in a row stands before the next known one."""
+    order: list[str] = []
+    for record in records:
+        place = len(order)
+        for words in reversed(record):
+            if words not in order:
+                order.insert(place, words)
+            place = order.index(words)
+    for words in order:
+        yield words, next(record[words][0] for record in records if words in record)

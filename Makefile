@@ -17,7 +17,7 @@ WHOLE := --extra app --extra crawl --extra eval --extra llm --group weights
 APP_READY := $(VENV)/.ready-app
 TEST_READY := $(VENV)/.ready-test
 
-# Some tests start servers as another user, which forks: OpenBLAS's threads may then hang (workbench/blas.py).
+# Some tests start servers as another user, which forks: OpenBLAS's threads may then hang (workbench/runtime.py).
 export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
     from rich.console import Console

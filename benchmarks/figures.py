@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from workbench.sizes import KB
+from workbench.formatting import KB
 from workbench.types import JsonObject
 
 TradeRow = TypedDict(  # one way of cutting the sample

@@ -22,7 +22,7 @@ from benchmarks.synthetic_corpus import SyntheticCorpus
 from benchmarks.throughput import throughput
 from benchmarks.trade import trade
 from benchmarks.walks import walks
-from workbench.sizes import GB, MB
+from workbench.formatting import GB, MB
 from workbench.workbench import Workbench
 
 SIZES = (10_000, 100_000)

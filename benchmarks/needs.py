@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.errors import ConfigurationError
-from workbench.sizes import size_text
+from workbench.formatting import size_text
 
 COPIED = 200_000  # passages up to which the corpus is also copied for baselines (plain postings, framework, bm25s)
 # Measured on two cores (EPYC) with an embedded server, beside other work, but for the two sizes that say so.

@@ -10,7 +10,7 @@ from typing import cast
 
 from benchmarks.figures import Figures
 from workbench.errors import InvalidInput
-from workbench.sizes import size_text
+from workbench.formatting import size_text
 from workbench.types import Value
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)

@@ -1,6 +1,6 @@
 """Make a release's files from a tag: ``make release`` checks that all say the same version, and fills dist/.
 
-Version, changelog and tag have to agree: ``workbench/version.py`` says 0.2.0, CHANGELOG.md begins with the heading
+Version, changelog and tag have to agree: ``workbench/runtime.py`` says 0.2.0, CHANGELOG.md begins with the heading
 ``## 0.2.0 - DATE``, the commit has the tag ``v0.2.0``, and no file of the tree differs from it. Then dist/ gets the
 wheel, the bundle for desktop clients, an SBOM of the locked packages (CycloneDX 1.6) and the digests of all.
 """
@@ -22,7 +22,7 @@ def faults(root: Path) -> Iterator[str]:
     version = version_of(root)
     declared = re.findall(r'^version = "(.*)"', (root / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     if declared != [version]:
-        yield f"pyproject.toml says version {declared[0]}, workbench/version.py {version}."
+        yield f"pyproject.toml says version {declared[0]}, workbench/runtime.py {version}."
     manifest = (root / "deploy" / "kubernetes" / "kustomization.yaml").read_text(encoding="utf-8")
     if f'newTag: "{version}"' not in manifest:
         yield f"deploy/kubernetes/kustomization.yaml does not name the image of {version}."

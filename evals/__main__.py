@@ -9,14 +9,14 @@ from pathlib import Path
 
 from evals.command import add_arguments, evaluate
 from workbench.errors import InvalidInput, WorkbenchError
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 
 BASELINE = Path(__file__).parent / "baselines" / "sample.json"
 
 
 def main() -> int:
     """Evaluate; JSON on stdout, tables on stderr; 1 on a regression or a failure, 2 where asked wrongly."""
-    from workbench.progress_bar import progress_bar
+    from workbench.formatting import progress_bar
     from workbench.workbench import Workbench
 
     parser = argparse.ArgumentParser(prog="python -m evals", description=__doc__)

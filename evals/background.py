@@ -17,9 +17,9 @@ from evals.test_sets.folders import SAMPLE
 from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Conflict, InvalidInput, NotFound
-from workbench.extras import check_extra
 from workbench.jobs.runners import Runner
 from workbench.jobs.sharing import Assignment, Job, Outcome
+from workbench.runtime import check_extra
 from workbench.types import (
     JsonObject,
     JsonValue,

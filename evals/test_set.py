@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.errors import InvalidInput
-from workbench.languages import language_title
+from workbench.text import language_title
 from workbench.types import JsonObject, JsonValue, Scope, Value
 
 if TYPE_CHECKING:

@@ -6,10 +6,8 @@ import argparse
 import sys
 from typing import TypedDict
 
-from workbench.blas import multiply_on_one_thread
-from workbench.ending import end_in_order
 from workbench.errors import WorkbenchError
-from workbench.garbage import collect_seldom, nothing_is_garbage
+from workbench.runtime import collect_seldom, end_in_order, multiply_on_one_thread, nothing_is_garbage
 
 # a text, because the help of the command line does not wait for the tools to be imported
 TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"

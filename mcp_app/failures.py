@@ -20,7 +20,7 @@ from workbench.errors import (
     UnreadableDocument,
     WorkbenchError,
 )
-from workbench.extras import missing_extra
+from workbench.runtime import missing_extra
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_app.tool import compact
 from workbench.errors import ConfigurationError
-from workbench.sizes import MB
+from workbench.formatting import MB
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 LARGEST_BODY = 8 * MB  # bytes; the tools themselves take half, so that their own sentence reaches the agent first

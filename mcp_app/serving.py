@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp_app.server import WARM_AFTER, WorkbenchServer, create_server
-from workbench.ending import begin_to_end, end_now
 from workbench.errors import ConfigurationError, InvalidInput, choices
 from workbench.opening import Opening
+from workbench.runtime import begin_to_end, end_now
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -23,7 +23,7 @@ import anyio.to_thread
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCNotification, jsonrpc_message_adapter
 
-from workbench.ending import TOLD, end_in_order
+from workbench.runtime import TOLD, end_in_order
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream

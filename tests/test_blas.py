@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from workbench.blas import VARIABLES
+from workbench.runtime import VARIABLES
 
 COUNTED = """
 import atexit, os, sys

@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.comparison_files import Asked, comparison_notebook, written
 from workbench.errors import InvalidInput
+from workbench.export import Asked, comparison_notebook, written
 
 HOSTILE = (
     "The tide ![t](http://127.0.0.1:9999/track.png) and [a link](http://x) with `code` and <b>bold</b>.\n\n# no heading"

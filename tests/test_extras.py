@@ -11,7 +11,7 @@ import pytest
 from written_tables import ROOT
 
 from workbench.errors import ConfigurationError
-from workbench.extras import EXTRAS, check_extra, missing_extra
+from workbench.runtime import EXTRAS, check_extra, missing_extra
 
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
@@ -101,6 +101,6 @@ def test_a_module_that_is_missing_deep_inside_names_its_extra_too() -> None:
 def test_work_whose_extra_is_there_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     for extra in EXTRAS:
         check_extra(extra)
-    monkeypatch.setattr("workbench.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("workbench.runtime.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"Reading web pages needs the extra 'crawl'"):
         check_extra("crawl")

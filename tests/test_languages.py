@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.languages import WORD, folded, gram_spans, grams, spaced_words
 from workbench.marking import matched_spans
+from workbench.text import WORD, folded, gram_spans, grams, spaced_words
 
 
 @pytest.mark.parametrize(

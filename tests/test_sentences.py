@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.sentences import sentence_spans
+from workbench.text import sentence_spans
 
 
 def split(text: str) -> list[str]:

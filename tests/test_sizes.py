@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.sizes import GB, KB, MB, size_text
+from workbench.formatting import GB, KB, MB, size_text
 
 
 @pytest.mark.parametrize(

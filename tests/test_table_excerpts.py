@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.table_excerpts import TableExcerpt, table_excerpt, without_rows
+from workbench.marking import TableExcerpt, table_excerpt, without_rows
 
 TABLE = """## Dues
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.runtime import __version__
 from workbench.types import Comparison, Document, IngestReport, Passage, Scope, SearchResult, Source
-from workbench.version import __version__
 
 if TYPE_CHECKING:
     from workbench.settings import Settings

@@ -8,9 +8,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from workbench.extras import check_extra
-from workbench.marking import excerpt, pieces
-from workbench.table_excerpts import table_excerpt, without_rows
+from workbench.marking import excerpt, pieces, table_excerpt, without_rows
+from workbench.runtime import check_extra
 from workbench.types import preference
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
-from workbench.garbage import nothing_is_garbage
+from workbench.runtime import nothing_is_garbage
 
 if TYPE_CHECKING:
     from workbench.settings import Settings

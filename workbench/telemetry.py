@@ -21,8 +21,7 @@ from functools import cache
 from opentelemetry import metrics, trace
 
 from workbench.errors import Cancelled
-from workbench.extras import check_extra
-from workbench.version import __version__
+from workbench.runtime import __version__, check_extra
 
 NAME = "rag-workbench"  # of the service, where OTEL_SERVICE_NAME names none, and of the instrumentation
 PREFIX = "workbench."  # of our attributes and metrics

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from workbench.errors import InvalidInput
-from workbench.opened_corpus import open_corpus
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import COMPARED
 from workbench.sample import articles_dir
@@ -33,6 +33,7 @@ from workbench.services.sources import ProjectService, SourceService
 from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings
+from workbench.telemetry import export
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
 if TYPE_CHECKING:
@@ -42,7 +43,70 @@ if TYPE_CHECKING:
 
     from workbench.jobs.runners import Runner, Runners
     from workbench.jobs.worker import WorkerHandle, WorkerOptions, WorkerProcess
+    from workbench.models.cross_encoder import CrossEncoder
+    from workbench.models.encoder import Encoder
+    from workbench.models.llm import Llm
     from workbench.retrieval.explain.explanation import Explanation
+
+# --- The corpus that the settings describe: its database, the replica that is read, and the models, loaded when ---
+
+BUILT_IN_RERANKER = "late-interaction"
+
+
+def open_corpus(settings: Settings) -> Corpus:
+    """Start or join the database and bring it up to date; begin telemetry where it is asked for.
+
+    Raises:
+        StorageError: the database cannot be reached. ConfigurationError: an extra is missing.
+    """
+    if settings.telemetry:
+        export()
+    from workbench.storage.database import Database
+    from workbench.storage.migrate import migrate
+    from workbench.storage.postgres import embedded_url, forget_variables
+    from workbench.storage.replica import Replica
+
+    configured_url = settings.database_url.get_secret_value() if settings.database_url else None
+    forget_variables()
+    url = configured_url or embedded_url(settings.postgres_dir)
+    migrate(url)
+    revive = None if configured_url else functools.partial(embedded_url, settings.postgres_dir)
+    database = Database(url, pool_size=settings.pool_size, revive=revive)
+    replica = settings.read_database_url
+    reader = Replica(replica.get_secret_value(), database, settings.pool_size) if replica else database
+    return Corpus(
+        database,
+        reader,
+        functools.partial(_encoder, settings),
+        settings.embedding_model,
+        functools.partial(_llm, settings),
+        functools.partial(_cross_encoder, settings),
+    )
+
+
+def _encoder(settings: Settings, name: str) -> Encoder:
+    from workbench.models.registry import load_encoder
+
+    return load_encoder(name, settings.models_dir, settings.embedding_threads)
+
+
+def _llm(settings: Settings) -> Llm | None:
+    from workbench.models.llm import Llm
+    from workbench.models.local_llm import LocalLlm
+
+    if not settings.has_llm:
+        return None
+    if not settings.llm_base_url:
+        return LocalLlm(settings.llm_model, settings.llm_timeout)
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+    return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
+
+
+def _cross_encoder(settings: Settings) -> CrossEncoder | None:
+    from workbench.models.cross_encoder import load_cross_encoder
+
+    name = settings.reranker
+    return None if name == BUILT_IN_RERANKER else load_cross_encoder(name, settings.embedding_threads)
 
 
 class Workbench:
@@ -184,7 +248,7 @@ class Workbench:
         Raises:
             InvalidInput: none of the paths exists. NotFound: no such project, folder or index.
         """
-        from workbench.progress_bar import progress_bar
+        from workbench.formatting import progress_bar
 
         if not isinstance(paths, str | Path | Iterable):
             raise InvalidInput(f"A path cannot be {paths!r}; give a text or a Path.")

@@ -14,7 +14,7 @@ from evals.measures.metrics import metric_title
 from evals.measures.significance import EQUAL, Difference, bootstrap_interval, compare
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, choices
-from workbench.sizes import counted
+from workbench.formatting import counted
 from workbench.types import JsonObject, Value, as_items, as_number, as_text
 from workbench.types.json import as_whole
 from workbench.workbench import Workbench

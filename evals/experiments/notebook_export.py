@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evals.experiments.runs import Experiment
-from workbench.notebook_file import notebook_json
+from workbench.export import notebook_json
 
 _OPEN = """from evals.experiments.catalogue import Cell, Experiments
 from evals.experiments.leaderboard import check_same_ground, leaderboard

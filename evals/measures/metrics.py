@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any, TypedDict
 
 from workbench.errors import InvalidInput, choices
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 from workbench.types import Value
 from workbench.types.results import PageSpan
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from evals.test_sets.folders import SAMPLE, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput
+from workbench.formatting import GB
 from workbench.jobs.sharing import Assignment, Job, Outcome
-from workbench.sizes import GB
 from workbench.types import JsonObject, Progress, as_text, as_text_or_none
 from workbench.workbench import Workbench
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from evals.test_set import Judgment, Question
 from workbench.errors import InvalidInput
 from workbench.ingestion.chunking.blocks import Block, blocks_of, heading_text
-from workbench.sentences import sentence_spans
+from workbench.text import sentence_spans
 from workbench.types import Document
 
 PARTICIPLE = r"\w+(?:ed|wn|lt|pt|en|ght|ung|ound|ade|ut|id|ept|eft|old|ost|ead|et|un)"

@@ -14,7 +14,7 @@ from written_tables import ROOT
 
 from deploy.release import faults, write_digests, write_sbom
 
-NAMED = ("pyproject.toml", "CHANGELOG.md", "workbench/version.py", "deploy/kubernetes/kustomization.yaml")
+NAMED = ("pyproject.toml", "CHANGELOG.md", "workbench/runtime.py", "deploy/kubernetes/kustomization.yaml")
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_tagged_commit_whose_files_agree_may_be_released(tree: Path) -> None:
         ("pyproject.toml", 'version = "0.1.0"', 'version = "0.2.0"', "pyproject.toml says version 0.2.0"),
         ("CHANGELOG.md", "## 0.1.0 - 2026-01-31", "## Unreleased", "CHANGELOG.md begins with 'Unreleased'"),
         ("deploy/kubernetes/kustomization.yaml", '"0.1.0"', '"0.0.9"', "does not name the image of 0.1.0"),
-        ("workbench/version.py", "0.1.0", "0.3.0", "The commit has no tag v0.3.0"),
+        ("workbench/runtime.py", "0.1.0", "0.3.0", "The commit has no tag v0.3.0"),
         ("CHANGELOG.md", "# Changes", "# Change", "The tree differs from its commit: M CHANGELOG.md"),
     ],
 )

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from workbench import Workbench
+from workbench.formatting import MB
 from workbench.settings import Settings
-from workbench.sizes import MB
 
 
 def memory(field: str) -> float:

@@ -19,10 +19,10 @@ from mcp_app.tools import chosen_tools
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
-from workbench.languages import STEMMED_AT_ONCE
 from workbench.opening import Opening
 from workbench.services.checks import LARGE
 from workbench.storage.job_parts import JobParts
+from workbench.text import STEMMED_AT_ONCE
 
 LONG = "A long text of many words. " * (LARGE // 27 + 1)
 

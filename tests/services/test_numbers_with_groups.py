@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from workbench import Workbench, marking
-from workbench.languages import folded, spaced_words
 from workbench.retrieval import highlight
 from workbench.retrieval.strategies import STRATEGIES
+from workbench.text import folded, spaced_words
 
 TEXTS = {
     "comma.md": "# Comma\n\nThe harbour counted 1,204 boats that summer.",

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from workbench import Workbench
-from workbench.languages import folded, grams, spaced_words
+from workbench.text import folded, grams, spaced_words
 
 TEXTS = {
     "thai-river.md": "# แม่น้ำ\n\nแม่น้ำเจ้าพระยาไหลผ่านกรุงเทพมหานครและเป็นเส้นทางขนส่งสินค้าที่สำคัญ",

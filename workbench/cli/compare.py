@@ -10,13 +10,12 @@ from workbench.cli.options import add_parameters, add_scope, names_of, scope_of
 from workbench.cli.output import Out, print_table, printable
 from workbench.cli.results import marked
 from workbench.cli.session import opened
-from workbench.comparison_files import Asked, written
 from workbench.display import heading, movement
 from workbench.errors import InvalidInput
-from workbench.marking import excerpt
+from workbench.export import Asked, written
+from workbench.marking import excerpt, table_excerpt, without_rows
 from workbench.retrieval.options import across, parameters_by_strategy
 from workbench.retrieval.strategies import COMPARED
-from workbench.table_excerpts import table_excerpt, without_rows
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.session import opened, stoppable
 from workbench.crawling.extraction import word
 from workbench.errors import InvalidInput
-from workbench.sizes import size_text
+from workbench.formatting import size_text
 from workbench.types import JsonObject, as_number, as_object, as_text, as_whole
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.assignments import assignments
 from workbench.cli.options import Verbs, add_yes, confirm, run_verb
 from workbench.cli.output import Out, print_fields, print_table, printable
 from workbench.cli.session import opened
 from workbench.errors import InvalidInput, UnreadableDocument
+from workbench.formatting import assignments
 from workbench.types import Document
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import sys
 from workbench.cli.options import add_scope, scope_of
 from workbench.cli.output import Out
 from workbench.cli.session import opened, stoppable
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

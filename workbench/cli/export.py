@@ -6,7 +6,7 @@ import argparse
 
 from workbench.cli.output import Out
 from workbench.cli.session import opened
-from workbench.sizes import counted, size_text
+from workbench.formatting import counted, size_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 
 from workbench.cli.output import Out
 from workbench.cli.session import opened
-from workbench.sizes import counted
+from workbench.formatting import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.assignments import assignments
 from workbench.cli.options import Verbs, add_yes, confirm, run_verb
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.session import opened, stoppable
 from workbench.errors import InvalidInput
-from workbench.sizes import size_text
+from workbench.formatting import assignments, size_text
 
 if TYPE_CHECKING:
     from workbench.types import Index

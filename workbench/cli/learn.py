@@ -10,7 +10,7 @@ from workbench.cli.options import add_scope, scope_of
 from workbench.cli.output import Out, print_table
 from workbench.cli.session import opened, stoppable
 from workbench.errors import Conflict
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
     from rich.console import Console

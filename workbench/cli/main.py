@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from benchmarks import bench
-from workbench.blas import multiply_on_one_thread
 from workbench.cli import (
     app,
     archives,
@@ -47,10 +46,8 @@ from workbench.cli import (
 )
 from workbench.cli.options import Parser, add_common
 from workbench.cli.output import Out, forget_output
-from workbench.ending import end_in_order, end_now
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
-from workbench.extras import missing_extra
-from workbench.garbage import collect_seldom
+from workbench.runtime import collect_seldom, end_in_order, end_now, missing_extra, multiply_on_one_thread
 
 # --- Every command: its name, the module that serves it, and its line in the help ---
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import NoReturn
 
-from workbench.assignments import assignments
 from workbench.cli.output import Out, printable
 from workbench.errors import Cancelled, InvalidInput, choices
+from workbench.formatting import assignments
 from workbench.retrieval.options import strategy_of
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, Scope

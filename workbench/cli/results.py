@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.output import printable
 from workbench.display import heading
-from workbench.languages import language_title
-from workbench.marking import excerpt, pieces
+from workbench.formatting import counted
+from workbench.marking import excerpt, pieces, table_excerpt, without_rows
 from workbench.retrieval.legs import RERANKERS
-from workbench.sizes import counted
-from workbench.table_excerpts import table_excerpt, without_rows
+from workbench.text import language_title
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from workbench.marking import TableExcerpt
     from workbench.retrieval.explain.explanation import Explanation
-    from workbench.table_excerpts import TableExcerpt
     from workbench.types import Passage, SearchResult
 
 # --- An explanation on a terminal: legs, words, the likes of the question's words, and the other strategies' ranks ---

@@ -6,9 +6,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from workbench.cli.session import load_sample_once
-from workbench.ending import end_now
 from workbench.errors import InvalidInput
-from workbench.extras import check_extra
+from workbench.runtime import check_extra, end_now
 
 if TYPE_CHECKING:
     from workbench.cli.output import Out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.session import opened
 from workbench.errors import InvalidInput, StorageError
-from workbench.sizes import size_text
+from workbench.formatting import size_text
 from workbench.types import far_text, span_text
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from types import FrameType
 
 from workbench.cli.output import Out
 from workbench.cli.session import opened
-from workbench.ending import end_now
 from workbench.errors import InvalidInput, StorageError
+from workbench.runtime import end_now
 
 CONCURRENCY = 3
 MOST = 32

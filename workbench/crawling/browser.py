@@ -24,8 +24,8 @@ from workbench.crawling.egress import Guard, GuardingProxy
 from workbench.crawling.http import USER_AGENT, FetchFailed, Reply
 from workbench.crawling.urls import canonical
 from workbench.errors import CrawlRefused
+from workbench.formatting import MB
 from workbench.ingestion.readers.html import STYLED_BY_BROWSER
-from workbench.sizes import MB
 
 if TYPE_CHECKING:
     from playwright.async_api import Page

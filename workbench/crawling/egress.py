@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from urllib.parse import urlsplit
 
 from workbench.errors import CrawlRefused
-from workbench.sizes import KB
+from workbench.formatting import KB
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str], Iterable[str]]

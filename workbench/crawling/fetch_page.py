@@ -14,9 +14,9 @@ from workbench.crawling.options import CrawlOptions
 from workbench.crawling.site import Site
 from workbench.crawling.urls import canonical
 from workbench.errors import CrawlRefused, UnreadableDocument
+from workbench.formatting import MB, size_text
 from workbench.ingestion.incoming import Incoming, keeps_original
 from workbench.ingestion.readers.formats import is_prose
-from workbench.sizes import MB, size_text
 from workbench.storage.crawls import Crawls, PageBody, PageMemory, PageReply
 from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument

@@ -21,7 +21,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from workbench.crawling.crawl4ai_import import AsyncCrawlResponse, AsyncHTTPCrawlerStrategy
 from workbench.crawling.egress import Guard
 from workbench.errors import CrawlRefused
-from workbench.sizes import KB, MB
+from workbench.formatting import KB, MB
 
 # --- Replies of the network: an answer, or the reason there is none ---
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Literal, cast
 
 from workbench.errors import InvalidInput, choices
-from workbench.sizes import KB, MB
+from workbench.formatting import KB, MB
 from workbench.types import Value
 
 MOST_PAGES = 100_000

@@ -20,8 +20,8 @@ from protego import Protego
 
 from workbench.crawling.extraction import markdown_links, pieces
 from workbench.crawling.urls import canonical, path_of
+from workbench.formatting import MB
 from workbench.ingestion.readers.office import XmlElement
-from workbench.sizes import MB
 
 POLITE_INTERVAL = 0.5  # seconds between two requests to a host that is not ours
 POLITE_CONCURRENCY = 2

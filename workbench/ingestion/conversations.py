@@ -10,9 +10,9 @@ from datetime import date
 from pathlib import Path
 
 from workbench.errors import UnreadableDocument
+from workbench.formatting import size_text
 from workbench.ingestion.incoming import Incoming, lies_inside
 from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
-from workbench.sizes import size_text
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _NUMBERED = re.compile(r"\d{1,6}-.+", re.DOTALL)

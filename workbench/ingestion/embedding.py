@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import Cancelled, WorkbenchError
+from workbench.formatting import MB
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.sizes import MB
 from workbench.storage.job_parts import MOST_TIMES, PAUSE, EmbeddingHands, EmbeddingPart, PartLost
 from workbench.storage.passages import NewPassage
 from workbench.storage.store import PassageStore

@@ -13,12 +13,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from workbench.errors import UnreadableDocument
+from workbench.formatting import GB, KB, size_text
 from workbench.ingestion.ocr.document import OnPage, reads_scans
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, passed_over, read_bytes, wanted
 from workbench.ingestion.readers.formats import format_titles, original_type
 from workbench.ingestion.readers.isolation import ParserProcess
-from workbench.sizes import GB, KB, size_text
 from workbench.types import IngestFailure
 
 # --- Staying inside a folder: an agent may search nothing that a link brings in from elsewhere ---

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from workbench.errors import Cancelled, UnreadableDocument
+from workbench.formatting import MB
 from workbench.ingestion.batches import (
     ItemBatch,
     PartEnd,
@@ -33,7 +34,6 @@ from workbench.ingestion.readers.formats import original_type
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.sharing import SharedItems, report_of, result_of
 from workbench.ingestion.writing import IndexWriter
-from workbench.sizes import MB
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
 from workbench.types import IngestFailure, IngestReport, OnProgress, ShouldStop

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from workbench.sizes import KB
+from workbench.formatting import KB
 from workbench.storage.database import Connection
 from workbench.types import IngestFailure, IngestReport, OnProgress, Progress
 

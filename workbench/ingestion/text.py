@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Iterator
 
 from workbench.errors import UnreadableDocument
-from workbench.languages import CONFIGURATIONS
+from workbench.formatting import KB
 from workbench.models.language_identifier import LETTERS, identifier, is_cjk
-from workbench.sizes import KB
+from workbench.text import CONFIGURATIONS
 
 BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from workbench.languages import CONFIGURATIONS
+from workbench.text import CONFIGURATIONS
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.errors import ConfigurationError, ModelError, WorkbenchError
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 from workbench.types import JsonObject
 from workbench.types.progress import slow_step
 

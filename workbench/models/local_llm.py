@@ -8,9 +8,9 @@ import threading
 from pathlib import Path
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.extras import check_extra
 from workbench.models.llama_process import NO_MODEL
 from workbench.models.llm import CONTEXT_TOKENS, Llm
+from workbench.runtime import check_extra
 from workbench.types import JsonObject
 
 SUFFIX = ".gguf"

@@ -25,7 +25,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.languages import CONFIGURATIONS
 from workbench.marking import FUNCTION_WORDS
 from workbench.models.registry import Nearness, nearness_of
 from workbench.retrieval.bm25 import idf
@@ -35,6 +34,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm
 from workbench.storage.postings import terms_held
 from workbench.storage.ranking import stop_words
+from workbench.text import CONFIGURATIONS
 from workbench.types import Evidence
 from workbench.types.parameter import VECTOR
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from workbench.garbage import nothing_is_garbage
+from workbench.runtime import nothing_is_garbage
 
 _IMPORTING = threading.Lock()
 _imported = threading.Event()

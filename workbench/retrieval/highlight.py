@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from workbench.languages import folded, gram_spans, is_unspaced, spaced_words, ungrouped
 from workbench.retrieval.bm25 import rarity
 from workbench.retrieval.query import Words
 from workbench.storage.database import Connection
 from workbench.storage.ranking import terms_of_words
+from workbench.text import folded, gram_spans, is_unspaced, spaced_words, ungrouped
 from workbench.types.results import Span
 
 # --- How a text takes up the words of a question: which of them it holds, and how near to each other they stand ---

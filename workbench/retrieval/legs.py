@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from workbench.languages import CONFIGURATIONS
 from workbench.models.encoder import READS_NOTHING
 from workbench.models.language_identifier import likely_configurations
 from workbench.retrieval.bm25 import idf
+from workbench.text import CONFIGURATIONS
 from workbench.types import parameter
 
 if TYPE_CHECKING:

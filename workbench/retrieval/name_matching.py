@@ -8,12 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from workbench.languages import spaced_words
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.names import Mention, NamesTable, QuestionNames, SaidName
 from workbench.retrieval.query import Request, Words, read_words
 from workbench.storage.database import Connection
 from workbench.storage.documents import NamedDocument, document_frequencies, named_documents
+from workbench.text import spaced_words
 from workbench.types import Name
 
 # --- The documents that a question names: by the words of their titles and file names ---

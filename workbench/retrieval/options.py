@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.assignments import assignments
 from workbench.errors import InvalidInput, choices
+from workbench.formatting import assignments
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, ResolvedScope, Scope, Value
 

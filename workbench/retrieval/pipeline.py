@@ -21,7 +21,6 @@ from llama_index_instrumentation import get_dispatcher
 from pydantic import PrivateAttr
 
 from workbench.errors import ConfigurationError, ModelError, ScopeError
-from workbench.languages import CONFIGURATIONS, language_title
 from workbench.retrieval.evidence import evidence_of
 from workbench.retrieval.hits import Hit, lessened
 from workbench.retrieval.name_matching import told_names, within_named
@@ -33,6 +32,7 @@ from workbench.retrieval.spelling import correct, corrections
 from workbench.retrieval.stages.stage import Stage
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
 from workbench.telemetry import SEARCH, measured
+from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import SearchResult
 from workbench.types.results import TOTAL, TimedStep
 

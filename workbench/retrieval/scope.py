@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import date
 
 from workbench.errors import Ambiguous, NotFound, ScopeError, choices
-from workbench.languages import LANGUAGES, language_of
 from workbench.storage.projects import Projects
 from workbench.storage.sources import NamedSource, ScopedSource, Sources, the_one
+from workbench.text import LANGUAGES, language_of
 from workbench.types import ResolvedScope, Scope
 
 KINDS = ("all", "global", "project")

@@ -16,7 +16,6 @@ from datetime import datetime
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from workbench.languages import folded, is_unspaced, spaced_words
 from workbench.retrieval.bm25 import weigh
 from workbench.retrieval.highlight import MarkableText
 from workbench.retrieval.query import Guess, Request, Words, read_words
@@ -31,6 +30,7 @@ from workbench.storage.ranking import (
     terms_of_variants,
     terms_of_words,
 )
+from workbench.text import folded, is_unspaced, spaced_words
 from workbench.types import Passage
 from workbench.types.results import TimedStep
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, choices
+from workbench.formatting import MB
 from workbench.ingestion.incoming import Stamp, stamps_of
 from workbench.marking import telling_stems
 from workbench.retrieval.options import Ask
@@ -18,7 +19,6 @@ from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, MirroredFolder
 from workbench.services.search import DocumentSearch
 from workbench.services.sources import SourceService
-from workbench.sizes import MB
 from workbench.types import ARTICLE_CATEGORIES as CATEGORIES
 from workbench.types import Findings, JsonObject, Scope, ShouldStop, Value
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import Conflict, InvalidInput
+from workbench.runtime import __version__
 from workbench.services.corpus import Corpus
 from workbench.storage.backup import Backup, Manifest
 from workbench.storage.jobs import Queue
 from workbench.types import OnProgress, Progress, Value
-from workbench.version import __version__
 
 
 @dataclass(frozen=True, slots=True)

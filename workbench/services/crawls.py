@@ -17,7 +17,7 @@ from workbench.crawling.options import CrawlOptions
 from workbench.crawling.preview import WebPage
 from workbench.crawling.urls import canonical
 from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, choices
-from workbench.extras import check_extra
+from workbench.runtime import check_extra
 from workbench.services.checks import check_key, check_title
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService

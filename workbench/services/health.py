@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from workbench.errors import WorkbenchError
+from workbench.formatting import GB, counted, size_text
 from workbench.models.bert.session import PrecisionChoice, remembered_choice
+from workbench.runtime import __version__
 from workbench.services.corpus import Corpus
-from workbench.sizes import GB, counted, size_text
 from workbench.storage.graph import SERVING, graph_state
 from workbench.storage.jobs import Workload, workload
 from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Index, JsonObject, ParameterValue, Value
-from workbench.version import __version__
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
 LEAST_FREE = 2 * GB  # bytes of disk below which ingestion may soon fail

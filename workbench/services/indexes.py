@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.errors import InvalidInput, choices
-from workbench.languages import CONFIGURATIONS, language_title
+from workbench.formatting import KB
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
-from workbench.sizes import KB
 from workbench.storage.job_parts import EmbeddingHands, JobParts, PartsInHand
 from workbench.telemetry import BUILD, measured
+from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import Index, OnProgress, Progress, ShouldStop
 
 # --- The offer of an index with the model for many languages, where documents are in languages that the default ---

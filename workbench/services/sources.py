@@ -9,11 +9,11 @@ from typing import TypedDict
 
 from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, choices
 from workbench.ingestion.text import BEGINNING, language_of_text
-from workbench.languages import AUTO, LANGUAGES, language_of
 from workbench.services.checks import UPLOADS, check_key, check_title, check_url, clean_tags
 from workbench.services.corpus import Corpus
 from workbench.services.indexes import IndexService
 from workbench.storage.sources import the_one
+from workbench.text import AUTO, LANGUAGES, language_of
 from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Folder, Project, Source, Value
 
 # --- The report of a deletion: everything that went with it ---

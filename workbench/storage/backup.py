@@ -17,7 +17,7 @@ from typing import TypedDict
 from psycopg import sql
 
 from workbench.errors import Conflict, InvalidInput
-from workbench.sizes import MB
+from workbench.formatting import MB
 from workbench.storage.database import Connection, Database, Row, only_row
 from workbench.storage.jobs import Queue
 from workbench.storage.migrate import SCHEMA

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import psycopg
 
 from workbench.errors import StorageError
-from workbench.sizes import size_text
+from workbench.formatting import size_text
 from workbench.storage.database import Connection, Database, check_reachable
 from workbench.storage.statements import statement
 from workbench.types import Value

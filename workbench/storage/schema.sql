@@ -33,7 +33,7 @@ CREATE FUNCTION workbench_trigrams(body text) RETURNS tsvector LANGUAGE sql IMMU
         generate_series(1, greatest(1, length(run.m[1]) - 2)) AS i
 $$;
 
--- The one way text becomes terms, for passages and for queries (workbench/languages.py has the rules): words are runs of letters
+-- The one way text becomes terms, for passages and for queries (workbench/text.py has the rules): words are runs of letters
 -- and digits (hnsw.ef_search is three words, here and in a query), camelCase counts whole and in parts, stemmed by language.
 -- Marks stay on their letters; points that Arabic and Hebrew may leave out are left out. Thai, Lao, Burmese and Khmer, which put
 -- no space between words, count in threes, Chinese, Japanese and Korean in pairs. A number is one word whether its digits are

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from workbench.languages import AUTO
+from workbench.text import AUTO
 from workbench.types.json import JsonValue, Value
 from workbench.types.parameter import ParameterValue
 

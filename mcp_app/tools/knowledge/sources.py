@@ -17,7 +17,7 @@ from mcp_app.tools.knowledge.family import (
     source_json,
     source_named,
 )
-from workbench.languages import STEMMED_AT_ONCE
+from workbench.text import STEMMED_AT_ONCE
 from workbench.types.json import JsonObject, JsonValue
 
 ACTIONS = ("create", "get", "list", "update", "delete")

@@ -17,11 +17,11 @@ import pytest
 from tests.ingestion import files
 from workbench import Workbench
 from workbench.errors import Cancelled, UnreadableDocument
+from workbench.formatting import MB
 from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.formats import LARGE
 from workbench.ingestion.readers.isolation import ParserProcess
-from workbench.sizes import MB
 
 pytestmark = pytest.mark.slow  # each starts a process that imports the parsers
 

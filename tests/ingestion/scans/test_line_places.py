@@ -10,11 +10,11 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from tests.ingestion.scans.printed import printed, scan_pdf
+from workbench.formatting import MB
 from workbench.ingestion.ocr.page_text import PageText, read_page
 from workbench.ingestion.ocr.recognition import BAND, SHARED
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
-from workbench.sizes import MB
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
 MOST = 300 * MB  # bytes that reading may hold

@@ -13,12 +13,12 @@ from PIL import Image
 
 from tests.ingestion import files
 from workbench import Workbench
+from workbench.formatting import MB
 from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.readers.pdf.pages import read_pages
 from workbench.ingestion.readers.pdf.reader import _chart_words
-from workbench.sizes import MB
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
 MOST = 280 * MB  # bytes that reading a report may hold

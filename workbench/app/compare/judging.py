@@ -18,7 +18,7 @@ from workbench.app.state import address
 from workbench.app.widgets.looks import escaped, labelled
 from workbench.app.widgets.table import Column, table
 from workbench.errors import Conflict, NotFound, WorkbenchError
-from workbench.sizes import counted
+from workbench.formatting import counted
 from workbench.types import Comparison
 
 if TYPE_CHECKING:

@@ -36,12 +36,12 @@ from workbench.app.state.shared import OPENING, changes, indexes_of_run, show_va
 from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.promoting import serving_in, serving_line
 from workbench.app.widgets.reader import reader
-from workbench.comparison_files import FORMS, Asked
 from workbench.errors import ConfigurationError, InvalidInput, NotFound, WorkbenchError
-from workbench.opened_corpus import BUILT_IN_RERANKER
+from workbench.export import FORMS, Asked
 from workbench.retrieval.options import across
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Comparison, Scope
+from workbench.workbench import BUILT_IN_RERANKER
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

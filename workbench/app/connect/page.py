@@ -17,7 +17,7 @@ from workbench.app.state.shared import OPENING, show_value
 from workbench.app.widgets.looks import escaped, labelled, title_of
 from workbench.app.widgets.promoting import promotion_html
 from workbench.app.widgets.table import Column, moment, table
-from workbench.sizes import counted
+from workbench.formatting import counted
 from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Promotion
 

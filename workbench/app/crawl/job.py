@@ -17,7 +17,7 @@ from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.table import Column, table
 from workbench.crawling.extraction import word
 from workbench.errors import WorkbenchError
-from workbench.sizes import counted
+from workbench.formatting import counted
 from workbench.storage.crawls import CrawlPage
 from workbench.types import time_left
 

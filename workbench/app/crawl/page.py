@@ -15,7 +15,7 @@ from workbench.app.widgets.looks import escaped, labelled
 from workbench.app.widgets.notices import leave_warning, show_notice
 from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import NotFound, WorkbenchError
-from workbench.sizes import counted, size_text
+from workbench.formatting import counted, size_text
 from workbench.types import as_number, as_whole
 
 if TYPE_CHECKING:

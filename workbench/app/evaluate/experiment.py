@@ -22,7 +22,7 @@ from workbench.app.state.shared import note_change, show_value
 from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.notices import act
 from workbench.errors import WorkbenchError
-from workbench.sizes import counted
+from workbench.formatting import counted
 
 if TYPE_CHECKING:
     from workbench.storage.jobs import Job

@@ -21,10 +21,10 @@ from workbench.app.widgets.notices import act
 from workbench.app.widgets.promoting import PromotionCandidate, places_of_bar, places_of_measured, promote_dialog
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
+from workbench.formatting import counted
 from workbench.retrieval.parameters import RANKER, SHIPPED
 from workbench.retrieval.ranker import FEATURES, ranker_of
 from workbench.services.promotions import LONGEST_NOTE
-from workbench.sizes import counted
 from workbench.types import Ranker, as_number, as_object
 from workbench.types.parameter import LONGEST_NAME
 

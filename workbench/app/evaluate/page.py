@@ -26,7 +26,7 @@ from workbench.app.widgets.notices import leave_warning, show_notice
 from workbench.app.widgets.reader import reader
 from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import NotFound
-from workbench.sizes import counted
+from workbench.formatting import counted
 
 if TYPE_CHECKING:
     from evals.experiments.runs import Experiment

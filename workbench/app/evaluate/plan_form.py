@@ -24,8 +24,8 @@ from workbench.app.state import address
 from workbench.app.widgets.looks import escaped, labelled, title_of
 from workbench.app.widgets.notices import leave_warning
 from workbench.errors import WorkbenchError
+from workbench.formatting import counted
 from workbench.retrieval.strategies import COMPARED, STRATEGIES
-from workbench.sizes import counted
 from workbench.types import Parameter, ParameterValue, Scope
 
 if TYPE_CHECKING:

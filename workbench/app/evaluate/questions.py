@@ -22,7 +22,7 @@ from workbench.app.widgets.notices import component
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, table
 from workbench.errors import NotFound, WorkbenchError
-from workbench.sizes import counted
+from workbench.formatting import counted
 
 if TYPE_CHECKING:
     from workbench.types import Document

@@ -27,8 +27,8 @@ from workbench.app.widgets.promoting import (
     serving_in,
 )
 from workbench.errors import ScopeError
+from workbench.formatting import counted, size_text
 from workbench.retrieval.parameters import RANKER, SHIPPED
-from workbench.sizes import counted, size_text
 
 if TYPE_CHECKING:
     from evals.experiments.runs import CellResult

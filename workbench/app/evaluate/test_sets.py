@@ -22,8 +22,8 @@ from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.notices import act, leave_notice
 from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import InvalidInput, WorkbenchError
+from workbench.formatting import counted
 from workbench.models.llm import HOW_TO_SET
-from workbench.sizes import counted
 
 if TYPE_CHECKING:
     import pandas

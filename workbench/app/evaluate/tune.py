@@ -22,8 +22,8 @@ from workbench.app.state import address
 from workbench.app.widgets.looks import escaped, labelled, title_of
 from workbench.app.widgets.table import Column, table
 from workbench.errors import WorkbenchError
+from workbench.formatting import counted
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.sizes import counted
 from workbench.types import as_text, as_text_or_none
 
 if TYPE_CHECKING:

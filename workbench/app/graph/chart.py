@@ -20,8 +20,8 @@ from workbench.app.state.shared import show_value
 from workbench.app.widgets.looks import PALETTE, escaped
 from workbench.app.widgets.reader import open_document
 from workbench.errors import ConfigurationError
+from workbench.formatting import counted
 from workbench.services.citations import Graph, GraphNode
-from workbench.sizes import counted
 from workbench.types import JsonObject, JsonValue, as_items, as_number, as_object, as_whole
 
 if TYPE_CHECKING:

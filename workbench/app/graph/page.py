@@ -15,9 +15,9 @@ from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value, theme_of_run
 from workbench.app.widgets.reader import open_document, reader
 from workbench.app.widgets.table import Column, table
+from workbench.formatting import counted
 from workbench.retrieval.options import Ask
 from workbench.services.citations import Graph, GraphNode, Overview
-from workbench.sizes import counted
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

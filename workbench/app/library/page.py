@@ -27,8 +27,8 @@ from workbench.app.widgets.notices import act, language_offer, leave_warning, sh
 from workbench.app.widgets.reader import open_document, reader
 from workbench.app.widgets.table import Column, moment, table
 from workbench.errors import NotFound
-from workbench.languages import AUTO, LANGUAGES, STEMMED_AT_ONCE, language_title
-from workbench.sizes import counted
+from workbench.formatting import counted
+from workbench.text import AUTO, LANGUAGES, STEMMED_AT_ONCE, language_title
 from workbench.types import Document, Source
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import streamlit as st
 from workbench.app.shell.states import message
 from workbench.app.widgets.looks import labelled
 from workbench.app.widgets.notices import act
+from workbench.formatting import counted
 from workbench.services.sources import Deletion
-from workbench.sizes import counted
 from workbench.types import Document, Folder, Project, Source
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import streamlit as st
 from workbench.app.state import address
 from workbench.app.widgets.looks import escaped, labelled, unread_sentence
 from workbench.errors import UnreadableDocument, WorkbenchError
+from workbench.formatting import counted
 from workbench.ingestion.readers.formats import MAX_BYTES, format_titles
 from workbench.services.sources import UPLOADS, PlaceNames
-from workbench.sizes import counted
 from workbench.types import Source
 
 if TYPE_CHECKING:

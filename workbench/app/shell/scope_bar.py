@@ -12,7 +12,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import indexes_of_run, show_value
 from workbench.app.widgets.looks import escaped, labelled
 from workbench.errors import NotFound, WorkbenchError
-from workbench.languages import language_title
+from workbench.text import language_title
 from workbench.types import Scope
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mcp_app.guard import Gate, HostGuard, is_allowed
 from mcp_app.serving import web_app
 from workbench.app.state.shared import OPENING
-from workbench.ending import end_now
 from workbench.errors import ConfigurationError
 from workbench.opening import open_configured, start_database
+from workbench.runtime import end_now
 from workbench.settings import load_settings
 from workbench.types import ShouldStop
 

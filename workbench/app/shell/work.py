@@ -17,8 +17,8 @@ from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escaped, unread_sentence
 from workbench.app.widgets.table import Column, table
 from workbench.errors import StorageError, WorkbenchError
+from workbench.formatting import counted
 from workbench.jobs.worker import STALLED
-from workbench.sizes import counted
 from workbench.storage.job_parts import SETTLED, FileTally, JobFile
 from workbench.storage.jobs import Job
 from workbench.types import JsonValue, as_texts, far_text, time_left

@@ -10,9 +10,9 @@ import streamlit as st
 from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.notices import act, language_offer
 from workbench.app.widgets.table import Column, table
+from workbench.formatting import counted, size_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
 from workbench.models.registry import FORMS, MODELS
-from workbench.sizes import counted, size_text
 from workbench.storage.jobs import Job
 from workbench.types import Index, Parameter
 

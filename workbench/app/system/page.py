@@ -13,7 +13,7 @@ from workbench.app.system.indexes import indexes_section
 from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.notices import show_notice
 from workbench.app.widgets.table import Column, table
-from workbench.sizes import size_text
+from workbench.formatting import size_text
 from workbench.types import far_text, span_text
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from workbench.app.widgets.elements import Element, Node, TextRun, code_lines, d
 from workbench.app.widgets.markdown import markdown_tree
 from workbench.app.widgets.reader import has_records, is_code, is_markdown
 from workbench.app.widgets.tables import moved_back, with_table_header
-from workbench.languages import WORD
 from workbench.marking import matched_spans, stem
+from workbench.text import WORD
 from workbench.types.json import JsonValue
 from workbench.types.results import Span
 

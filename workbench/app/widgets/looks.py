@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.formatting import counted
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.sizes import counted
 from workbench.types import Passage
 
 # --- Words on widgets: Streamlit reads labels as Markdown, and select boxes show ids by their names ---

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import overload
 
 from workbench.ingestion.chunking.spans import BlockKind, Ruler, strip
-from workbench.sentences import sentence_spans
+from workbench.text import sentence_spans
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")

@@ -17,7 +17,7 @@ from workbench.ingestion.chunking.finish import Spans, finished, pack, pack_full
 from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, Ruler, Tokenize
 from workbench.ingestion.chunking.structure import Section, headed, merged, pieces_of, sections_of, structure
 from workbench.ingestion.chunking.task import CuttingTask, Embed
-from workbench.sentences import sentence_spans
+from workbench.text import sentence_spans
 from workbench.types import Parameter, ParameterValue, read_parameters
 
 # --- The chunker of source code: functions and classes stay whole where they fit ---

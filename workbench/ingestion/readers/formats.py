@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from workbench.errors import Cancelled, UnreadableDocument
+from workbench.formatting import KB, MB, size_text
 from workbench.ingestion.ocr.document import ADVICE, OnPage, reads_scans
 from workbench.ingestion.raw import Draft, RawDocument, normalised_pages, placed_scans, plain_metadata
 from workbench.ingestion.readers.html import read_html
@@ -26,7 +27,6 @@ from workbench.ingestion.readers.plain_text import (
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
 from workbench.ingestion.text import language_of_text, normalise
-from workbench.sizes import KB, MB, size_text
 
 MAX_BYTES = 50 * MB  # of a file
 LARGE = 50 * KB  # bytes of an office file that is worth a process: a smaller one is read before a process has started

@@ -19,8 +19,8 @@ from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Literal, Self, TypeAlias
 
 from workbench.errors import UnreadableDocument
+from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
-from workbench.sizes import GB, MB
 from workbench.types.progress import slow_step
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from workbench.errors import UnreadableDocument
+from workbench.formatting import GB
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import filled, markdown_table, one_line
 from workbench.ingestion.readers.header_rows import with_one_header
 from workbench.ingestion.readers.html import declared_charset, fragment_to_markdown
 from workbench.ingestion.readers.plain_text import first_heading
 from workbench.ingestion.text import decode
-from workbench.sizes import GB
 
 if TYPE_CHECKING:
     from pptx.shapes.base import BaseShape

@@ -19,10 +19,10 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from workbench.errors import UnreadableDocument
+from workbench.formatting import MB
 from workbench.ingestion.readers.formats import draft_of
 from workbench.ingestion.readers.isolation import OUT_OF_MEMORY, Frame, ParserRequest
 from workbench.ingestion.readers.pdf.pages import try_pages
-from workbench.sizes import MB
 
 LARGE_PIECES = -3  # M_MMAP_THRESHOLD of glibc's mallopt
 KEEP_NOTHING = ("MIMALLOC_PURGE_DELAY", "0")  # the PDF parser's own allocator reads it when the parser is imported

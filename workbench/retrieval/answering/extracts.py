@@ -11,11 +11,10 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from workbench.marking import matched_spans, stem
+from workbench.marking import ROW, RULE, cells, matched_spans, stem
 from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
 from workbench.retrieval.stages.late_interaction import beyond_chance, max_sim
-from workbench.sentences import sentence_spans
-from workbench.table_excerpts import ROW, RULE, cells
+from workbench.text import sentence_spans
 from workbench.types import Passage
 
 # --- Citation marks in an answer's text: [1] and [2][3], each naming one of the passages that were shown ---

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from workbench.languages import WORD
 from workbench.models.encoder import TOKEN_BYTES, FloatArray
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.legs import of_words, votes
@@ -22,6 +21,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import StoredPassage, embedded_text, token_bits
 from workbench.storage.postings import term_shares
 from workbench.storage.ranking import bm25_standing, vector_standing
+from workbench.text import WORD
 from workbench.types import Name, Passage, Value
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
 from workbench.types.results import Span

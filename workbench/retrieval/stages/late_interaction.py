@@ -21,7 +21,6 @@ from llama_index.core.schema import NodeWithScore
 from numpy.typing import NDArray
 
 from workbench.errors import InvalidInput
-from workbench.languages import gram_weights, spaced_words
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, FloatArray
 from workbench.retrieval.bm25 import rarity
 from workbench.retrieval.hits import Hit, mixed
@@ -32,6 +31,7 @@ from workbench.retrieval.query import Likenesses, Request, Words, read_words
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.database import Connection
 from workbench.storage.passages import token_bits
+from workbench.text import gram_weights, spaced_words
 from workbench.types.parameter import LATE
 from workbench.types.results import TimedStep
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
+from workbench.formatting import MB
 from workbench.ingestion.ocr.document import reads_scans
 from workbench.ingestion.readers.pdf.charts import NO_CHARTS, PageCharts, charts_of
 from workbench.ingestion.readers.pdf.layout import PageTexts, page_texts
-from workbench.sizes import MB
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse

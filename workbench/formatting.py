@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from workbench.errors import InvalidInput
 from workbench.types import Countdown, OnProgress, Progress, time_left
+
+# --- ``name=value``, as people type it behind an option ---
+
+
+def assignments(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Read ``name=value`` texts. Raises InvalidInput naming the option."""
+    pairs = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise InvalidInput(f"{option} {text!r} is not of the form name=value.")
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 @contextmanager
@@ -32,3 +46,21 @@ def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "
             bar.set_postfix_str(", ".join(filter(None, parts)), refresh=True)
 
         yield show
+
+
+# --- Sizes of files and texts, in bytes and their decimal multiples everywhere, and numbers of things ---
+
+KB, MB, GB = 1_000, 1_000_000, 1_000_000_000  # bytes
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes for people: ``812 bytes``, ``12.3 MB``."""
+    for unit, name in ((GB, "GB"), (MB, "MB"), (KB, "kB")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return f"{count:,} bytes"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 source", "2 sources"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import PurePath
 
 from workbench.display import heading
 from workbench.errors import InvalidInput, choices
-from workbench.notebook_file import notebook_json
-from workbench.types import Comparison, ParameterValue, Passage, Scope
+from workbench.types import Comparison, JsonObject, ParameterValue, Passage, Scope
+
+# --- A Jupyter notebook as a file: an introduction and cells of code, without outputs ---
+
+
+def notebook_json(introduction: str, sources: Sequence[str]) -> str:
+    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then each source as a cell."""
+    cells = [_cell("markdown", 0, introduction)]
+    cells += [_cell("code", number, source) for number, source in enumerate(sources, start=1)]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, ensure_ascii=False, indent=1)
+
+
+def _cell(kind: str, number: int, source: str) -> JsonObject:
+    cell: JsonObject = {"id": f"cell{number}", "cell_type": kind, "metadata": {}, "source": source}
+    return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
 
 MARKED = re.compile(r"([\\`*_\[\]<>#|])")  # what Markdown would read as its own
 

@@ -39,7 +39,7 @@ evals: $(TEST_READY) ## Measure every strategy on the sample questions (ARGS= fo
 	@$(BIN)/python -m evals $(ARGS)
 
 bench: $(TEST_READY) ## Measure speed (ARGS="--passages 100000")
-	@$(BIN)/workbench bench $(ARGS)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 wheel: $(TEST_READY) ## Build the wheel into dist/, with the model's weights in it
 	$(BIN)/python -c "from hatchling.build import build_wheel; print('dist/' + build_wheel('dist'))"
@@ -68,9 +68,10 @@ check: $(TEST_READY) ## Check format, lint, sizes, signatures, scripts, imports,
 	$(BIN)/ruff check .
 	$(BIN)/python tests/gate/sizes.py
 	$(BIN)/python tests/gate/signatures.py
+	$(BIN)/python tests/gate/ratchet.py
 	$(BIN)/python tests/gate/scripts.py
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/deptry workbench mcp_app evals
+	$(BIN)/deptry workbench mcp_app evals benchmarks
 	$(BIN)/pyright --pythonpath $(BIN)/python --threads 2
 
 conformance: $(TEST_READY) ## Hold the MCP server against the protocol's official suite (gets Node 22 from npm)

@@ -1,4 +1,4 @@
-"""``workbench bench``: speed beside bare baselines, in one run and as ratios."""
+"""The bench as a command: speed beside bare baselines, in one run and as ratios."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--sizing", type=Path, nargs="+", metavar="FILE",
-        help="measure nothing: read what 'workbench --json bench' wrote, and print what larger corpora take",
+        help="measure nothing: read what 'python -m benchmarks --json' wrote, and print what larger corpora take",
     )  # fmt: skip
     parser.add_argument(
         "--no-trade", action="store_true", help="leave out the measurement of index size against quality"

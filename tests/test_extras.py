@@ -44,7 +44,7 @@ def test_every_extra_of_the_table_is_declared_and_belongs_to_all(extra: str) -> 
 
 @pytest.mark.parametrize(
     ("command", "extra"),
-    [("app", "app"), ("eval sample", "eval"), ("bench", "eval")],
+    [("app", "app"), ("eval sample", "eval")],
 )
 def test_a_command_without_its_extra_names_it_in_one_sentence(command: str, extra: str) -> None:
     words = json.dumps(command.split())

@@ -40,7 +40,7 @@ def wb(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> I
 
 
 @pytest.fixture
-def stand_ins(wb: Workbench, site: TestSite) -> dict[str, str]:  # noqa: F811
+def stand_ins(wb: Workbench, site: TestSite) -> dict[str, str]:
     """The values that take the place of the ids and addresses in the examples."""
     site.put({"/": page("Start", TEXT, ["/next"]), "/next": page("Next", TEXT)})
     wb.projects.create("Harbour", id="proj_123")

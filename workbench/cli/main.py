@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import difflib
 import errno
+import functools
 import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from benchmarks import bench
 from workbench.cli import (
     app,
     archives,
@@ -76,7 +76,6 @@ COMMANDS: dict[str, tuple[CommandModule, str]] = {
     "eval": (evaluate, "Measure strategies on a test set, and hold them against a baseline"),
     "learn": (learn, "Train the strategy learned on judged questions"),
     "rankers": (rankers, "List, show, export, import or delete trained rankers"),
-    "bench": (bench, "Measure the speed of searches against plain SQL and other libraries"),
     "crawl": (crawl, "Crawl a website into a source, or show what a crawl would fetch"),
     "jobs": (jobs, "List long work, and cancel, resume or retry it"),
     "worker": (worker, "Run jobs, here or on any machine that reaches the database"),
@@ -122,30 +121,37 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(words: Sequence[str]) -> int:
     """Run one command and return its exit code; every error becomes a sentence."""
-    flags = {"--json": "--json" in _options(words), "--debug": "--debug" in _options(words)}
+    options = _options(words)
+    as_json = "--json" in options
+    return guard(lambda: _run(words, as_json=as_json), as_json=as_json, debug="--debug" in options)
+
+
+def guard(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
+    """Do the work of a command and return its exit code; every error becomes a sentence and a code."""
+    report = functools.partial(_report, as_json=as_json, debug=debug)
     try:
-        return _run(words, as_json=flags["--json"])
+        return work()
     except BrokenPipeError:  # the reader of our output has seen enough
         forget_output()
         return DONE
     except SystemExit:  # the same, noticed by rich, which has closed stdout already
         return DONE
     except KeyboardInterrupt:
-        return _report("Interrupted; documents that were stored before stay.", INTERRUPTED, **flags_of(flags))
+        return report("Interrupted; documents that were stored before stay.", INTERRUPTED)
     except Cancelled as error:
-        return _report(str(error), INTERRUPTED, **flags_of(flags))
+        return report(str(error), INTERRUPTED)
     except _WRONGLY as error:
-        return _report(str(error), ASKED_WRONGLY, **flags_of(flags))
+        return report(str(error), ASKED_WRONGLY)
     except WorkbenchError as error:
-        return _report(str(error), FAILED, **flags_of(flags))
+        return report(str(error), FAILED)
     except ModuleNotFoundError as error:
-        return _report(str(missing_extra(error) or unforeseen(error)), FAILED, **flags_of(flags))
+        return report(str(missing_extra(error) or unforeseen(error)), FAILED)
     except OSError as error:
         if error.filename is None and error.errno in _OUTPUT_FAILED:
-            return _report(_unwritten(error), FAILED, **flags_of(flags))
-        return _report(unforeseen(error), FAILED, **flags_of(flags))
+            return report(_unwritten(error), FAILED)
+        return report(unforeseen(error), FAILED)
     except Exception as error:  # noqa: BLE001 - the last boundary: a person gets a sentence, --debug the traceback
-        return _report(unforeseen(error), FAILED, **flags_of(flags))
+        return report(unforeseen(error), FAILED)
 
 
 def unforeseen(error: Exception) -> str:
@@ -182,7 +188,12 @@ def _run_command(name: str, words: Sequence[str], as_json: bool) -> int:
         hint = f"did you mean {near[0]!r}?" if near else "see 'workbench --help' for the commands."
         raise InvalidInput(f"There is no command {name!r}; {hint}")
     module, purpose = COMMANDS[name]
-    parser = Parser(prog=f"workbench {name}", description=f"{purpose}.")
+    return run_module(module, f"workbench {name}", purpose, words, as_json)
+
+
+def run_module(module: CommandModule, program: str, purpose: str, words: Sequence[str], as_json: bool) -> int:
+    """Read the arguments of one command, run it and return its exit code."""
+    parser = Parser(prog=program, description=f"{purpose}.")
     add_common(parser)
     module.add_arguments(parser)
     try:
@@ -221,11 +232,6 @@ def _options(words: Sequence[str]) -> list[str]:
     return list(words[: words.index("--")]) if "--" in words else list(words)
 
 
-def flags_of(flags: dict[str, bool]) -> dict[str, bool]:
-    """Return the flags under the names that ``_report`` takes."""
-    return {"as_json": flags["--json"], "debug": flags["--debug"]}
-
-
 def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:
     out = Out(as_json=as_json)
     if debug:
@@ -260,7 +266,7 @@ def _replace_closed_streams() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
         if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - stays open for the process
 
 
 def _speak_utf8() -> None:

@@ -18,7 +18,6 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from llama_index_instrumentation import get_dispatcher
-from pydantic import PrivateAttr
 
 from workbench.errors import ConfigurationError, ModelError, ScopeError
 from workbench.retrieval.evidence import evidence_of
@@ -29,7 +28,7 @@ from workbench.retrieval.parameters import CUTOFF, DEEPEST, FORGIVE
 from workbench.retrieval.query import Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.spelling import correct, corrections
-from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
 from workbench.telemetry import SEARCH, measured
 from workbench.text import CONFIGURATIONS, language_title
@@ -79,63 +78,6 @@ class Engine(RetrieverQueryEngine):
             handler for dispatcher in dispatchers for handler in (*dispatcher.event_handlers, *dispatcher.span_handlers)
         ]
         return any(not isinstance(handler, _DEAF) for handler in handlers)
-
-
-# --- A stage between the stages of a watched request: it notes which passages came through, and in which order ---
-
-RETRIEVED = "retrieved"  # the name of what the retriever hands to the stages
-
-
-class Checkpoint(Stage):
-    """A stage that writes down the order under a name and passes everything on."""
-
-    _name: str = PrivateAttr()
-
-    def __init__(self, request: Request, name: str) -> None:
-        super().__init__(request)
-        self._name = name
-
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Note the internal ids."""
-        passed = self._request.trace.passed
-        if passed is not None:
-            passed[self._name] = tuple(hit_of(node).id for node in nodes)
-        return nodes
-
-
-# --- The last stage of every strategy: a project's own sources first among equals, cut to the limit and at the ---
-
-EQUAL = 4  # scores that agree to this many decimals count as equally good
-
-
-class FinalOrder(Stage):
-    """A stage that prefers the scope's preferred sources between equals, and cuts to the limit and at the cutoff."""
-
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return as many of the nodes as are asked for."""
-        first = preferred_first(self._request, nodes)[: self._request.limit]
-        cutoff = self._request.number(CUTOFF, otherwise=0.0)
-        if cutoff:
-            floor = cutoff * (first[0].score or 0.0)
-            worthy = [node for node in first if (node.score or 0.0) >= floor]
-            self._request.trace.cut = len(first) - len(worthy)
-            return worthy
-        return first
-
-
-def preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-    """Return the nodes by score, those of the scope's preferred sources first among equals."""
-    preferred = set(request.scope.preferred_source_ids)
-    if not preferred:
-        return nodes
-    return sorted(
-        nodes,
-        key=lambda node: (
-            -round(node.score or 0.0, EQUAL),
-            node.node.metadata["source_id"] not in preferred,
-            -(node.score or 0.0),
-        ),
-    )
 
 
 def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -> Engine:

@@ -559,9 +559,9 @@ def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
         return False
     return (
         HIDDEN_STYLE.search(style) is not None
-        or _has_name(element, styles.hidden)
+        or _header_cell(element, styles.hidden)
         or (
-            (NO_FONT.search(style) is not None or _has_name(element, styles.without_font))
+            (NO_FONT.search(style) is not None or _header_cell(element, styles.without_font))
             and not _has_font(element, styles)
         )
     )
@@ -570,7 +570,7 @@ def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
 def _has_font(element: HtmlElement, styles: PageStyles) -> bool:
     """Return whether something inside an element without a font size has one of its own."""
     return any(
-        FONT.search(child.get("style", "")) or _has_name(child, styles.with_font)
+        FONT.search(child.get("style", "")) or _header_cell(child, styles.with_font)
         for child in element.iterdescendants()
         if isinstance(child.tag, str)
     )
@@ -594,7 +594,7 @@ def _is_shown_again(element: HtmlElement, styles: PageStyles) -> bool:
     )
 
 
-def _has_name(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
+def _header_cell(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
     if not names:
         return False
     return ("#", element.get("id", "")) in names or any(
@@ -735,7 +735,7 @@ def _straighten(table: HtmlElement) -> None:
             row.drop_tree()
             continue
         for cell, name in zip(own, names[0], strict=True):
-            row.append(_has_name(row, name) if dropped and place == dropped else _copy(row, cell))
+            row.append(_header_cell(row, name) if dropped and place == dropped else _copy(row, cell))
 
 
 def _set_head(table: HtmlElement) -> None:
@@ -781,7 +781,7 @@ def _copy(row: HtmlElement, cell: HtmlElement | None) -> HtmlElement:
     return copied
 
 
-def _has_name(row: HtmlElement, name: str) -> HtmlElement:
+def _header_cell(row: HtmlElement, name: str) -> HtmlElement:
     cell = row.makeelement("th")
     cell.text = name
     return cell

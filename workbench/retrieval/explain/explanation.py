@@ -104,8 +104,8 @@ class Step(Value):
 class Explanation(Value):
     """The explanation of one passage's rank in one strategy's ranking.
 
-    ``fate`` is one of FATES (workbench.retrieval.explain.outcome), ``reason`` says it in a sentence; ``elsewhere`` holds the
-    passage's rank by the other strategies (None: not among the first that were asked for). ``course`` are the steps
+    ``fate`` is one of FATES (workbench.retrieval.explain.outcome), ``reason`` a sentence for it; ``elsewhere`` holds
+    the passage's rank by the other strategies (None: not among the first that were asked for). ``course`` are the steps
     from the index to the results; the first that is not ``kept`` is where it fell out. ``preferring`` are the names in
     the question whose documents were preferred; ``features`` are those that a learned ranker weighed, the heaviest part
     first.

@@ -14,9 +14,8 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.nodes import EXTRA, stored
 from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
-from workbench.retrieval.pipeline import preferred_first
 from workbench.retrieval.query import Request
-from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.stages.stage import Stage, preferred_first
 from workbench.storage.database import Connection
 from workbench.storage.ranking import document_slices, spans_around, spans_of_pages, spans_of_sections
 from workbench.types import as_items, as_whole

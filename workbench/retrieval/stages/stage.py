@@ -8,6 +8,8 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
+from workbench.retrieval.nodes import hit_of
+from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.query import Request
 
 
@@ -52,3 +54,60 @@ class Stage(BaseNodePostprocessor):
             return nodes
         # LlamaIndex's query engine hands on what it was given, and people give it a text
         return self.apply(query_bundle if isinstance(query_bundle, str) else query_bundle.query_str, nodes)
+
+
+# --- A stage between the stages of a watched request: it notes which passages came through, and in which order ---
+
+RETRIEVED = "retrieved"  # the name of what the retriever hands to the stages
+
+
+class Checkpoint(Stage):
+    """A stage that writes down the order under a name and passes everything on."""
+
+    _name: str = PrivateAttr()
+
+    def __init__(self, request: Request, name: str) -> None:
+        super().__init__(request)
+        self._name = name
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Note the internal ids."""
+        passed = self._request.trace.passed
+        if passed is not None:
+            passed[self._name] = tuple(hit_of(node).id for node in nodes)
+        return nodes
+
+
+# --- The last stage of every strategy: a project's own sources first among equals, cut to the limit and at the ---
+
+EQUAL = 4  # scores that agree to this many decimals count as equally good
+
+
+class FinalOrder(Stage):
+    """A stage that prefers the scope's preferred sources between equals, and cuts to the limit and at the cutoff."""
+
+    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Return as many of the nodes as are asked for."""
+        first = preferred_first(self._request, nodes)[: self._request.limit]
+        cutoff = self._request.number(CUTOFF, otherwise=0.0)
+        if cutoff:
+            floor = cutoff * (first[0].score or 0.0)
+            worthy = [node for node in first if (node.score or 0.0) >= floor]
+            self._request.trace.cut = len(first) - len(worthy)
+            return worthy
+        return first
+
+
+def preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    """Return the nodes by score, those of the scope's preferred sources first among equals."""
+    preferred = set(request.scope.preferred_source_ids)
+    if not preferred:
+        return nodes
+    return sorted(
+        nodes,
+        key=lambda node: (
+            -round(node.score or 0.0, EQUAL),
+            node.node.metadata["source_id"] not in preferred,
+            -(node.score or 0.0),
+        ),
+    )

@@ -1,0 +1,25 @@
+"""``python -m benchmarks``, which ``make bench`` runs."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import bench
+from workbench.cli.main import guard, run_module
+
+PURPOSE = "Measure the speed of searches against plain SQL and other libraries"
+
+
+def main() -> int:
+    """Run the bench with the errors and exit codes of the ``workbench`` command."""
+    words = sys.argv[1:]
+    as_json = "--json" in words
+    return guard(
+        lambda: run_module(bench, "python -m benchmarks", PURPOSE, words, as_json),
+        as_json=as_json,
+        debug="--debug" in words,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

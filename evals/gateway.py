@@ -186,7 +186,8 @@ def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion 
 def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     request = wb.requests.of(replace(ask, strategy="learned"))
     from workbench.retrieval.name_matching import within_named
-    from workbench.retrieval.pipeline import RETRIEVED, run
+    from workbench.retrieval.pipeline import run
+    from workbench.retrieval.stages.stage import RETRIEVED
 
     request = within_named(request, question)
     request.trace.passed = {}

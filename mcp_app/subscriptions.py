@@ -184,5 +184,5 @@ async def _sent(message: Awaitable[None]) -> None:
 
 
 def _connection(ctx: Context) -> Connection:
-    """Return the client's connection, which outlives the request; docs/design.md says why no public way leads to it."""
+    """Return the client's connection, which outlives the request; docs/decisions explains why no public way leads to it."""
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]

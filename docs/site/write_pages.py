@@ -16,7 +16,7 @@ from docs.site.code_pages import commands_page, python_page, strategies_page, to
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "artifacts" / "site" / "pages"
-COPIED = ("concepts", "evaluation", "operating", "benchmarks", "design", "contributing")
+COPIED = ("concepts", "evaluation", "operating", "benchmarks", "architecture", "contributing")
 WRITTEN = {
     "strategies": strategies_page,
     "tools": tools_page,

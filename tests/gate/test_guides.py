@@ -1,4 +1,4 @@
-"""The guides for contributors are held to the tree."""
+"""Checks of the guides for contributors: the files and packages that they name exist, and every decision is listed."""
 
 from __future__ import annotations
 
@@ -7,26 +7,39 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DESIGN = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+ARCHITECTURE = (DOCS / "architecture.md").read_text(encoding="utf-8")
+GUIDE = (DOCS / "contributing.md").read_text(encoding="utf-8")
+DECISIONS = {path.name: path.read_text(encoding="utf-8") for path in sorted((DOCS / "decisions").glob("[0-9]*.md"))}
 
 
-def test_the_picture_of_the_rooms_shows_every_room_of_the_layers() -> None:
+def test_the_picture_of_the_rooms_shows_every_package_of_the_layers() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     [layers] = [
         row["layers"] for row in settings["tool"]["importlinter"]["contracts"] if row.get("containers") == ["workbench"]
     ]
-    rooms = {room for layer in layers for room in re.findall(r"\w+", layer)}
-    picture = DESIGN.split("## Rooms")[1].split("```")[1]
+    packages = {package for layer in layers for package in re.findall(r"\w+", layer)}
+    picture = ARCHITECTURE.split("## Rooms")[1].split("```")[1]
     shown = set(re.findall(r"\w+", picture))
-    assert rooms - shown == set(), "draw them into docs/design.md"
+    assert packages - shown == set(), "draw them into docs/architecture.md"
 
 
-def test_every_file_that_the_guides_name_is_there() -> None:
-    named = re.findall(r"`((?:workbench|mcp_app|evals|tests|docs)/[\w./]+)`", GUIDE + DESIGN)
-    assert len(named) > 15
-    missing = [name for name in named if "NAME" not in name and not (ROOT / name).exists()]
+def test_every_file_named_in_the_guides_exists() -> None:
+    text = "\n".join((GUIDE, ARCHITECTURE, *DECISIONS.values()))
+    named = set(re.findall(r"`((?:workbench|mcp_app|evals|benchmarks|tests|docs)/[\w./]+)`", text))
+    assert len(named) > 80
+    missing = sorted(name for name in named if "NAME" not in name and not (ROOT / name).exists())
     assert missing == []
+
+
+def test_decisions_are_numbered_once_and_listed_in_the_index_and_on_the_site() -> None:
+    numbers = [name[:3] for name in DECISIONS]
+    assert len(set(numbers)) == len(numbers)
+    assert [name for name, text in DECISIONS.items() if not text.startswith(f"# {name[:3]}: ")] == []
+    index = (DOCS / "decisions" / "index.md").read_text(encoding="utf-8")
+    site = (DOCS / "site" / "zensical.toml").read_text(encoding="utf-8")
+    assert [name for name in DECISIONS if f"]({name})" not in index] == []
+    assert [name for name in DECISIONS if f'"decisions/{name}"' not in site] == []
 
 
 def test_contributing_at_the_top_points_to_the_guide() -> None:

@@ -28,7 +28,7 @@ from workbench.retrieval.parameters import CUTOFF, DEEPEST, FORGIVE
 from workbench.retrieval.query import Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.spelling import correct, corrections
-from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage
+from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage, preferred_first
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
 from workbench.telemetry import SEARCH, measured
 from workbench.text import CONFIGURATIONS, language_title

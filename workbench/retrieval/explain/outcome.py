@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from workbench.retrieval.explain.explanation import LegView, Step
 from workbench.retrieval.legs import RERANKERS, leg_kind
-from workbench.retrieval.pipeline import RETRIEVED
+from workbench.retrieval.stages.stage import RETRIEVED
 from workbench.retrieval.strategy import Strategy
 from workbench.types.parameter import KEYWORD, LEARNED, VECTOR
 

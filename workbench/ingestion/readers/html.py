@@ -559,9 +559,9 @@ def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
         return False
     return (
         HIDDEN_STYLE.search(style) is not None
-        or _header_cell(element, styles.hidden)
+        or _has_name(element, styles.hidden)
         or (
-            (NO_FONT.search(style) is not None or _header_cell(element, styles.without_font))
+            (NO_FONT.search(style) is not None or _has_name(element, styles.without_font))
             and not _has_font(element, styles)
         )
     )
@@ -570,7 +570,7 @@ def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
 def _has_font(element: HtmlElement, styles: PageStyles) -> bool:
     """Return whether something inside an element without a font size has one of its own."""
     return any(
-        FONT.search(child.get("style", "")) or _header_cell(child, styles.with_font)
+        FONT.search(child.get("style", "")) or _has_name(child, styles.with_font)
         for child in element.iterdescendants()
         if isinstance(child.tag, str)
     )
@@ -594,7 +594,7 @@ def _is_shown_again(element: HtmlElement, styles: PageStyles) -> bool:
     )
 
 
-def _header_cell(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
+def _has_name(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
     if not names:
         return False
     return ("#", element.get("id", "")) in names or any(

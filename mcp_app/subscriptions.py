@@ -184,5 +184,5 @@ async def _sent(message: Awaitable[None]) -> None:
 
 
 def _connection(ctx: Context) -> Connection:
-    """Return the client's connection, which outlives the request; docs/decisions explains why no public way leads to it."""
+    """Return the client's connection, which outlives the request; docs/decisions/027-mcp.md says why it is private."""
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]

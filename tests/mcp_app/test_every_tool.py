@@ -15,6 +15,7 @@ from mcp_app.paging import Items
 from mcp_app.server import WorkbenchServer, create_server
 from mcp_app.tool import Tool
 from mcp_app.tools import chosen_tools
+from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import TestSite, page
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
@@ -40,7 +41,7 @@ def wb(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> I
 
 
 @pytest.fixture
-def stand_ins(wb: Workbench, site: TestSite) -> dict[str, str]:
+def stand_ins(wb: Workbench, site: TestSite) -> dict[str, str]:  # noqa: F811
     """The values that take the place of the ids and addresses in the examples."""
     site.put({"/": page("Start", TEXT, ["/next"]), "/next": page("Next", TEXT)})
     wb.projects.create("Harbour", id="proj_123")

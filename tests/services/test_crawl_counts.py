@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import QUICK, TestSite, page, reply
 from workbench import Workbench
 from workbench.crawling.extraction import KEPT_OUT
@@ -38,7 +39,7 @@ def check(wb: Workbench, job_id: str) -> CrawlJob:
     return job
 
 
-def test_counts_agree_while_a_crawl_runs_after_a_stop_and_at_its_end(wb: Workbench, site: TestSite) -> None:
+def test_counts_agree_while_a_crawl_runs_after_a_stop_and_at_its_end(wb: Workbench, site: TestSite) -> None:  # noqa: F811
     names = [f"/p{number}" for number in range(60)]
     site.put({"/": page("Start", links=[*names, "/gone", "/x.cgi"])})
     site.put({name: reply(page(f"Page {name}"), delay=0.25) for name in names})

@@ -99,11 +99,11 @@ class CallLog:
                     item.set()
 
     def _add(self, calls: Sequence[CallNote]) -> None:
-        workbench = self._opening.workbench
-        if not workbench.settings.mcp_log_calls:
+        wb = self._opening.workbench
+        if not wb.settings.mcp_log_calls:
             return
         try:
-            workbench.tool_calls.add([_tool_call(note) for note in calls])
+            wb.tool_calls.add([_tool_call(note) for note in calls])
         except WorkbenchError as error:
             logger.warning("The call log could not be written: %s", error)
 

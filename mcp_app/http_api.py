@@ -189,8 +189,8 @@ async def _health(server: WorkbenchServer) -> Response:
         return JSONResponse({"status": "ok", "database": "opening", **state})
     try:
         with anyio.fail_after(HEALTH_SECONDS):
-            workbench = await opening.ready()
-            await anyio.to_thread.run_sync(workbench.health.check_database, abandon_on_cancel=True)
+            wb = await opening.ready()
+            await anyio.to_thread.run_sync(wb.health.check_database, abandon_on_cancel=True)
     except Exception as error:  # calls cannot be served, for any error
         if not isinstance(error, WorkbenchError | TimeoutError):
             logger.error("the server is unwell", exc_info=error)

@@ -36,50 +36,50 @@ def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> N
     ) -> Completion | None:
         del ref
         arguments = (context.arguments if context is not None else None) or {}
-        workbench = await opening.ready()
-        return await anyio.to_thread.run_sync(completed, workbench, argument.name, argument.value, dict(arguments))
+        wb = await opening.ready()
+        return await anyio.to_thread.run_sync(completed, wb, argument.name, argument.value, dict(arguments))
 
 
-def completed(workbench: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
+def completed(wb: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
     """Return the values an argument may take, given the beginning of an id or any part of a title."""
     match name:
         case "source_id":
-            pairs = [(source.id, source.title) for source in _sources(workbench, context)]
+            pairs = [(source.id, source.title) for source in _sources(wb, context)]
         case "document_id":
             contains, source_id = typed or None, context.get("source_id") or None
-            values = [item.id for item in workbench.documents.list(contains=contains, source_id=source_id, limit=MOST)]
-            total = workbench.documents.count(contains=contains, source_id=source_id)
+            values = [item.id for item in wb.documents.list(contains=contains, source_id=source_id, limit=MOST)]
+            total = wb.documents.count(contains=contains, source_id=source_id)
             return Completion(values=values, total=total, has_more=total > len(values))
         case "project_id":
-            pairs = [(project.id, project.title) for project in workbench.projects.list()]
+            pairs = [(project.id, project.title) for project in wb.projects.list()]
         case "folder_name":
-            pairs = [(folder, folder) for folder in _folders(workbench, context.get("project_id", ""))]
+            pairs = [(folder, folder) for folder in _folders(wb, context.get("project_id", ""))]
         case "tags" | "tag":
             usual = (tag for tags in TAG_CATALOGUE.values() for tag in tags)
             before, comma, typed = typed.rpartition(",")  # the prompt takes several, with commas between
             typed = typed.strip()
             prefix = f"{before}{comma} " if comma else ""
-            used = (tag for source in _sources(workbench, context) for tag in source.tags)
+            used = (tag for source in _sources(wb, context) for tag in source.tags)
             pairs = [(prefix + tag, tag) for tag in dict.fromkeys([*used, *usual])]
         case _:
             return None
     return _completion(key for key, title in pairs if _matches(typed, key, title))
 
 
-def _sources(workbench: Workbench, context: dict[str, str]) -> list[Source]:
+def _sources(wb: Workbench, context: dict[str, str]) -> list[Source]:
     """Return the sources to choose from: all, or a project's and the global ones if the context names a project."""
     if not (project_id := context.get("project_id")):
-        return workbench.sources.list()
+        return wb.sources.list()
     try:
-        project = workbench.projects.get(project_id)
+        project = wb.projects.get(project_id)
     except NotFound:
         return []
-    return [source for source in workbench.sources.list() if source.project_id in (None, project.id)]
+    return [source for source in wb.sources.list() if source.project_id in (None, project.id)]
 
 
-def _folders(workbench: Workbench, project_id: str) -> list[str]:
+def _folders(wb: Workbench, project_id: str) -> list[str]:
     try:
-        return [folder.name for folder in workbench.projects.folders(project_id)] if project_id else []
+        return [folder.name for folder in wb.projects.folders(project_id)] if project_id else []
     except NotFound:
         return []
 

@@ -48,8 +48,8 @@ def add_resources(server: MCPServer[dict[str, object]], opening: Opening) -> Non
 
     async def read(work: Callable[[Workbench], Content]) -> Content:
         try:
-            workbench = await opening.ready()
-            return await anyio.to_thread.run_sync(work, workbench)
+            wb = await opening.ready()
+            return await anyio.to_thread.run_sync(work, wb)
         except NotFound as error:
             raise ResourceNotFoundError(str(error)) from error
         except WorkbenchError as error:
@@ -69,7 +69,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="text/markdown",
     )
     async def document(document_id: str) -> str:
-        return await read(lambda workbench: document_page(workbench, document_id, 1))
+        return await read(lambda wb: document_page(wb, document_id, 1))
 
     @server.resource(
         "document://{document_id}/{page}",
@@ -80,7 +80,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
     )
     async def document_at(document_id: str, page: str) -> str:
         number = _page_number(page)
-        return await read(lambda workbench: document_page(workbench, document_id, number))
+        return await read(lambda wb: document_page(wb, document_id, number))
 
 
 def _add_pictures(server: MCPServer[dict[str, object]], read: Read) -> None:
@@ -92,12 +92,12 @@ def _add_pictures(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="image/png",
     )
     async def passage_page(chunk_id: str) -> bytes:
-        return await read(lambda workbench: _png(workbench, chunk_id))
+        return await read(lambda wb: _png(wb, chunk_id))
 
 
-def _png(workbench: Workbench, chunk_id: str) -> bytes:
+def _png(wb: Workbench, chunk_id: str) -> bytes:
     target = io.BytesIO()
-    workbench.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
+    wb.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
     return target.getvalue()
 
 
@@ -110,7 +110,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="application/json",
     )
     async def source(source_id: str) -> str:
-        return await read(lambda workbench: source_page(workbench, source_id, 1))
+        return await read(lambda wb: source_page(wb, source_id, 1))
 
     @server.resource(
         "source://{source_id}/{page}",
@@ -121,7 +121,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
     )
     async def source_at(source_id: str, page: str) -> str:
         number = _page_number(page)
-        return await read(lambda workbench: source_page(workbench, source_id, number))
+        return await read(lambda wb: source_page(wb, source_id, number))
 
     @server.resource(
         "tags://catalogue",
@@ -131,16 +131,16 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="application/json",
     )
     async def tags() -> str:
-        return await read(lambda workbench: compact({"catalogue": TAG_CATALOGUE, "in_use": workbench.sources.tags()}))
+        return await read(lambda wb: compact({"catalogue": TAG_CATALOGUE, "in_use": wb.sources.tags()}))
 
 
-def source_resources(workbench: Workbench, cursor: str | None = None) -> ListResourcesResult:
+def source_resources(wb: Workbench, cursor: str | None = None) -> ListResourcesResult:
     """Return the sources as resources that can be listed, newest first, 100 at a time.
 
     A cursor is the place of the last one listed, so that sources that come and go meanwhile move none of the others.
     Raises MCPError for a cursor that this server does not give.
     """
-    sources = sorted(workbench.sources.list(), key=_place, reverse=True)
+    sources = sorted(wb.sources.list(), key=_place, reverse=True)
     before = _read_cursor(cursor) if cursor is not None else None
     left = [source for source in sources if before is None or _place(source) < before]
     shown = left[:LISTED_SOURCES]
@@ -176,9 +176,9 @@ def _read_cursor(cursor: str) -> tuple[str, str]:
     return str(made_at), str(source_id)
 
 
-def document_page(workbench: Workbench, document_id: str, page: int) -> str:
+def document_page(wb: Workbench, document_id: str, page: int) -> str:
     """Return one page of a document's text, with a last line that says where the next one is."""
-    document = workbench.documents.get(document_id)
+    document = wb.documents.get(document_id)
     text = document.text or ""
     pages = max(1, -(-len(text) // PAGE_CHARS))
     if page > pages:
@@ -188,15 +188,15 @@ def document_page(workbench: Workbench, document_id: str, page: int) -> str:
     return part + more
 
 
-def source_page(workbench: Workbench, source_id: str, page: int) -> str:
+def source_page(wb: Workbench, source_id: str, page: int) -> str:
     """Return a source and one page of its documents."""
-    source = workbench.sources.get(source_id)
-    total = workbench.documents.count(source_id=source.id)
+    source = wb.sources.get(source_id)
+    total = wb.documents.count(source_id=source.id)
     pages = max(1, -(-total // PAGE_DOCUMENTS))
     if page > pages:
         raise ResourceNotFoundError(f"Source {source_id} has {pages} pages; there is no page {page}.")
     skipped = (page - 1) * PAGE_DOCUMENTS
-    documents = workbench.documents.list(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
+    documents = wb.documents.list(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
     following = f"source://{source.id}/{page + 1}" if page < pages else None
     answer: JsonObject = {"source": source.to_dict(), "documents": [_document(item) for item in documents]}
     return compact(answer | {"total_count": total, "page": page, "pages": pages, "next": following})

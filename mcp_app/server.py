@@ -126,8 +126,8 @@ class WorkbenchServer(MCPServer[Nothing]):
         cursor = params.cursor if params is not None else None
         catalogue = await self.list_resources() if cursor is None else []
         try:
-            workbench = await self.opening.ready()
-            sources = await anyio.to_thread.run_sync(source_resources, workbench, cursor)
+            wb = await self.opening.ready()
+            sources = await anyio.to_thread.run_sync(source_resources, wb, cursor)
         except WorkbenchError:
             return ListResourcesResult(resources=catalogue)
         return sources.model_copy(update={"resources": catalogue + sources.resources})

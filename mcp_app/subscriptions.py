@@ -78,8 +78,8 @@ class ChangeBus(InMemorySubscriptionBus):
         while self._count > 0:
             read = stand_of if self._reading_count else listed_in
             try:
-                workbench = await self._opening.ready()
-                after = await anyio.to_thread.run_sync(read, workbench, before)
+                wb = await self._opening.ready()
+                after = await anyio.to_thread.run_sync(read, wb, before)
             except WorkbenchError:  # the database is away; changes are told when it is back
                 await asyncio.sleep(LOOK)
                 continue
@@ -89,20 +89,20 @@ class ChangeBus(InMemorySubscriptionBus):
             await asyncio.sleep(LOOK)
 
 
-def listed_in(workbench: Workbench, before: Stand | None) -> Stand:
+def listed_in(wb: Workbench, before: Stand | None) -> Stand:
     """Read which sources there are now, nothing else. Raises StorageError."""
     known = before.sources if before is not None else {}
-    return Stand({key: known.get(key) for key in workbench.sources.ids()})
+    return Stand({key: known.get(key) for key in wb.sources.ids()})
 
 
-def stand_of(workbench: Workbench, before: Stand | None) -> Stand:
+def stand_of(wb: Workbench, before: Stand | None) -> Stand:
     """Read how the corpus stands now. Raises StorageError."""
     sources = {
         source.id: (source.title, source.updated_at, source.documents_count, source.passages_count)
-        for source in workbench.sources.list()
+        for source in wb.sources.list()
     }
     last = before.at if before is not None else None
-    changed, at = workbench.documents.changed_since(last, MOST_DOCUMENTS)
+    changed, at = wb.documents.changed_since(last, MOST_DOCUMENTS)
     return Stand(sources, changed, at)
 
 

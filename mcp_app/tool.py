@@ -73,7 +73,7 @@ def left_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
     Returns what an answer of what is there already says of it, as ``job`` and ``message``; nothing where no job is
     needed.
     """
-    left = call.workbench.folder_work.left_to_job(folder)
+    left = call.wb.folder_work.left_to_job(folder)
     if left is None:
         return {}
     if not left.job.is_finished:
@@ -100,13 +100,13 @@ class Call:
     on_progress: OnProgress | None = None
 
     @property
-    def workbench(self) -> Workbench:
+    def wb(self) -> Workbench:
         """The workbench, waited for where it still opens. Raises WorkbenchError."""
         self.opening.again()
-        workbench = self.opening.wait(LONGEST_START)
-        if workbench is None:
+        wb = self.opening.wait(LONGEST_START)
+        if wb is None:
             raise WorkbenchError("The workbench is still starting; try again in a minute.")
-        return workbench
+        return wb
 
     def work_jobs(self) -> None:
         """Let this process take jobs, where one is about to be started."""

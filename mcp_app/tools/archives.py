@@ -62,9 +62,9 @@ def search_local_archives(
 ) -> JsonObject:
     """Search the archives; of too many citations the nearest are shown, and the call that goes on with the others."""
     wanted, limit = limit, limit or DEFAULT_COUNT
-    left = left_to_job(call, call.workbench.archives)
+    left = left_to_job(call, call.wb.archives)
     page = RankedPage(offset, limit, DEEPEST)
-    result = call.workbench.archives.search(
+    result = call.wb.archives.search(
         query,
         fuzzy=fuzzy,
         citations=includeCitations,
@@ -109,7 +109,7 @@ def search_local_archives(
 def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:
     """Return the titles of every document in the results' citations."""
     ids = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
-    return {key: document.title for key, document in call.workbench.citations.documents(ids).items()}
+    return {key: document.title for key, document in call.wb.citations.documents(ids).items()}
 
 
 def answer_json(

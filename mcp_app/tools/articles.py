@@ -65,7 +65,7 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     wanted, limit = limit, limit or DEFAULT_LIMIT
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
-    articles, page = call.workbench.articles, RankedPage(offset, limit, MOST_BY_MEANING)
+    articles, page = call.wb.articles, RankedPage(offset, limit, MOST_BY_MEANING)
     left = left_to_job(call, articles)
     found = articles.search_by_meaning(
         query,

@@ -54,9 +54,9 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
     from workbench.services.code_examples import code_near
 
     scope = Scope(sources=(source_id,)) if source_id else Scope()
-    result = call.workbench.search_service.search(query, Ask(limit=DEEPEST, scope=scope))
+    result = call.wb.search_service.search(query, Ask(limit=DEEPEST, scope=scope))
     examples: list[JsonObject] = []
-    for example in code_near(call.workbench.documents.get, _by_document(result), language):
+    for example in code_near(call.wb.documents.get, _by_document(result), language):
         entry: JsonObject = {
             "page_id": example.passage.document_id,
             "chunk_id": example.passage.passage_id,
@@ -133,12 +133,12 @@ def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) 
             raise Refused("Give either chunk_id or page_id, not both", "Leave one of them out")
         raise missing("chunk_id", f"chunk_id (a passage) or page_id (a document). {_FIND_PASSAGE_ID}.")
     try:
-        why = call.workbench.explaining.explain(
+        why = call.wb.explaining.explain(
             query, Ask(strategy or None), passage_id=chunk_id or None, document_id=page_id or None, elsewhere=False
         )
     except NotFound:
         raise Refused(f"Not found: {chunk_id or page_id}", _FIND_PASSAGE_ID) from None
-    around = call.workbench.documents.around(why.passage_id, 0, 0) if why.passage_id else []
+    around = call.wb.documents.around(why.passage_id, 0, 0) if why.passage_id else []
     language = str(around[0].metadata.get("language", "english")) if around else "english"
     return {"success": True, **why_json(why, language)}
 
@@ -211,7 +211,7 @@ EXPLAIN = Tool(
 
 def fetch_url(call: Call, url: str, offset: int, length: int) -> JsonObject:
     """Return a part of a page's main text."""
-    page = call.workbench.crawls.fetch(url)
+    page = call.wb.crawls.fetch(url)
     answer: JsonObject = {"success": True, "url": page.url, "title": cut(page.title, LONGEST_TITLE)}
     return {**answer, "media_type": page.media_type, **text_part(page.text, offset, length)}
 
@@ -257,7 +257,7 @@ def document_of(call: Call, page_id: str, url: str) -> Document:
     if not page_id and not url:
         raise missing("page_id", f"page_id or url. {_FIND_PAGE_ID}.")
     try:
-        return call.workbench.documents.get(page_id) if page_id else call.workbench.documents.at(url)
+        return call.wb.documents.get(page_id) if page_id else call.wb.documents.at(url)
     except NotFound:
         raise Refused(f"Page not found: {page_id or url}", _FIND_PAGE_ID) from None
 
@@ -302,7 +302,7 @@ RESULTS = 10
 
 def search(call: Call, query: str) -> JsonObject:
     """Return the best documents as id, title and url, those that score far below the first left out."""
-    result = call.workbench.document_search.search(query, Ask(limit=RESULTS))
+    result = call.wb.document_search.search(query, Ask(limit=RESULTS))
     scores, close = [hit.score for hit in result.documents], result.searched.evidence.close
     worth = worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
     shown = worth if close else min(FEW, len(scores))
@@ -367,7 +367,7 @@ FETCH = Tool(
 
 def get_job(call: Call, job_id: str, limit: int, offset: int) -> JsonObject:
     """Return one job, or the newest jobs."""
-    jobs = call.workbench.jobs
+    jobs = call.wb.jobs
     if not job_id:
         listed = [job_json(job) for job in jobs.list(limit=limit, offset=offset)]
         return {"success": True, "jobs": listed, "count": len(listed), "total": jobs.count()}
@@ -419,7 +419,7 @@ GET_JOB = Tool(
 def read_neighbours(call: Call, chunk_id: str, before: int, after: int, offset: int) -> JsonObject:
     """Return a passage with those around it, in reading order."""
     try:
-        around = call.workbench.documents.around(chunk_id, before, after)
+        around = call.wb.documents.around(chunk_id, before, after)
     except NotFound:
         raise Refused(f"Chunk not found: {chunk_id}", "Searches name it as chunk_id, or as id of a chunk") from None
     chunks: list[JsonObject] = [
@@ -469,10 +469,10 @@ READ_NEIGHBOURS = Tool(
 
 def list_pages(call: Call, source_id: str, title: str, limit: int, offset: int) -> JsonObject:
     """Return a page of documents and how many there are."""
-    source = call.workbench.sources.get(source_id).id if source_id else None
-    documents = call.workbench.documents.list(source_id=source, contains=title or None, limit=limit, offset=offset)
+    source = call.wb.sources.get(source_id).id if source_id else None
+    documents = call.wb.documents.list(source_id=source, contains=title or None, limit=limit, offset=offset)
     pages = [{**page_json(document), "chunks_count": document.passages_count} for document in documents]
-    total = call.workbench.documents.count(source_id=source, contains=title or None)
+    total = call.wb.documents.count(source_id=source, contains=title or None)
     return {"success": True, "pages": pages, "count": len(pages), "total": total, "offset": offset}
 
 
@@ -501,20 +501,20 @@ LIST_PAGES = Tool(
 def find_projects(call: Call, query: str, limit: int, offset: int) -> JsonObject:
     """List the projects whose title or description holds the query's words."""
     words = query.casefold().split()
-    projects = [project for project in call.workbench.projects.list() if _holds(project, words)]
+    projects = [project for project in call.wb.projects.list() if _holds(project, words)]
     listed = [project_json(project) for project in projects[offset : offset + limit]]
     return {"success": True, "projects": listed, "count": len(listed), "total": len(projects)}
 
 
 def create_project(call: Call, title: str, description: str) -> JsonObject:
     """Make a project."""
-    project = call.workbench.projects.create(title, description)
+    project = call.wb.projects.create(title, description)
     return {"success": True, "project": project_json(project), "message": "Project created successfully"}
 
 
 def create_folder(call: Call, project_id: str, name: str, description: str) -> JsonObject:
     """Make a folder in a project."""
-    folder = call.workbench.projects.create_folder(project_id, name, description)
+    folder = call.wb.projects.create_folder(project_id, name, description)
     return {"success": True, "folder": folder_json(folder), "message": "Folder created successfully"}
 
 

@@ -104,7 +104,7 @@ class ScopedResults:
 def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Return documents and the search they come from; without a ``match_count`` (0) the default number."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_PAGES)
-    result = call.workbench.document_search.search(query, Ask(limit=page.asked, scope=scope))
+    result = call.wb.document_search.search(query, Ask(limit=page.asked, scope=scope))
     hits = page.of(result.documents)
     items, said, searched = [page_json(hit) for hit in hits], {}, result.searched
     if not match_count and not offset:
@@ -116,8 +116,8 @@ def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: in
 def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Return passages and the search they come from; without a ``match_count`` (0) the default number."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_CHUNKS)
-    result = call.workbench.search_service.search(query, Ask(limit=page.asked, scope=scope))
-    places = call.workbench.document_search.places(passage.source_id for passage in result)
+    result = call.wb.search_service.search(query, Ask(limit=page.asked, scope=scope))
+    places = call.wb.document_search.places(passage.source_id for passage in result)
     ranked = [passage for passage in result if passage.source_id in places]
     items, said = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)], {}
     if not match_count and not offset:
@@ -330,7 +330,7 @@ def _elsewhere(call: Call, reason: str, scope: str, query: str) -> str:
 
 def _holding_nothing(call: Call, searched: ResolvedScope) -> str:
     """Say that the sources of a scope are still empty, where they are; no other keywords would help then."""
-    inside = [source for source in call.workbench.sources.list() if source.id in (searched.source_ids or ())]
+    inside = [source for source in call.wb.sources.list() if source.id in (searched.source_ids or ())]
     if not inside or any(source.documents_count for source in inside):
         return ""
     return f"The sources in scope ({choices(source.title for source in inside)}) hold no documents yet."
@@ -444,9 +444,9 @@ def available_sources(call: Call, scope: str | None, project_id: str, offset: in
     """List the sources of a scope; with a project and no scope that project's and the global ones."""
     if scope == "global" and project_id:
         raise InvalidInput("The scope 'global' cannot have a project; drop project_id, or use scope='project'.")
-    project = call.workbench.projects.get(project_id).id if project_id else None
+    project = call.wb.projects.get(project_id).id if project_id else None
     kind = None if scope in (None, "all") else scope
-    sources = call.workbench.sources.list(scope=kind)
+    sources = call.wb.sources.list(scope=kind)
     chosen = [source for source in sources if project is None or source.project_id in (None, project)]
     return {
         "success": True,
@@ -460,8 +460,8 @@ def available_sources(call: Call, scope: str | None, project_id: str, offset: in
 
 def list_project_folders(call: Call, project_id: str, offset: int) -> JsonObject:
     """List the folders of a project."""
-    project = call.workbench.projects.get(project_id)
-    folders = call.workbench.projects.folders(project.id)
+    project = call.wb.projects.get(project_id)
+    folders = call.wb.projects.folders(project.id)
     return {
         "success": True,
         "project_id": project.id,

@@ -51,11 +51,11 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
         raise missing("path", "the conversation's path, relative to the workspace")
     workspace = workspace_of(call.files, workspace_path)
     place = path_in(workspace, path)
-    pending = call.workbench.workspaces.pending(workspace, place)
+    pending = call.wb.workspaces.pending(workspace, place)
     if pending.bytes > LARGE:
-        return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace, place))
+        return embedding_json(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
     try:
-        return embedded_json(call.workbench.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
+        return embedded_json(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
     except UnreadableDocument as error:
         raise Refused(f"It could not be embedded: {error}", "Write text into it, then call again") from error
 
@@ -63,10 +63,10 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     """Bring a whole workspace up to date."""
     workspace = workspace_of(call.files, workspace_path)
-    pending = call.workbench.workspaces.pending(workspace)
+    pending = call.wb.workspaces.pending(workspace)
     if pending.bytes > LARGE:
-        return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace))
-    report = call.workbench.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
+        return embedding_json(call, pending, call.wb.jobs.enqueue_workspace(workspace))
+    report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
     if report.all_failed:
         told = {name: value for name, value in embedded_json(report).items() if name != "success"}
         raise Refused(report.all_failed, "Write text into them, then call again", told | {"removed": report.removed})
@@ -88,7 +88,7 @@ def search_semantic(
     """Search a workspace's conversations."""
     wanted = int(n_results) or DEFAULT_COUNT
     page = RankedPage(offset, wanted, MOST_CONVERSATIONS)
-    hits = call.workbench.workspaces.search(
+    hits = call.wb.workspaces.search(
         workspace_of(call.files, workspace_path),
         query,
         limit=page.asked,
@@ -112,7 +112,7 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
     workspace = workspace_of(call.files, workspace_path)
     try:
         page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MOST_CONVERSATIONS)
-        hits = call.workbench.workspaces.similar(workspace, source_path, page.asked)
+        hits = call.wb.workspaces.similar(workspace, source_path, page.asked)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
         remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are compared"
@@ -124,8 +124,8 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
     """Say what a workspace holds, and what on disk differs from it."""
     workspace = workspace_of(call.files, workspace_path)
-    status = call.workbench.workspaces.status(workspace)
-    pending = call.workbench.workspaces.pending(workspace)
+    status = call.wb.workspaces.status(workspace)
+    pending = call.wb.workspaces.pending(workspace)
     changes: JsonObject = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
     again = f" Next: {next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
     note = f"The disk differs from what is embedded.{again if call.offers('embed_workspace') else ''}"

@@ -41,7 +41,7 @@ def crawl_website(
     """Start a crawl; it goes on after the answer."""
     if not url.lower().startswith(("http://", "https://")):
         raise Refused("Invalid URL: must start with http:// or https://", "Provide fully qualified URL")
-    job = call.workbench.crawls.start(
+    job = call.wb.crawls.start(
         url,
         recursive=recursive,
         max_pages=min(max_pages, MOST_PAGES),
@@ -64,7 +64,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
     if action == "list":
         return _list(call, page, per_page, offset)
     job_id = needed(job_id, "job_id", action, _LIST_JOBS)
-    crawls = call.workbench.crawls
+    crawls = call.wb.crawls
     verbs: dict[str, Callable[[str], CrawlJob]] = {
         "get": crawls.get,
         "cancel": crawls.cancel,
@@ -96,7 +96,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
 
 def _other_job(call: Call, action: str, job_id: str) -> JsonObject:
     """Stop work of another kind, or let it go on; get_job shows it. Raises Refused."""
-    jobs = call.workbench.jobs
+    jobs = call.wb.jobs
     verbs = {"get": jobs.get, "cancel": jobs.cancel, "resume": jobs.resume}
     try:
         if action not in verbs:
@@ -111,8 +111,8 @@ def _other_job(call: Call, action: str, job_id: str) -> JsonObject:
 
 def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:
     size, skipped = page_of(page, per_page, offset)
-    jobs = [job_json(job) for job in call.workbench.crawls.list(limit=size, offset=skipped)]
-    total = call.workbench.crawls.count()
+    jobs = [job_json(job) for job in call.wb.crawls.list(limit=size, offset=skipped)]
+    total = call.wb.crawls.count()
     answer: JsonObject = {"crawl_jobs": jobs, "total_count": total, "count": len(jobs), "page": page, "per_page": size}
     return {"success": True} | answer
 

@@ -59,7 +59,7 @@ def _create(
     path = call.files.file(file_path) if file_path else None
     source = source_named(call, source_id).id if source_id else None
     if is_large(path, content):
-        job = call.workbench.jobs.enqueue_document(
+        job = call.wb.jobs.enqueue_document(
             path=path,
             text=content or None,
             source=source,
@@ -68,7 +68,7 @@ def _create(
             metadata=metadata,
         )
         return queued_json(call, job)
-    written = call.workbench.documents.create(
+    written = call.wb.documents.create(
         path=path,
         text=content or None,
         source=source,
@@ -100,7 +100,7 @@ def _list(
     call: Call, *, source_id: str, page: int, per_page: int, offset: int | None, **others: JsonValue
 ) -> JsonObject:
     del others
-    service = call.workbench.documents
+    service = call.wb.documents
     source = source_named(call, source_id).id if source_id else None
     size, skipped = page_of(page, per_page, offset)
     documents = service.list(source_id=source, limit=size, offset=skipped)
@@ -135,7 +135,7 @@ def _update(
         raise Refused("Give either file_path or content, not both", "Leave one of them out")
     path = call.files.file(file_path) if file_path else None
     if is_large(path, content):
-        job = call.workbench.jobs.enqueue_document(
+        job = call.wb.jobs.enqueue_document(
             path=path,
             text=content or None,
             title=title or None,
@@ -144,7 +144,7 @@ def _update(
             document=document_id,
         )
         return queued_json(call, job)
-    written = call.workbench.documents.update(
+    written = call.wb.documents.update(
         document_id,
         path=path,
         text=content or None,
@@ -160,7 +160,7 @@ def _update(
 def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
     del others
     document_id = document_named(call, needed(document_id, "document_id", "delete", LIST_DOCUMENTS)).id
-    deletion = call.workbench.documents.delete(document_id)
+    deletion = call.wb.documents.delete(document_id)
     deleted: JsonObject = {
         "document_id": deletion.id,
         "title": deletion.title,

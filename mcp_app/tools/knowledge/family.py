@@ -31,7 +31,7 @@ LIST_DOCUMENTS = "Verify document_id or use manage_document(action='list')"
 def source_named(call: Call, key: str) -> Source:
     """Return a source by id, URL or exact title. Raises Refused in the specification's words."""
     try:
-        return call.workbench.sources.get(key)
+        return call.wb.sources.get(key)
     except NotFound:
         raise Refused(f"Invalid source_id: {key} not found", LIST_SOURCES) from None
 
@@ -39,7 +39,7 @@ def source_named(call: Call, key: str) -> Source:
 def document_named(call: Call, document_id: str) -> Document:
     """Return a document by id. Raises Refused in the specification's words."""
     try:
-        return call.workbench.documents.get(document_id)
+        return call.wb.documents.get(document_id)
     except NotFound:
         raise Refused(f"Document not found: {document_id}", LIST_DOCUMENTS) from None
 

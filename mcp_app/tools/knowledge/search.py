@@ -51,7 +51,7 @@ def search_knowledge_base(
         min_similarity=LEAST_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
         built_in=DEFAULT_SEARCH_TYPE,
     )
-    result = call.workbench.search_service.search(query, ask)
+    result = call.wb.search_service.search(query, ask)
     passages = list(page.of(result.results))
     items, said = [passage_json(passage) for passage in passages], {}
     if not match_count and similarity_threshold < 0 and not offset:

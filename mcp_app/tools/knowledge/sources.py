@@ -41,7 +41,7 @@ def _create(
     **others: JsonValue,
 ) -> JsonObject:
     del others
-    source = call.workbench.sources.create(
+    source = call.wb.sources.create(
         needed(title, "title", "create", "It names the source."),
         source_type=source_type,
         url=url or None,
@@ -61,11 +61,11 @@ def _get(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
 def _list(call: Call, *, page: int, per_page: int, offset: int | None, **others: JsonValue) -> JsonObject:
     del others
     size, skipped = page_of(page, per_page, offset)
-    sources = call.workbench.sources.list(limit=size, offset=skipped)
+    sources = call.wb.sources.list(limit=size, offset=skipped)
     return {
         "success": True,
         "sources": [source_json(source) for source in sources],
-        "total_count": call.workbench.sources.count(),
+        "total_count": call.wb.sources.count(),
         "count": len(sources),
         "page": page,
         "per_page": size,
@@ -88,7 +88,7 @@ def _update(
     source = source_named(call, needed(source_id, "source_id", "update", LIST_SOURCES))
     if not any((title, url, project_id, folder_name, tags, language)):
         raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
-    changed = call.workbench.sources.update(
+    changed = call.wb.sources.update(
         source.id,
         title=title or None,
         url=url or None,
@@ -100,7 +100,7 @@ def _update(
     )
     answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
     if language and source.passages_count > STEMMED_AT_ONCE:
-        jobs = call.workbench.jobs.enqueue_stemming()
+        jobs = call.wb.jobs.enqueue_stemming()
         call.work_jobs()
         following = "".join(followed_by(call, job) for job in jobs[:1])
         answer["message"] = f"Source updated; its words are being stemmed anew.{following}"
@@ -110,7 +110,7 @@ def _update(
 def _delete(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
     del others
     source = source_named(call, needed(source_id, "source_id", "delete", LIST_SOURCES))
-    deletion = call.workbench.sources.delete(source.id)
+    deletion = call.wb.sources.delete(source.id)
     deleted: JsonObject = {
         "source_id": deletion.id,
         "title": deletion.title,

@@ -107,7 +107,7 @@ def test_an_agent_builds_a_project_and_fills_a_folder_of_it(agent: Agent) -> Non
     assert (found["results"][0]["folder_name"], found["results"][0]["tags"]) == ("API", ["REST"])
     assert agent("find_projects", query="web")["projects"][0]["project_id"] == project
     assert agent("find_projects", query="nothing")["total"] == 0
-    assert "Use what is there" in agent.failure("create_project", title="Shop")["suggestion"]
+    assert "Use the existing one" in agent.failure("create_project", title="Shop")["suggestion"]
 
 
 def test_hosted_connectors_search_and_fetch_with_structured_answers(agent: Agent, wb: Workbench) -> None:

@@ -55,7 +55,7 @@ def test_a_document_is_read_whole_by_following_the_notes(agent: Agent, wb: Workb
     assert len(parts) > 3
     assert "".join(parts) == text
     beyond = agent.failure("rag_read_full_page", page_id=document, offset=len(text))
-    assert beyond["error"].startswith(f"Invalid offset: {len(text)} lies beyond")
+    assert beyond["error"].startswith(f"Invalid offset: {len(text)} is past the end")
 
 
 def test_a_sources_pages_are_all_reached(agent: Agent, wb: Workbench) -> None:

@@ -1,4 +1,4 @@
-"""manage_source: the collections that documents come in."""
+"""manage_source: create, get, list, update and delete sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE_TYPES = ("upload", "crawl", "api")
 
 
 def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
-    """Carry out one action on sources."""
+    """Run an action on sources."""
     return _ACTIONS[action](call, **arguments)
 
 
@@ -102,8 +102,8 @@ def _update(
     if language and source.passages_count > STEMMED_AT_ONCE:
         jobs = call.wb.jobs.enqueue_stemming()
         call.work_jobs()
-        following = "".join(followed_by(call, job) for job in jobs[:1])
-        answer["message"] = f"Source updated; its words are being stemmed anew.{following}"
+        next_step = "".join(followed_by(call, job) for job in jobs[:1])
+        answer["message"] = f"Source updated; its passages are being stemmed again in the background.{next_step}"
     return answer
 
 
@@ -135,21 +135,21 @@ MANAGE_SOURCE = Tool(
     name="manage_source",
     title="Manage sources",
     description=(
-        "Make, show, list, change or delete sources, the collections of documents. delete takes their documents "
-        "along for good.\n"
-        "Use it to organise; for single documents use manage_document; to see sources by project "
+        "Create, show, list, update or delete sources (collections of documents). delete also deletes their documents "
+        "and cannot be undone.\n"
+        "Use it to organise; for single documents, use manage_document; to list sources by project, "
         "rag_get_available_sources.\n"
         'Example: manage_source(action="create", title="Research Papers", source_type="upload")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("source_id", "string", "The source's id, URL or exact title; not for create.", ""),
+        Argument("source_id", "string", "The source: id, URL or exact title; not for create.", ""),
         Argument("title", "string", "create, update: its name.", "", reading=False),
         Argument("url", "string", "create, update: the base URL.", "", reading=False),
         Argument(
             "source_type",
             "string",
-            "create: what it holds.",
+            "create: the origin of its documents.",
             "upload",
             choices=SOURCE_TYPES,
             reading=False,
@@ -169,8 +169,8 @@ MANAGE_SOURCE = Tool(
     idempotent=False,
     reading_actions=("get", "list"),
     reading_description=(
-        "Show or list sources, the collections that documents belong to, with their counts.\n"
-        "Use it for one source; to see sources by project use rag_get_available_sources.\n"
+        "Show or list sources (collections of documents) with their counts.\n"
+        "Use it for single sources; to list sources by project, use rag_get_available_sources.\n"
         'Example: manage_source(action="get", source_id="src_abc123")'
     ),
     parts=Items("sources", total="total_count"),

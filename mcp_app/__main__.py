@@ -1,4 +1,4 @@
-"""``python -m mcp_app``: the server without the rest of the command line, for clients that start it."""
+"""``python -m mcp_app``: the server without the rest of the command line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TypedDict
 from workbench.errors import WorkbenchError
 from workbench.runtime import collect_seldom, end_in_order, multiply_on_one_thread, nothing_is_garbage
 
-# a text, because the help of the command line does not wait for the tools to be imported
+# written out, so that --help need not import the tools
 TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"
 
 
 class ServeOptions(TypedDict):
-    """The arguments of ``serve``."""
+    """Arguments of ``serve``."""
 
     transport: str
     host: str
@@ -25,7 +25,7 @@ class ServeOptions(TypedDict):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve and return the exit code."""
+    """Run the server and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m mcp_app", description="Serve the workbench's tools over MCP.")
     add_arguments(parser)
     arguments = parser.parse_args(argv)
@@ -45,17 +45,23 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the server's options; ``workbench mcp`` has the same."""
-    parser.add_argument("--transport", default="stdio", metavar="stdio|http", help="how clients connect (stdio)")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on with http (127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8765, help="port to listen on with http (8765; 0 for a free one)")
+    """Add the server's options, shared with ``workbench mcp``."""
+    parser.add_argument(
+        "--transport", default="stdio", metavar="stdio|http", help="how clients connect (default: stdio)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on, for http (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, default=8765, help="port to listen on, for http (default: 8765; 0: any free port)"
+    )
     parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
-    parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
-    parser.add_argument("--client", metavar="NAME", help="the name of the client in the log of calls (its own)")
+    parser.add_argument("--read-only", action="store_true", help="offer only tools and actions that change nothing")
+    parser.add_argument(
+        "--client", metavar="NAME", help="client name in the call log (default: the name the client sends)"
+    )
 
 
 def options(arguments: argparse.Namespace) -> ServeOptions:
-    """Return the options as ``serve`` takes them."""
+    """Return parsed options as arguments of ``serve``."""
     names = [name.strip() for name in arguments.toolsets.split(",") if name.strip()]
     return {
         "transport": arguments.transport,

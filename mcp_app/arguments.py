@@ -1,9 +1,8 @@
-"""The arguments of a tool as a table: the JSON schema that clients see and the reading of what they send.
+"""Arguments of tools: their JSON schema, and the validation of what clients send.
 
-Strict where a guess could hide a mistake (unknown names, wrong types, numbers out of range), lenient where clients are
-known to differ: null means absent, lists and objects also come as JSON strings, numbers as texts and texts as numbers,
-and what clients add for themselves is ignored with a note. Pydantic decides whether a value fits; the sentences are the
-contract's.
+Unknown names, wrong types and numbers out of range are errors. Known differences between clients are accepted: null
+means absent, lists and objects may be JSON strings, numbers may be strings and strings numbers. Arguments that clients
+add for their own use are ignored with a note. Pydantic validates values; the messages are those of the contract.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from workbench.types.json import JsonObject, JsonValue
 
 ArgumentKind = Literal["string", "integer", "number", "boolean", "array", "object"]
 
-LARGEST = 4 * MB  # bytes of all arguments together; longer texts come as files
-BOUNDLESS = 1_000_000  # a bound from here on keeps numbers within the database's, and says nothing to clients
-LONGEST_NUMBER = 1e15  # from here on a number no longer has one way to be written
-DEEPEST = 100  # levels of lists and objects in each other; JSON's readers give up at some hundreds
-CLIENTS_OWN = frozenset(  # arguments that clients add to every call for themselves
+LARGEST = 4 * MB  # bytes of all arguments; longer texts must be files
+BOUNDLESS = 1_000_000  # limits from here on protect the database and are left out of schemas
+LONGEST_NUMBER = 1e15  # larger numbers have no unique decimal notation
+DEEPEST = 100  # levels of nested lists and objects; JSON parsers fail at some hundreds
+CLIENTS_OWN = frozenset(  # arguments that clients add to every call for their own use
     (
         *("task_progress", "explanation", "waitForPreviousTools", "toolSummary", "toolAction", "progressToken"),
         *("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id"),
@@ -42,9 +41,12 @@ _NOUNS = {
 
 
 class Refused(Exception):
-    """A call that cannot be served as it was made; ``suggestion`` says what to do instead.
+    """A call that cannot be served as it is.
 
-    ``fields`` are further fields of the answer, for families whose errors are JSON.
+    Args:
+        error: What is wrong.
+        suggestion: What to do instead.
+        fields: Further fields of the answer, for families whose errors are JSON.
     """
 
     def __init__(self, error: str, suggestion: str = "", fields: JsonObject | None = None) -> None:
@@ -54,22 +56,18 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument; ``low`` and ``high`` bound numbers inclusively, lists hold texts.
-
-    ``unset`` is what the tool gets where the caller gave nothing, when that is not the ``default`` that clients see.
-    ``reading`` False marks an argument that only changes something: a read-only server leaves it out.
-    """
+    """One argument of a tool."""
 
     name: str
-    kind: ArgumentKind
-    why: str
-    default: JsonValue = None
+    kind: ArgumentKind  # an array holds strings
+    why: str  # description in the schema
+    default: JsonValue = None  # default in the schema
     required: bool = False
-    low: float | None = None
-    high: float | None = None
+    low: float | None = None  # minimum, inclusive
+    high: float | None = None  # maximum, inclusive
     choices: tuple[str, ...] = ()
-    unset: JsonValue = None
-    reading: bool = True
+    unset: JsonValue = None  # value if the caller gave none; None means ``default``
+    reading: bool = True  # False: a read-only server leaves it out
 
     def schema(self) -> JsonObject:
         """Return the JSON schema of the argument."""
@@ -87,7 +85,7 @@ class Argument:
         return parts
 
     def valid(self) -> str:
-        """Say which values are valid."""
+        """Describe the valid values."""
         if self.choices:
             return spoken_choices(self.choices)
         if self.kind not in ("integer", "number"):
@@ -102,19 +100,23 @@ class Argument:
         return self.default if self.unset is None else self.unset
 
     def read(self, value: object) -> JsonValue:
-        """Return the value in its type. Raises Refused naming the argument and the valid values."""
+        """Return the value in its type.
+
+        Raises:
+            Refused: The value is invalid; the message names the valid ones.
+        """
         if value == "" and not self.required and (self.kind != "string" or self.choices):
             return self.absent()
         try:
-            read = _adapter(self.kind, self.choices, self.low, self.high).validate_python(value)
+            read = _make_adapter(self.kind, self.choices, self.low, self.high).validate_python(value)
         except (ValidationError, RecursionError):
             raise self.refusal(value) from None
-        if not _shallow(read):
-            raise Refused(f"Invalid {self.name}: it is nested more than {DEEPEST} levels deep", "Make it flatter")
+        if not _is_shallow(read):
+            raise Refused(f"Invalid {self.name}: nested more than {DEEPEST} levels deep", "Reduce the nesting")
         return read
 
     def refusal(self, value: object) -> Refused:
-        """Return the error for a value; a wrong action reads as the specification writes it."""
+        """Return the error for a value, in the words of the specification."""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         text = text if len(text) <= 100 else text[:97] + "..."
         if self.choices and isinstance(value, str):
@@ -124,45 +126,45 @@ class Argument:
 
 
 @functools.cache
-def _adapter(
+def _make_adapter(
     kind: ArgumentKind, choices: tuple[str, ...], low: float | None, high: float | None
 ) -> TypeAdapter[JsonValue]:
-    """Return the reader of values of a kind within bounds."""
+    """Return the validator of a kind within bounds."""
     text = Annotated[str, Strict()]
     bounds = Field(ge=low, le=high, allow_inf_nan=False if kind == "number" else None)
-    kinds: dict[ArgumentKind, Any] = {  # types as values, which have no type of their own yet
-        "string": Literal[choices] if choices else Annotated[text, BeforeValidator(_number_as_text)],
-        "boolean": Annotated[bool, Strict(), BeforeValidator(_truth)],
-        "integer": Annotated[int, BeforeValidator(_no_truth), bounds],
-        "number": Annotated[float, BeforeValidator(_no_truth), bounds],
-        "array": Annotated[list[text], BeforeValidator(_from_json)],
-        "object": Annotated[dict[str, object], BeforeValidator(_from_json)],
+    kinds: dict[ArgumentKind, Any] = {  # type expressions have no static type yet
+        "string": Literal[choices] if choices else Annotated[text, BeforeValidator(_stringify_number)],
+        "boolean": Annotated[bool, Strict(), BeforeValidator(_parse_boolean)],
+        "integer": Annotated[int, BeforeValidator(_reject_boolean), bounds],
+        "number": Annotated[float, BeforeValidator(_reject_boolean), bounds],
+        "array": Annotated[list[text], BeforeValidator(_parse_json)],
+        "object": Annotated[dict[str, object], BeforeValidator(_parse_json)],
     }
     return TypeAdapter(kinds[kind])
 
 
-def _number_as_text(value: object) -> object:
-    """Take a number as the text it is written as; other values stay as they are."""
+def _stringify_number(value: object) -> object:
+    """Convert a number to a string; return other values unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     return json.dumps(value) if abs(value) < LONGEST_NUMBER else value
 
 
-def _truth(value: object) -> object:
-    """Take true and false also as the words; other values stay as they are."""
+def _parse_boolean(value: object) -> object:
+    """Convert the strings "true" and "false"; return other values unchanged."""
     words = {"true": True, "false": False}
     return words.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
-def _no_truth(value: object) -> object:
-    """Refuse true and false, which Python counts among the whole numbers."""
+def _reject_boolean(value: object) -> object:
+    """Reject booleans, which are integers in Python."""
     if isinstance(value, bool):
-        raise ValueError("true and false are no numbers")
+        raise ValueError("a boolean is not a number")
     return value
 
 
-def _from_json(value: object) -> object:
-    """Take a list or an object out of its JSON string."""
+def _parse_json(value: object) -> object:
+    """Parse a list or an object from a JSON string; return other values unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -172,7 +174,7 @@ def _from_json(value: object) -> object:
 
 
 def input_schema(arguments: Sequence[Argument]) -> JsonObject:
-    """Return the JSON schema of a tool's arguments; unknown ones are refused."""
+    """Return the JSON schema of a tool's arguments; it allows no others."""
     schema: JsonObject = {
         "type": "object",
         "properties": {argument.name: argument.schema() for argument in arguments},
@@ -183,10 +185,10 @@ def input_schema(arguments: Sequence[Argument]) -> JsonObject:
 
 
 def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, object]) -> JsonObject:
-    """Return every declared argument's value: the given one, checked, or the default.
+    """Return the value of every declared argument: the given one, validated, or the default.
 
     Raises:
-        Refused: an unknown, missing, wrongly typed or oversized argument.
+        Refused: An argument is unknown, missing, of the wrong type or too large.
     """
     _check_text(given)
     by_name = {argument.name: argument for argument in declared}
@@ -204,48 +206,48 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
 
 
 def ignored_arguments(declared: Sequence[Argument], given: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the names of arguments that a client added for itself: they are no mistake, and mean nothing here."""
+    """Return the names of arguments that the client added for its own use."""
     names = {argument.name for argument in declared}
     return tuple(name for name in given if name not in names and (name in CLIENTS_OWN or name.startswith("_")))
 
 
 def telling(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments that a further call has to repeat: empty optional and ignored ones say nothing."""
+    """Return the arguments that the next call must repeat, without empty optional and ignored ones."""
     required = {argument.name: argument.required for argument in declared}
-    told = {name: value for name, value in given.items() if name in required}
-    return {name: value for name, value in told.items() if required[name] or value not in (None, "")}
+    known = {name: value for name, value in given.items() if name in required}
+    return {name: value for name, value in known.items() if required[name] or value not in (None, "")}
 
 
 def missing(name: str, why: str) -> Refused:
-    """Return the error for an argument that a call cannot do without."""
+    """Return the error for a missing required argument."""
     return Refused(f"Missing required parameter: {name}", f"Provide {name}: {why}")
 
 
 def spoken_choices(values: Sequence[str]) -> str:
-    """Join choices as one says them: 'a', 'b', or 'c'."""
+    """Join choices as in "'a', 'b', or 'c'"."""
     quoted = [f"'{value}'" for value in values]
     if len(quoted) <= 2:
         return " or ".join(quoted)
     return f"{', '.join(quoted[:-1])}, or {quoted[-1]}"
 
 
-def _shallow(value: object, depth: int = DEEPEST) -> bool:
-    """Tell whether a value is nested at most ``depth`` levels deep."""
+def _is_shallow(value: object, depth: int = DEEPEST) -> bool:
+    """Return whether a value is nested at most ``depth`` levels deep."""
     if not isinstance(value, dict | list):
         return True
     inner = value.values() if isinstance(value, dict) else value
-    return depth > 0 and all(_shallow(item, depth - 1) for item in inner)
+    return depth > 0 and all(_is_shallow(item, depth - 1) for item in inner)
 
 
 def _check_text(given: Mapping[str, object]) -> None:
-    """Refuse what is too large to be an argument, and text that no encoding can hold."""
+    """Reject arguments that are too large or contain unpaired surrogates."""
     try:
         size = len(json.dumps(given, ensure_ascii=False, default=str).encode())
     except UnicodeEncodeError:
-        raise Refused("An argument holds half a character (a lone surrogate)", "Send the text as valid UTF-8") from None
+        raise Refused("An argument contains an unpaired surrogate", "Send the text as valid UTF-8") from None
     if size > LARGEST:
         raise Refused(
-            f"The arguments have {size:,} bytes; at most {LARGEST:,} are taken",
+            f"The arguments have {size:,} bytes; the limit is {LARGEST:,}",
             "Save a long text as a file and give its file_path, or send it in parts",
         )
 

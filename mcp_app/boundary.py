@@ -1,4 +1,7 @@
-"""The one boundary between a client and the workbench: arguments in, one text out, every failure a sentence."""
+"""The boundary between clients and the workbench.
+
+Checks arguments, runs the tool in a thread, cuts long answers and turns every error into a message.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +34,18 @@ from workbench.types.json import JsonObject, JsonValue
 if TYPE_CHECKING:
     from workbench.settings import Settings
 
-# --- Progress from a worker thread to the client; reports that the client did not ask for go nowhere ---
+# Progress reports to the client
 
 
 class ProgressClient(Protocol):
-    """The part of the SDK's context that tells a client how far its call is."""
+    """The part of the SDK's context that sends progress."""
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send one report."""
 
 
 class Reports:
-    """The sender of reports, in the order in which they were made, from the running event loop."""
+    """Sends progress reports in order, from worker threads through the running event loop."""
 
     def __init__(self, client: ProgressClient | None) -> None:
         self._client, self._loop = client, asyncio.get_running_loop()
@@ -51,60 +54,65 @@ class Reports:
 
     @property
     def report(self) -> OnProgress | None:
-        """The function that work calls, or None where there is no client to tell."""
-        return self._take if self._client is not None else None
+        """The callback for the work, or None if there is no client."""
+        return self._enqueue if self._client is not None else None
 
-    async def sent(self) -> None:
-        """Wait until everything reported is with the client, so that no report follows the answer."""
+    async def flush(self) -> None:
+        """Wait until all reports are sent, so that none arrives after the answer."""
         if self._last is not None:
             await self._last
 
-    def _take(self, progress: Progress) -> None:
-        self._loop.call_soon_threadsafe(self._queue, progress)
+    def _enqueue(self, progress: Progress) -> None:
+        self._loop.call_soon_threadsafe(self._create_task, progress)
 
-    def _queue(self, progress: Progress) -> None:
+    def _create_task(self, progress: Progress) -> None:
         self._steps += 1
         left = self._countdown.take(progress)
         self._last = self._loop.create_task(self._send(self._steps, progress, left, self._last))
 
-    async def _send(self, step: int, progress: Progress, left: float | None, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            await before
+    async def _send(
+        self, step: int, progress: Progress, left: float | None, previous: asyncio.Task[None] | None
+    ) -> None:
+        if previous is not None:
+            await previous
         assert self._client is not None
         message = f"{progress.done} of {progress.total}: {progress.message}" if progress.total > 1 else progress.message
         message = ", ".join(filter(None, (message, time_left(left))))
         await self._client.report_progress(step, None, message)
 
 
-_WRITERS = 2  # writing calls at once; more would only take each other's core
+_WRITERS = 2  # concurrent calls that write; more would compete for the CPU
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The text a client gets, and the value it was written from; ``status`` is the HTTP status that says the same."""
+    """An answer to a call."""
 
-    text: str
+    text: str  # what the client gets
     failed: bool = False
-    status: int = 200
-    value: JsonValue = None
+    status: int = 200  # HTTP status
+    value: JsonValue = None  # what the text was rendered from
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """The settings, the articles and the allowed folders, which are there before the workbench is open."""
+    """What calls need besides the workbench; available before it is open."""
 
     settings: Settings
     articles: ArticleFolder
-    files: FileRoots
+    files: FileRoots  # folders that tools may read
 
 
 class Boundary:
-    """The server of calls: checks them, works in a thread for a limited time, answers in parts, keeps the log."""
+    """Serves calls: checks arguments, enforces time limits, cuts long answers and logs."""
 
     def __init__(self, opening: Opening, offered: frozenset[str] | None = None) -> None:
-        """Take what can be set from the workbench's settings, once that is open; ``offered`` are the tools' names."""
+        """Args:
+        opening: The workbench, open or still opening; its settings are read on the first call.
+        offered: Names of the tools that answers may mention; None for all.
+        """
         self.opening, self.log, self.offered = opening, CallLog(opening), offered
-        self._grounds: Ground | None = None
+        self._dependencies: Ground | None = None
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def serve(
@@ -115,35 +123,40 @@ class Boundary:
         client: ProgressClient | None = None,
         caller: str | None = None,
     ) -> ToolAnswer:
-        """Serve one call to its end; raises nothing but the cancellation of the call itself.
+        """Serve one call; errors become answers, only cancellation is raised.
 
-        ``client`` is told of progress; ``caller`` is its name for the log.
+        Args:
+            tool: The tool, or None if the name is unknown.
+            name: The name as the client wrote it.
+            given: The arguments as the client sent them.
+            client: Receives progress reports.
+            caller: Name of the client for the log.
         """
-        began = time.perf_counter()
+        started = time.perf_counter()
         error: str | None = None
         if tool is None:
             error = one_line(f"Unknown tool: {name}")
             answer = ToolAnswer(error, failed=True, status=404)
         else:
-            answer, error = await self._answered(tool, given, client)
+            answer, error = await self._answer(tool, given, client)
         results = counted(answer.value, tool)
-        self.log.record(name, given, time.perf_counter() - began, len(answer.text), results, error, caller)
+        self.log.record(name, given, time.perf_counter() - started, len(answer.text), results, error, caller)
         return answer
 
-    async def _answered(
+    async def _answer(
         self, tool: Tool, given: Mapping[str, object], client: ProgressClient | None
     ) -> tuple[ToolAnswer, str | None]:
-        """Return a known tool's answer, and the error that it tells of or None."""
+        """Return the tool's answer, and its error message or None."""
         with measured(TOOL, tool.name) as call:
             try:
                 arguments = read_arguments(tool.name, tool.arguments, given)
-                value = await self._value(tool, arguments, client)
+                value = await self._run_tool(tool, arguments, client)
                 value = noting_ignored(value, tool, ignored_arguments(tool.arguments, given))
                 repeated = telling(tool.arguments, given)
                 value, text = given_in_parts(value, tool.parts, tool.family.render, tool.name, arguments, repeated)
                 call.tell(characters=len(text))
                 return ToolAnswer(text, value=value), None
-            except Exception as raised:  # noqa: BLE001 - the boundary: the client gets a sentence for any error
+            except Exception as raised:  # noqa: BLE001 - the boundary: every error becomes an answer
                 call.failed(type(raised).__name__)
                 failure = explained(raised, tool)
                 error = one_line(failure.error)
@@ -154,40 +167,44 @@ class Boundary:
                 text = compact(json.loads(text) | failure.fields) if failure.fields else text
                 return ToolAnswer(text, failed=True, status=failure.status), error
 
-    async def _value(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:
+    async def _run_tool(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:
         reports = Reports(client)
         reads = tool.reads(arguments)
         if not tool.from_files:
             with anyio.fail_after(LONGEST_START):
                 await self.opening.ready()
-        ground = self._ground()
-        settings = ground.settings
-        call = Call(self.opening, ground.articles, ground.files, self.offered, on_progress=reports.report)
+        dependencies = self._load_dependencies()
+        settings = dependencies.settings
+        call = Call(self.opening, dependencies.articles, dependencies.files, self.offered, on_progress=reports.report)
         seconds = settings.mcp_call_seconds if reads else settings.mcp_write_seconds
         work = functools.partial(_run, tool, call, arguments, again=reads)
         try:
             with anyio.fail_after(seconds):
-                limiter = self._limiter(reads, settings.pool_size)
+                limiter = self._get_limiter(reads, settings.pool_size)
                 value = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except TimeoutError:
             raise Refused(
-                f"{tool.name} was stopped after {seconds:g} seconds", "Ask for less, or try again later"
+                f"{tool.name} was stopped after {seconds:g} seconds", "Request less, or try again later"
             ) from None
         finally:
-            call.stop.set()  # timed out or cancelled: the work in the thread stops at its next step
-        await reports.sent()
+            call.stop.set()  # after a timeout or cancellation the thread stops at its next step
+        await reports.flush()
         return value
 
-    def _ground(self) -> Ground:
-        """Return what calls stand on beside the workbench; read once. Raises ConfigurationError."""
-        if self._grounds is None:
+    def _load_dependencies(self) -> Ground:
+        """Return the settings and folders for calls, read once.
+
+        Raises:
+            ConfigurationError: A setting is invalid.
+        """
+        if self._dependencies is None:
             settings = self.opening.settings
             articles = ArticleFolder(settings.articles_dir or articles_dir())
-            self._grounds = Ground(settings, articles, FileRoots(settings.file_roots))
-        return self._grounds
+            self._dependencies = Ground(settings, articles, FileRoots(settings.file_roots))
+        return self._dependencies
 
-    def _limiter(self, reads: bool, connections: int) -> anyio.CapacityLimiter:
-        """Return the limiter of reading or of writing calls; made here, because it belongs to the running loop."""
+    def _get_limiter(self, reads: bool, connections: int) -> anyio.CapacityLimiter:
+        """Return the limiter of reading or writing calls, created here because it belongs to the running loop."""
         if not self._limiters:
             self._limiters = {
                 True: anyio.CapacityLimiter(max(2, connections - _WRITERS)),
@@ -197,7 +214,7 @@ class Boundary:
 
 
 def _run(tool: Tool, call: Call, arguments: JsonObject, *, again: bool) -> JsonValue:
-    """Run a tool; one that only reads is asked once more where the database went away and may be back by now."""
+    """Run a tool; with ``again``, retry once if the database connection was lost."""
     try:
         return tool.run(call, **arguments)
     except StorageError as error:
@@ -207,9 +224,9 @@ def _run(tool: Tool, call: Call, arguments: JsonObject, *, again: bool) -> JsonV
 
 
 def noting_ignored(value: JsonValue, tool: Tool, names: Sequence[str]) -> JsonValue:
-    """Return an answer with a sentence on arguments that were ignored; an answer that is an array has it in its first.
+    """Add a note on ignored arguments to an answer.
 
-    An empty array has no room for it.
+    In a bare array the note goes into the first item; an empty one gets none.
     """
     if not names or not isinstance(value, dict):
         return value
@@ -224,7 +241,7 @@ def noting_ignored(value: JsonValue, tool: Tool, names: Sequence[str]) -> JsonVa
 
 
 def counted(value: JsonValue, tool: Tool | None) -> int | None:
-    """Return how many things an answer holds, where the tool declares that it is a list of things."""
+    """Return the number of items in an answer, or None if the tool does not answer with a list."""
     key = tool.parts.key if tool is not None and isinstance(tool.parts, Items) else None
     items = value if isinstance(value, list) else value.get(key) if isinstance(value, Mapping) and key else None
     return len(items) if isinstance(items, list) else None

@@ -1,4 +1,4 @@
-"""The log of calls, written behind the answers: a call never waits for it and never fails because of it."""
+"""The log of calls, written in a thread: calls neither wait for it nor fail with it."""
 
 from __future__ import annotations
 
@@ -20,36 +20,38 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_QUERY = 2000  # characters of a question that are kept
-MOST_KEPT = 1000  # calls that wait for a workbench which is not open yet
-LINGER = 1.0  # seconds between a call and its line in the log: writing at once would take the core from the answer
+LONGEST_QUERY = 2000  # characters of a query in the log
+MOST_KEPT = 1000  # calls queued until the workbench is open
+LINGER = 1.0  # seconds between a call and its write, which would otherwise compete with the answer for the CPU
 _SCOPE = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
 
 
 @dataclass(frozen=True, slots=True)
 class CallNote:
-    """One call as it is taken down: how long it took in seconds, how long its answer was in characters."""
+    """One call to be logged."""
 
     tool: str
-    given: Mapping[str, object]
+    given: Mapping[str, object]  # arguments as sent
     at: datetime
     seconds: float
-    chars: int
-    results: int | None
+    chars: int  # characters of the answer
+    results: int | None  # items in the answer
     error: str | None
     client: str | None
 
 
 class CallLog:
-    """The log of calls, written by a thread of its own."""
+    """Logs calls to the database in a thread of its own."""
 
     def __init__(self, opening: Opening) -> None:
-        """Take the opening: the workbench's setting ``mcp_log_calls`` says whether the log is kept at all."""
+        """Args:
+        opening: The workbench, whose setting ``mcp_log_calls`` enables the log.
+        """
         self._opening = opening
         self._queue: queue.SimpleQueue[CallNote | threading.Event] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._hurry = threading.Event()
+        self._flush_now = threading.Event()
 
     def record(
         self,
@@ -61,33 +63,33 @@ class CallLog:
         error: str | None,
         client: str | None = None,
     ) -> None:
-        """Note one call: of its arguments only sizes, scope and the question."""
+        """Queue a call; of its arguments only the sizes, the scope and the query are logged."""
         if self._opening.is_ready and not self._opening.workbench.settings.mcp_log_calls:
             return
-        self._start()
+        self._start_thread()
         self._queue.put(CallNote(tool, dict(given), datetime.now(UTC), seconds, chars, results, error, client))
 
     def flush(self, timeout: float = 5.0) -> None:
-        """Wait until what was noted so far is written."""
+        """Wait until the calls recorded so far are written."""
         if self._thread is None:
             return
         done = threading.Event()
         self._queue.put(done)
-        self._hurry.set()
+        self._flush_now.set()
         done.wait(timeout)
 
-    def _start(self) -> None:
+    def _start_thread(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._write, name="call-log", daemon=True)
+                self._thread = threading.Thread(target=self._write_batches, name="call-log", daemon=True)
                 self._thread.start()
 
-    def _write(self) -> None:
+    def _write_batches(self) -> None:
         calls: list[CallNote] = []
         while True:
             batch = [self._queue.get()]
-            self._hurry.wait(LINGER)
-            self._hurry.clear()
+            self._flush_now.wait(LINGER)
+            self._flush_now.clear()
             while not self._queue.empty():
                 batch.append(self._queue.get())
             calls = [*calls, *(item for item in batch if isinstance(item, CallNote))][-MOST_KEPT:]
@@ -99,16 +101,16 @@ class CallLog:
                     item.set()
 
     def _add(self, calls: Sequence[CallNote]) -> None:
-        workbench = self._opening.workbench
-        if not workbench.settings.mcp_log_calls:
+        wb = self._opening.workbench
+        if not wb.settings.mcp_log_calls:
             return
         try:
-            workbench.tool_calls.add([_tool_call(note) for note in calls])
+            wb.tool_calls.add([_to_tool_call(note) for note in calls])
         except WorkbenchError as error:
             logger.warning("The call log could not be written: %s", error)
 
 
-def _tool_call(note: CallNote) -> ToolCall:
+def _to_tool_call(note: CallNote) -> ToolCall:
     from workbench.services.tool_calls import ToolCall
 
     query = note.given.get("query")
@@ -119,12 +121,12 @@ def _tool_call(note: CallNote) -> ToolCall:
         answer_chars=note.chars,
         query=query[:LONGEST_QUERY] if isinstance(query, str) else None,
         argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in note.given.items()},
-        scope={name: plain(note.given[name]) for name in _SCOPE if _short(note.given.get(name))},
+        scope={name: plain(note.given[name]) for name in _SCOPE if _is_short(note.given.get(name))},
         results=note.results,
         error=note.error,
         client=note.client[:100] if note.client else None,
     )
 
 
-def _short(value: object) -> bool:
+def _is_short(value: object) -> bool:
     return bool(value) and len(json.dumps(value, default=str)) <= 500

@@ -1,4 +1,4 @@
-"""Exceptions as a client reads them: what happened, what to do about it, and the HTTP status that says the same."""
+"""Exceptions as clients see them: error, suggestion and HTTP status."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 AGAIN = "Check the arguments and try again"
-# The first row whose error it is says what to do; the status tells a client's mistake (400) from the server's (500).
+# The first matching row applies. Status 400 is the client's mistake, 500 the server's.
 _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
-    (StorageError, "Nothing is wrong with the call: start the database, see 'workbench doctor', then call again", 500),
-    (ModelError, "Nothing is wrong with the call: see 'workbench doctor' for the model, then call again", 500),
-    (ConfigurationError, "Nothing is wrong with the call: correct the setting and start the server again", 500),
-    (Conflict, "Use what is there already, or another name", 400),
-    (UnreadableDocument, "Check that the file opens elsewhere, or send its text as content", 400),
+    (StorageError, "The call is valid: start the database (see 'workbench doctor'), then call again", 500),
+    (ModelError, "The call is valid: check the model with 'workbench doctor', then call again", 500),
+    (ConfigurationError, "The call is valid: correct the setting and restart the server", 500),
+    (Conflict, "Use the existing one, or choose another name", 400),
+    (UnreadableDocument, "Check that the file opens in another program, or send its text as content", 400),
     (CrawlRefused, "Use a public http:// or https:// address", 400),
-    (Cancelled, "Finished work stays; call again to go on", 400),
+    (Cancelled, "Finished work is kept; call again to continue", 400),
     (WorkbenchError, AGAIN, 400),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure: its cause, its remedy, and the HTTP status that says the same."""
+    """A failure as clients see it."""
 
     error: str
     suggestion: str
-    status: int
-    fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further ones of the answer
+    status: int  # HTTP status
+    fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further fields of the answer
 
 
 def explained(error: Exception, tool: Tool) -> Failure:
-    """Say in sentences what an exception means to a client."""
+    """Convert an exception to a failure."""
     named = isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound | Ambiguous)
     cause = error.__cause__ if named else error
     if isinstance(cause, ModuleNotFoundError):
@@ -64,7 +64,7 @@ def explained(error: Exception, tool: Tool) -> Failure:
         case Ambiguous():
             return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():
-            return Failure(str(cause), f"Verify the {cause.kind}'s id, or list what there is", 404)
+            return Failure(str(cause), f"Check the {cause.kind}'s id, or list the valid ones", 404)
         case WorkbenchError():
             remedy, status = next((row[1], row[2]) for row in _REMEDIES if isinstance(cause, row[0]))
             return Failure(str(cause), remedy, status)
@@ -73,4 +73,4 @@ def explained(error: Exception, tool: Tool) -> Failure:
         case _:
             logger.error("%s failed", tool.name, exc_info=error)
             name = type(error).__name__
-            return Failure(f"{tool.name} failed unexpectedly ({name})", "The server's log has the details", 500)
+            return Failure(f"{tool.name} failed unexpectedly ({name})", "See the server's log for details", 500)

@@ -1,4 +1,4 @@
-"""The scoped tools over plain HTTP: the same answers at three addresses, with ETags, and the server's health."""
+"""Plain HTTP routes: the scoped tools with ETags, an OpenAPI document, and a health check."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from workbench.types.json import JsonObject
 if TYPE_CHECKING:
     from mcp_app.server import WorkbenchServer
 
-# --- The OpenAPI 3.1 document of the plain routes, made from the same tables as the tools ---
+# OpenAPI 3.1 document of the routes
 
 _ERROR: JsonObject = {
     "type": "object",
     "required": ["success", "error", "suggestion"],
     "properties": {
         "success": {"const": False},
-        "error": {"type": "string", "description": "What happened."},
-        "suggestion": {"type": "string", "description": "What to do."},
+        "error": {"type": "string", "description": "What went wrong."},
+        "suggestion": {"type": "string", "description": "What to do next."},
     },
 }
 _REASONS = {
-    "400": "An argument is missing, unknown or wrong.",
-    "401": "The bearer token is missing or wrong.",
-    "404": "There is no such project, folder or source.",
+    "400": "An argument is missing, unknown or invalid.",
+    "401": "The bearer token is missing or invalid.",
+    "404": "The project, folder or source does not exist.",
     "500": "The server or its database failed.",
 }
 
 
 def openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
-    """Return the document of the routes; a route is a tool whose name is "METHOD /path"."""
+    """Return the OpenAPI document; a route is a tool named "METHOD /path"."""
     paths: JsonObject = {}
     for route in routes:
         method, _, path = route.name.partition(" ")
-        operation = _post(route) if method == "POST" else _get(route, path)
+        operation = _describe_post(route) if method == "POST" else _describe_get(route, path)
         paths[path] = {method.lower(): operation}
     return {
         "openapi": "3.1.0",
@@ -67,7 +67,7 @@ def openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
     }
 
 
-def _get(route: Tool, path: str) -> JsonObject:
+def _describe_get(route: Tool, path: str) -> JsonObject:
     parameters: list[JsonObject] = []
     for argument in route.arguments:
         schema = argument.schema()
@@ -75,29 +75,31 @@ def _get(route: Tool, path: str) -> JsonObject:
         described: JsonObject = {"name": argument.name, "in": place, "required": argument.required or place == "path"}
         parameters.append({**described, "description": schema.pop("description"), "schema": schema})
     parameters.append({"name": "If-None-Match", "in": "header", "required": False, "schema": {"type": "string"}})
-    not_modified: JsonObject = {"304": {"description": "The client's answer is still the present one."}}
-    return {**_operation(route), "parameters": parameters, "responses": _responses() | not_modified}
+    not_modified: JsonObject = {"304": {"description": "The client's copy is up to date."}}
+    return {**_describe_operation(route), "parameters": parameters, "responses": _describe_responses() | not_modified}
 
 
-def _post(route: Tool) -> JsonObject:
+def _describe_post(route: Tool) -> JsonObject:
     body: JsonObject = {"required": True, "content": {"application/json": {"schema": input_schema(route.arguments)}}}
-    return {**_operation(route), "requestBody": body, "responses": _responses()}
+    return {**_describe_operation(route), "requestBody": body, "responses": _describe_responses()}
 
 
-def _operation(route: Tool) -> JsonObject:
+def _describe_operation(route: Tool) -> JsonObject:
     return {"operationId": route.run.__name__.strip("_"), "summary": route.title}
 
 
-def _responses() -> JsonObject:
+def _describe_responses() -> JsonObject:
     error: JsonObject = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     failures: JsonObject = {status: {"description": reason, "content": error} for status, reason in _REASONS.items()}
     answer: JsonObject = {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}}
     return {"200": answer, **failures}
 
 
+# Routes and handlers
+
 logger = logging.getLogger(__name__)
 
-HEALTH_SECONDS = 5.0  # that the database has to answer within, before the server counts as unwell
+HEALTH_SECONDS = 5.0  # a database that takes longer to answer counts as down
 
 
 def query(
@@ -114,7 +116,7 @@ def query(
     folder_name: str,
     tags: list[str],
 ) -> JsonObject:
-    """Search as the tools do, with every narrowing at once."""
+    """Search with all filters of the scoped tools."""
     answer = search(
         call,
         query,
@@ -152,18 +154,18 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
 
     async def health(request: Request) -> Response:
         del request
-        return await _health(server)
+        return await _check_health(server)
 
     async def sources(request: Request) -> Response:
         answer = await server.boundary.serve(SOURCES, SOURCES.name, dict(request.query_params))
-        return _tagged(request, answer)
+        return _respond_with_etag(request, answer)
 
     async def folders(request: Request) -> Response:
         arguments = {**request.query_params, "project_id": request.path_params["project_id"]}
-        return _tagged(request, await server.boundary.serve(FOLDERS, FOLDERS.name, arguments))
+        return _respond_with_etag(request, await server.boundary.serve(FOLDERS, FOLDERS.name, arguments))
 
     async def ask(request: Request) -> Response:
-        return await _queried(server, request)
+        return await _serve_query(server, request)
 
     async def openapi(request: Request) -> Response:
         del request
@@ -178,55 +180,55 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
             Route("/api/openapi.json", openapi),
         ]
     )
-    app.add_exception_handler(HTTPException, _not_served)
+    app.add_exception_handler(HTTPException, _handle_http_error)
 
 
-async def _health(server: WorkbenchServer) -> Response:
-    """Say whether calls can be served now: the database is asked, and a slow one counts as down."""
+async def _check_health(server: WorkbenchServer) -> Response:
+    """Report whether calls can be served; a slow database counts as down."""
     opening = server.opening
     state: JsonObject = {"ready": opening.is_ready, "warm": opening.is_warm, "version": __version__}
-    if not opening.settled:  # it has just begun to open; calls wait for it
+    if not opening.settled:  # still opening; calls wait for it
         return JSONResponse({"status": "ok", "database": "opening", **state})
     try:
         with anyio.fail_after(HEALTH_SECONDS):
-            workbench = await opening.ready()
-            await anyio.to_thread.run_sync(workbench.health.check_database, abandon_on_cancel=True)
-    except Exception as error:  # calls cannot be served, for any error
+            wb = await opening.ready()
+            await anyio.to_thread.run_sync(wb.health.check_database, abandon_on_cancel=True)
+    except Exception as error:  # any error means that calls cannot be served
         if not isinstance(error, WorkbenchError | TimeoutError):
-            logger.error("the server is unwell", exc_info=error)
+            logger.error("Health check failed", exc_info=error)
         return JSONResponse({"status": "failing", "database": "down", **state, "ready": False}, status_code=503)
     return JSONResponse({"status": "ok", "database": "ok", **state})
 
 
-async def _queried(server: WorkbenchServer, request: Request) -> Response:
-    body = await _body(request)
+async def _serve_query(server: WorkbenchServer, request: Request) -> Response:
+    body = await _read_body(request)
     if body is None:
-        refused = QUERY.family.failure(too_large(LARGEST_BODY), "Ask with a shorter query", {})
-        return _response(ToolAnswer(refused, failed=True, status=413))
+        refused = QUERY.family.failure(too_large(LARGEST_BODY), "Use a shorter query", {})
+        return _make_response(ToolAnswer(refused, failed=True, status=413))
     try:
         given = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        text = QUERY.family.failure("The body is not a JSON object", "Send the arguments as one JSON object", {})
-        return _response(ToolAnswer(text, failed=True, status=400))
-    return _response(await server.boundary.serve(QUERY, QUERY.name, given))
+        text = QUERY.family.failure("The body is not a JSON object", "Send the arguments as a JSON object", {})
+        return _make_response(ToolAnswer(text, failed=True, status=400))
+    return _make_response(await server.boundary.serve(QUERY, QUERY.name, given))
 
 
-async def _not_served(request: Request, error: Exception) -> Response:
-    """Say in the routes' own JSON that there is no such address, or that it is asked in another way."""
+async def _handle_http_error(request: Request, error: Exception) -> Response:
+    """Answer an unknown path or method in the JSON form of the routes."""
     assert isinstance(error, HTTPException)
     path = request.url.path
-    said, suggestion = f"There is nothing at {path}", "See /api/openapi.json for what there is"
+    message, suggestion = f"Not found: {path}", "See /api/openapi.json for the routes"
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "another method")
-        said, suggestion = f"{request.method} is not served at {path}", f"Use {allowed}"
-    text = compact({"success": False, "error": said, "suggestion": suggestion})
-    return _response(ToolAnswer(text, failed=True, status=error.status_code), error.headers)
+        message, suggestion = f"{request.method} is not allowed at {path}", f"Use {allowed}"
+    text = compact({"success": False, "error": message, "suggestion": suggestion})
+    return _make_response(ToolAnswer(text, failed=True, status=error.status_code), error.headers)
 
 
-async def _body(request: Request) -> bytes | None:
-    """Return the body, or None as soon as it is too large: a chunked one does not say its length."""
+async def _read_body(request: Request) -> bytes | None:
+    """Return the body, or None once it is too large; a chunked body has no length header."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -235,17 +237,17 @@ async def _body(request: Request) -> bytes | None:
     return bytes(body)
 
 
-def _response(answer: ToolAnswer, headers: Mapping[str, str] | None = None) -> Response:
+def _make_response(answer: ToolAnswer, headers: Mapping[str, str] | None = None) -> Response:
     return Response(answer.text, answer.status, headers, media_type="application/json")
 
 
-def _tagged(request: Request, answer: ToolAnswer) -> Response:
-    """Answer with an ETag, or with 304 where the client has this very answer already."""
+def _respond_with_etag(request: Request, answer: ToolAnswer) -> Response:
+    """Return the answer with an ETag, or 304 if the client already has it."""
     if answer.failed:
-        return _response(answer)
+        return _make_response(answer)
     tag = f'"{hashlib.sha256(answer.text.encode()).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     tags = [value.strip().removeprefix("W/") for value in request.headers.get("if-none-match", "").split(",")]
     if tag in tags or "*" in tags:
         return Response(status_code=304, headers=headers)
-    return _response(answer, headers)
+    return _make_response(answer, headers)

@@ -1,7 +1,7 @@
-"""Long answers in parts: fewer items or the first part of a text, with true totals and the exact next call.
+"""Cutting of long answers to a token budget, with totals and the exact next call.
 
-One rule for all tools and routes. An answer under the budget is left as it is; of a longer one its declared list loses
-items from the end, or its declared text characters from the end, and nothing else is touched.
+An answer within the budget stays as it is. A longer one loses items from the end of its declared list, or characters
+from the end of its declared text. Nothing else is shortened.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types.json import JsonObject, JsonValue
 
-# --- The length of answers: texts cut at a length, and a count of tokens that is on the safe side ---
+# Cut texts and estimate tokens
 
 LONGEST_TEXT = 1000  # characters of a text in a result
-LONGEST_TITLE = 200  # characters of a title or a place
-_END = 300  # characters of a sentence's end, where the valid choices stand
-BUDGET = 7600  # tokens by our count, which is on the safe side; the promise is 8,000
+LONGEST_TITLE = 200  # characters of a title or path
+_END = 300  # characters kept from the end of a message, which lists the valid choices
+BUDGET = 7600  # tokens by our estimate, which is high; the contract allows 8,000
 
-# Measured with cl100k_base and o200k_base, the denser of the two for each kind of text.
-_LETTERS_OF_ENGLISH, _LETTERS_OF_OTHERS = 3.7, 2.25  # letters to a token in prose; others: Finnish, Polish, Hungarian
-_FUNCTION_WORDS_OF_ENGLISH = 0.08  # share of the words of English prose that are among those below
-_DENSE = 1.26  # characters to a token in base64, hashes and keys
-_CHANGES = 0.16  # changes between capitals, small letters and digits to a character from which a run is no word
-_UNSPEAKABLE_LETTERS = 1.5  # letters to a token where no word has so many consonants or capitals in a row
+# Measured with cl100k_base and o200k_base; for each kind of text, the one with more tokens.
+_LETTERS_OF_ENGLISH, _LETTERS_OF_OTHERS = 3.7, 2.25  # letters per token in prose; others: Finnish, Polish, Hungarian
+_FUNCTION_WORDS_OF_ENGLISH = 0.08  # share of words in English prose that match _FUNCTION_WORD
+_DENSE = 1.26  # characters per token in base64, hashes and keys
+_CHANGES = 0.16  # changes of character class per character; from here on a run is not a word
+_UNSPEAKABLE_LETTERS = 1.5  # letters per token in runs of consonants or capitals too long for a word
 _MARKS_TO_A_TOKEN = 1.15
-_ISOLATED_ACCENT = 1.0  # tokens that an accented letter between plain ones adds less than one among accented ones
+_ISOLATED_ACCENT = 1.0  # tokens saved by an accented letter between ASCII letters
 
-_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # \u001b takes five tokens, the others one
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # \u001b takes five tokens, other escapes one
 _WORD = re.compile("[A-Z\u00c0-\u00de]?[a-z\u00df-\u024f]+|[A-Z]{1,3}")
 _FUNCTION_WORD = re.compile(r"\b(?:the|of|and|for|that|with|are|this|from|you|not)\b")
-_RUN = re.compile(r"[A-Za-z0-9+/]{7,}")  # without a blank
+_RUN = re.compile(r"[A-Za-z0-9+/]{7,}")  # without whitespace
 _CHANGE = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]|(?<=[a-z])[A-Z]|(?<=[A-Z]{2})[a-z]|[+/]")
 _UNSPEAKABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}|[BCDFGHJKLMNPQRSTVWXZ]{4,}|[A-Z]{9,}|[a-z]{24,}")
 _NUMBER = re.compile(r"\s?[0-9]{1,2}")
@@ -48,7 +48,7 @@ _MARKS = re.compile(r"[!-/:-@\[-`{-~\x7f]")
 _BEYOND = re.compile(r"[^\x00-\x7f]+")
 _ACCENT = re.compile("(?<![^\x00-\x7f])[\u00c0-\u024f](?![^\x00-\x7f])")
 
-# (first code point, tokens to a character) of each range of scripts that tokenisers treat alike
+# (first code point, tokens per character) of ranges that tokenizers treat alike
 _SCRIPTS = (
     *((0x80, 1.9), (0x250, 2.0), (0x370, 1.6), (0x400, 1.15), (0x460, 2.0), (0x590, 1.5), (0x600, 1.3), (0x680, 2.0)),
     *(
@@ -71,12 +71,12 @@ _STARTS, _COSTS = [start for start, _ in _SCRIPTS], [cost for _, cost in _SCRIPT
 
 
 def cut(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
-    """Return a text of at most ``longest`` characters, ending in ``...`` where something was left out."""
+    """Return a text of at most ``longest`` characters, ending in ``...`` if it was cut."""
     return text[: longest - 3] + "..." if text and len(text) > longest else text
 
 
 def one_line(text: str) -> str:
-    """Return a sentence on one line; of a long one, such as one that repeats what it was given, the ends stay."""
+    """Return a message on one line; the middle of a long one is cut."""
     line = " ".join(text.splitlines())
     if len(line) <= LONGEST_TEXT:
         return line
@@ -84,17 +84,17 @@ def one_line(text: str) -> str:
 
 
 def tokens(text: str) -> int:
-    """Estimate, rather too high than too low, how many tokens a model reads in a text.
+    """Estimate the tokens of a text; errs on the high side.
 
-    Prose is counted by its letters, English as such and other languages denser; keys, hashes and letters that make no
-    words by what they take; other scripts by character.
+    Prose is counted by letters, at a rate for English and one for other languages. Keys, hashes and runs that are not
+    words have rates of their own, and other scripts are counted by character.
     """
     escapes = _ESCAPE.findall(text)
     count: float = sum(5 if len(escape) > 2 else 1 for escape in escapes)
     text = _ESCAPE.sub(" ", text) if escapes else text
     beyond = "".join(_BEYOND.findall(text))
     if beyond:
-        count += sum(_cost(char) * times for char, times in Counter(beyond).items())
+        count += sum(_tokens_per_char(char) * times for char, times in Counter(beyond).items())
         count -= _ISOLATED_ACCENT * len(_ACCENT.findall(text))
     dense = [run for run in _RUN.findall(text) if len(_CHANGE.findall(run)) > _CHANGES * len(run)]
     if dense:
@@ -111,19 +111,22 @@ def tokens(text: str) -> int:
     return int(count + len(_MARK_AND_DIGIT.findall(text)) * (1 - 1 / _MARKS_TO_A_TOKEN)) + 1
 
 
-def _cost(char: str) -> float:
+def _tokens_per_char(char: str) -> float:
     return _COSTS[bisect_right(_STARTS, ord(char)) - 1]
 
 
 def fits(text: str, budget: int = BUDGET) -> bool:
-    """Tell whether a text stays within a number of tokens; no encoding needs more than 4 of them a character."""
+    """Return whether a text is within a number of tokens; no encoding needs more than 4 per character."""
     return len(text) * 4 <= budget or tokens(text) <= budget
 
 
 def within(most: int, text: Callable[[int], str], budget: int = BUDGET) -> int:
-    """Return the largest size up to ``most`` whose text stays within ``budget`` tokens, at least 1 where there is one.
+    """Return the largest size whose text is within the budget, by bisection.
 
-    ``text(size)`` grows with size; the search is by bisection.
+    Args:
+        most: Largest size; the result is at least 1 unless this is 0.
+        text: Returns the text of a size; longer for larger sizes.
+        budget: Tokens.
     """
     if fits(text(most), budget):
         return most
@@ -136,40 +139,37 @@ def within(most: int, text: Callable[[int], str], budget: int = BUDGET) -> int:
 
 T = TypeVar("T")
 
-LONGEST_REPEATED = 300  # characters of an argument that the next call repeats
-PAGE_ARGUMENTS = ("page",)  # the next call says by offset where it goes on
+# Parts of answers and the call for the next part
+
+LONGEST_REPEATED = 300  # characters of an argument in the next call
+PAGE_ARGUMENTS = ("page",)  # left out of the next call, which has an offset
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The list ``key`` of the answer; its items are reached by ``offset``.
+    """A list in an answer whose items are reached by ``offset``."""
 
-    ``count`` names the field that counts the items shown. ``total`` names the field that counts all there are; a
-    search does not know it and says by ``more`` that further items match. A ``bare`` answer goes out as the array of
-    its items alone; there the note stands in the last one.
-    """
-
-    key: str = "results"
-    count: str = "count"
-    total: str = ""
-    more: str = "more"
-    bare: bool = False
+    key: str = "results"  # field of the list
+    count: str = "count"  # field with the number of items shown
+    total: str = ""  # field with the number of all items; a search does not know it
+    more: str = "more"  # field that is true if further items match
+    bare: bool = False  # the answer is the array alone; the note goes into its last item
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPage:
-    """A page of a ranking: ``count`` items after ``offset``, of the first ``most`` that a search ranks.
+    """A page of a ranking.
 
-    A ranking does not depend on how many are asked for, so pages neither repeat nor miss anything.
+    A ranking does not depend on its limit, so pages neither repeat nor miss an item.
     """
 
     offset: int
     count: int
-    most: int
+    most: int  # items that a search ranks
 
     @property
     def asked(self) -> int:
-        """How many to rank: up to the page's end, and one more, which shows whether anything follows."""
+        """Items to rank: up to the end of the page, and one more to know whether others follow."""
         return min(self.most, self.offset + self.count + 1)
 
     def of(self, ranked: Sequence[T]) -> Sequence[T]:
@@ -177,7 +177,7 @@ class RankedPage:
         return ranked[self.offset : self.offset + self.count]
 
     def has_more(self, ranked: Sequence[object]) -> bool:
-        """Return whether items follow after the page."""
+        """Return whether items follow the page."""
         return len(ranked) > self.offset + self.count
 
     def is_under_filled(self, ranked: Sequence[object]) -> bool:
@@ -185,25 +185,30 @@ class RankedPage:
         return len(ranked) < min(self.most, self.offset + self.count)
 
     def end(self, ranked: Sequence[object], kind: str, narrow: str) -> JsonObject:
-        """Return a note if the page ends where the ranking has to; ``narrow`` says how to reach what it leaves out."""
+        """Return a note if the page reaches the limit of the ranking.
+
+        Args:
+            kind: What is ranked, in the plural.
+            narrow: How to reach other items, as an imperative clause.
+        """
         if len(ranked) < self.most or self.has_more(ranked):
             return {}
         return {
-            "note": f"These are the last of the {self.most} {kind} that a search ranks. To see others, {narrow}, "
-            "or ask a more specific question."
+            "note": f"A search ranks at most {self.most} {kind}, and these are the last. To see others, {narrow}, "
+            "or use a more specific query."
         }
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """The text ``key`` of the answer; ``offset``, ``length`` and ``total_chars`` beside it say which part it is."""
+    """A text in an answer, next to its ``offset``, ``length`` and ``total_chars``."""
 
-    key: str = "content"
+    key: str = "content"  # field of the text
 
 
 def past_the_end(offset: int, ranked: Sequence[object]) -> str:
-    """Return a sentence if a page begins after everything that was found; "" if nothing was found at all."""
-    return f"Only {len(ranked)} were found; use an offset below {len(ranked)}" if offset and ranked else ""
+    """Return a suggestion if the offset is past the last item; "" if nothing was found at all."""
+    return f"Only {len(ranked)} found. Use an offset below {len(ranked)}" if offset and ranked else ""
 
 
 def given_in_parts(
@@ -214,16 +219,25 @@ def given_in_parts(
     arguments: Mapping[str, JsonValue],
     given: Mapping[str, object],
 ) -> tuple[JsonValue, str]:
-    """Return the answer as it is given, and its text; ``arguments`` are the read ones, ``given`` those that came."""
+    """Return the answer cut to the budget, and its text.
+
+    Args:
+        answer: The whole answer.
+        parts: The list or text that may be cut.
+        render: Serialises an answer.
+        name: Name of the tool or route.
+        arguments: The validated arguments.
+        given: The arguments that the next call repeats.
+    """
     if isinstance(parts, TextPart) and isinstance(answer, dict):
-        return _text_part(answer, parts, render, name, given)
+        return _cut_text(answer, parts, render, name, given)
     if isinstance(parts, Items) and isinstance(answer, dict) and parts.key in answer:
-        return _items_part(answer, parts, render, name, skipped(arguments), given)
+        return _cut_items(answer, parts, render, name, skipped(arguments), given)
     return answer, render(answer)
 
 
 def skipped(arguments: Mapping[str, JsonValue]) -> int:
-    """Return how many items come before an answer's first: ``offset``, or what the pages before hold."""
+    """Return how many items precede the answer's first, from ``offset`` or ``page``."""
     offset = arguments.get("offset")
     if isinstance(offset, int):
         return offset
@@ -235,26 +249,26 @@ ITEMS_A_PAGE = 20
 
 
 def text_part(text: str, offset: int, length: int, key: str = "content") -> JsonObject:
-    """Return a part of a text with where it stands in the whole; lengths in characters."""
+    """Return a part of a text with its position in the whole, in characters."""
     part = text[offset : offset + length]
     return {key: part, "offset": offset, "length": len(part), "total_chars": len(text)}
 
 
 def next_call(name: str, given: Mapping[str, object], **changes: object) -> str:
-    """Write the call that goes on: ``tool(query="x", offset=20)``, or the address and body of an HTTP route."""
+    """Return the call for the next part: ``tool(query="x", offset=20)``, or the URL and body of an HTTP route."""
     arguments = {key: value for key, value in given.items() if value is not None and key not in PAGE_ARGUMENTS}
     arguments |= changes
-    method, blank, path = name.partition(" ")
-    if not blank:
-        return f"{name}({', '.join(f'{key}={_written(value)}' for key, value in arguments.items())})"
+    method, space, path = name.partition(" ")
+    if not space:
+        return f"{name}({', '.join(f'{key}={_to_json(value)}' for key, value in arguments.items())})"
     if method == "POST":
-        return f"{name} {json.dumps({key: _repeated(value) for key, value in arguments.items()}, ensure_ascii=False)}"
+        return f"{name} {json.dumps({key: _shorten(value) for key, value in arguments.items()}, ensure_ascii=False)}"
     for key in [key for key in arguments if f"{{{key}}}" in path]:
         path = path.replace(f"{{{key}}}", str(arguments.pop(key)))
     return f"{method} {path}?{urlencode({key: str(value) for key, value in arguments.items()})}"
 
 
-def _items_part(
+def _cut_items(
     answer: JsonObject,
     parts: Items,
     render: Callable[[JsonValue], str],
@@ -262,94 +276,100 @@ def _items_part(
     offset: int,
     given: Mapping[str, object],
 ) -> tuple[JsonValue, str]:
-    items = _listed(answer[parts.key], name, parts.key)
+    items = _check_items(answer[parts.key], name, parts.key)
     total = answer.get(parts.total) if parts.total else None
     whole = total if isinstance(total, int) else offset + len(items) + bool(answer.get(parts.more))
-    is_close = not _nothing_close(answer, items)
+    is_close = not _is_nothing_close(answer, items)
 
-    def shown(count: int) -> JsonValue:
+    def render_part(count: int) -> JsonValue:
         rest = offset + count < whole
-        going_on = f"{_span(offset, count)}{_of(total)}. Next: {next_call(name, given, offset=offset + count)}"
-        note = going_on if rest and count and (is_close or count < len(items)) else ""
-        if parts.bare:  # the array stays an array of what it is
-            return [*items[: count - 1], _noted(items[count - 1], note)] if note else items[:count]
+        following = next_call(name, given, offset=offset + count)
+        next_part = f"{_format_range(offset, count)}{_format_total(total)}. Next: {following}"
+        note = next_part if rest and count and (is_close or count < len(items)) else ""
+        if parts.bare:  # keep the answer an array of items
+            return [*items[: count - 1], _append_note(items[count - 1], note)] if note else items[:count]
         counted: JsonObject = {parts.count: count} if parts.count in answer and parts.count != parts.total else {}
         flag: JsonObject = {parts.more: rest} if parts.more in answer else {}
         if rest and "under_filled" in answer:
             flag["under_filled"] = False
         return {**answer, parts.key: items[:count], **counted, **flag} | ({"note": note} if note else {})
 
-    count = within(len(items), lambda size: render(shown(size)), BUDGET)
-    return shown(count), render(shown(count))
+    count = within(len(items), lambda size: render(render_part(size)), BUDGET)
+    return render_part(count), render(render_part(count))
 
 
-def _nothing_close(answer: JsonObject, items: Sequence[JsonObject]) -> bool:
-    """Return whether a search says that nothing close was found; then further results are no help."""
+def _is_nothing_close(answer: JsonObject, items: Sequence[JsonObject]) -> bool:
+    """Return whether a search reported that nothing is close; then further results do not help."""
     metadata = answer.get("metadata")
-    said = answer.get("nothing_close") or (isinstance(metadata, dict) and metadata.get("nothingClose"))
-    return bool(said or (items and items[0].get("nothing_close")))
+    reported = answer.get("nothing_close") or (isinstance(metadata, dict) and metadata.get("nothingClose"))
+    return bool(reported or (items and items[0].get("nothing_close")))
 
 
-def _text_part(
+def _cut_text(
     answer: JsonObject, parts: TextPart, render: Callable[[JsonValue], str], name: str, given: Mapping[str, object]
 ) -> tuple[JsonValue, str]:
-    text, offset, total = str(answer[parts.key]), _number(answer, "offset"), _number(answer, "total_chars")
+    text, offset, total = str(answer[parts.key]), _read_int(answer, "offset"), _read_int(answer, "total_chars")
 
-    def shown(length: int) -> JsonObject:
+    def render_part(length: int) -> JsonObject:
         end = offset + length
         note = f"Characters {offset} to {end} of {total}. Next: {next_call(name, given, offset=end)}"
         part: JsonObject = {parts.key: text[:length], "length": length}
         return {**answer, **part} | ({"note": note} if end < total and length else {})
 
-    length = within(len(text), lambda size: render(shown(size)), BUDGET)
-    return shown(length), render(shown(length))
+    length = within(len(text), lambda size: render(render_part(size)), BUDGET)
+    return render_part(length), render(render_part(length))
 
 
-def _listed(value: JsonValue, name: str, key: str) -> list[JsonObject]:
-    assert isinstance(value, list), f"{name} declares {key!r} as a list in parts, and answers with something else"
+def _check_items(value: JsonValue, name: str, key: str) -> list[JsonObject]:
+    assert isinstance(value, list), f"{name} declares {key!r} as a list, but answers with something else"
     items = [dict(item) for item in value if isinstance(item, Mapping)]
-    assert len(items) == len(value), f"{name} gives {key!r} in parts: its items have to be objects"
+    assert len(items) == len(value), f"the items of {key!r} in {name} must be objects"
     return items
 
 
-def _noted(item: JsonObject, note: str) -> JsonObject:
-    """Return an item with a note beside its own, such as the one that tells where its text goes on."""
+def _append_note(item: JsonObject, note: str) -> JsonObject:
+    """Append a note to an item, which may already have one of its own."""
     own = item.get("note")
     return {**item, "note": f"{own}. {note}" if own else note}
 
 
-def _number(answer: JsonObject, key: str) -> int:
+def _read_int(answer: JsonObject, key: str) -> int:
     value = answer[key]
-    assert isinstance(value, int), f"{key} beside a text in parts is a whole number"
+    assert isinstance(value, int), f"{key} must be an integer"
     return value
 
 
-def _span(offset: int, count: int) -> str:
+def _format_range(offset: int, count: int) -> str:
     return f"Items {offset + 1} to {offset + count}" if count else "No items"
 
 
-def _of(total: JsonValue) -> str:
+def _format_total(total: JsonValue) -> str:
     return f" of {total}" if isinstance(total, int) else ", and more match"
 
 
-def _repeated(value: object) -> object:
+def _shorten(value: object) -> object:
     return f"{value[:LONGEST_REPEATED]}..." if isinstance(value, str) and len(value) > LONGEST_REPEATED else value
 
 
-def _written(value: object) -> str:
-    return json.dumps(_repeated(value), ensure_ascii=False, default=str)
+def _to_json(value: object) -> str:
+    return json.dumps(_shorten(value), ensure_ascii=False, default=str)
 
 
-# --- The results for a caller who named no number: what scores far below the best is marked ---
+# Cutoff if the caller gave no count
 
-FEW = 3  # results where nothing close was found and the caller named no number
-BELOW = "below_cutoff"  # marks a result that scores far below the best
+FEW = 3  # results if nothing is close and the caller gave no count
+BELOW = "below_cutoff"  # field of results that score far below the best
 
 
 def worth_reading(scores: Sequence[float], strategy: str, share: float) -> int:
-    """Return how many results are worth an agent's tokens: those that reach ``share`` (0..1) of the best score.
+    """Return how many results reach a share of the best score.
 
-    ``scores`` fall. A strategy without a cutoff gives scores that cannot be held against each other; there all count.
+    Scores of a strategy without a cutoff parameter are not comparable, so all results count.
+
+    Args:
+        scores: Scores, descending.
+        strategy: The strategy that computed them.
+        share: Share of the best score, 0..1.
     """
     if not STRATEGIES[strategy].declares(CUTOFF):
         return len(scores)
@@ -359,14 +379,14 @@ def worth_reading(scores: Sequence[float], strategy: str, share: float) -> int:
 def first_page(
     items: Sequence[JsonObject], scores: Sequence[float], strategy: str, share: float, *, close: bool
 ) -> tuple[list[JsonObject], JsonObject]:
-    """Return the results for a caller who named no number, and what the answer says of them.
+    """Return the results for a caller who gave no count, and a note on the cutoff.
 
     Args:
         items: The default number of results, best first.
-        scores: Their scores, falling.
+        scores: Their scores, descending.
         strategy: The strategy that found them.
         share: Share of the best score (0..1) below which results are marked.
-        close: False if nothing close was found; then only a few results are given.
+        close: False if nothing is close; then only ``FEW`` results are returned.
     """
     if not close:
         return list(items[:FEW]), {}
@@ -374,5 +394,5 @@ def first_page(
     if worth == len(items):
         return list(items), {}
     marked: list[JsonObject] = [*items[:worth], *({**item, BELOW: True} for item in items[worth:])]
-    said = f"From result {worth + 1} on, scores are below {share:g} of the best ({BELOW}); these may not answer."
-    return marked, {"cutoff": said}
+    note = f"From result {worth + 1} on, scores are below {share:g} of the best ({BELOW}); these may not answer."
+    return marked, {"cutoff": note}

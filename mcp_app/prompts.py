@@ -1,4 +1,4 @@
-"""Prompts: the search decision tree, ready to be put before a task."""
+"""Prompts, argument completions and the server's instructions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from workbench.types import Source
     from workbench.workbench import Workbench
 
-# --- Completions: ids, titles, folders and tags while a person or a client types an argument ---
+# Completions of ids, folders and tags
 
-MOST = 100  # values that one completion may carry
+MOST = 100  # values per completion, the limit of the protocol
 
 
 def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> None:
@@ -36,50 +36,50 @@ def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> N
     ) -> Completion | None:
         del ref
         arguments = (context.arguments if context is not None else None) or {}
-        workbench = await opening.ready()
-        return await anyio.to_thread.run_sync(completed, workbench, argument.name, argument.value, dict(arguments))
+        wb = await opening.ready()
+        return await anyio.to_thread.run_sync(completed, wb, argument.name, argument.value, dict(arguments))
 
 
-def completed(workbench: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
-    """Return the values an argument may take, given the beginning of an id or any part of a title."""
+def completed(wb: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
+    """Return the values of an argument that match the start of an id or any part of a title."""
     match name:
         case "source_id":
-            pairs = [(source.id, source.title) for source in _sources(workbench, context)]
+            pairs = [(source.id, source.title) for source in _list_sources(wb, context)]
         case "document_id":
             contains, source_id = typed or None, context.get("source_id") or None
-            values = [item.id for item in workbench.documents.list(contains=contains, source_id=source_id, limit=MOST)]
-            total = workbench.documents.count(contains=contains, source_id=source_id)
+            values = [item.id for item in wb.documents.list(contains=contains, source_id=source_id, limit=MOST)]
+            total = wb.documents.count(contains=contains, source_id=source_id)
             return Completion(values=values, total=total, has_more=total > len(values))
         case "project_id":
-            pairs = [(project.id, project.title) for project in workbench.projects.list()]
+            pairs = [(project.id, project.title) for project in wb.projects.list()]
         case "folder_name":
-            pairs = [(folder, folder) for folder in _folders(workbench, context.get("project_id", ""))]
+            pairs = [(folder, folder) for folder in _list_folders(wb, context.get("project_id", ""))]
         case "tags" | "tag":
             usual = (tag for tags in TAG_CATALOGUE.values() for tag in tags)
-            before, comma, typed = typed.rpartition(",")  # the prompt takes several, with commas between
+            earlier, comma, typed = typed.rpartition(",")  # the prompt takes several, separated by commas
             typed = typed.strip()
-            prefix = f"{before}{comma} " if comma else ""
-            used = (tag for source in _sources(workbench, context) for tag in source.tags)
+            prefix = f"{earlier}{comma} " if comma else ""
+            used = (tag for source in _list_sources(wb, context) for tag in source.tags)
             pairs = [(prefix + tag, tag) for tag in dict.fromkeys([*used, *usual])]
         case _:
             return None
-    return _completion(key for key, title in pairs if _matches(typed, key, title))
+    return _make_completion(key for key, title in pairs if _matches(typed, key, title))
 
 
-def _sources(workbench: Workbench, context: dict[str, str]) -> list[Source]:
-    """Return the sources to choose from: all, or a project's and the global ones if the context names a project."""
+def _list_sources(wb: Workbench, context: dict[str, str]) -> list[Source]:
+    """Return all sources, or those of the context's project and the global ones."""
     if not (project_id := context.get("project_id")):
-        return workbench.sources.list()
+        return wb.sources.list()
     try:
-        project = workbench.projects.get(project_id)
+        project = wb.projects.get(project_id)
     except NotFound:
         return []
-    return [source for source in workbench.sources.list() if source.project_id in (None, project.id)]
+    return [source for source in wb.sources.list() if source.project_id in (None, project.id)]
 
 
-def _folders(workbench: Workbench, project_id: str) -> list[str]:
+def _list_folders(wb: Workbench, project_id: str) -> list[str]:
     try:
-        return [folder.name for folder in workbench.projects.folders(project_id)] if project_id else []
+        return [folder.name for folder in wb.projects.folders(project_id)] if project_id else []
     except NotFound:
         return []
 
@@ -89,38 +89,38 @@ def _matches(typed: str, key: str, title: str) -> bool:
     return key.casefold().startswith(wanted) or wanted in title.casefold()
 
 
-def _completion(values: Iterable[str]) -> Completion:
+def _make_completion(values: Iterable[str]) -> Completion:
     fitting = list(values)
     return Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
 
 
-# --- The server's instructions: what an agent is told when it connects, made from the tools' own lines ---
+# Server instructions and the prompt
 
 
 def instructions(tools: Sequence[Tool], *, read_only: bool) -> str:
-    """Return the instructions for the tools that are offered, each advised in its own line."""
+    """Return the server's instructions, with the line of each tool."""
     lines = [f"- {tool.advice}" for tool in tools if tool.advice]
-    mode = "This server is read-only: nothing can be changed.\n" if read_only else ""
+    mode = "This server is read-only.\n" if read_only else ""
     return (
-        "One corpus of documents, searched by meaning and by words. Queries work best short: 2 to 5 keywords.\n"
-        f"{mode}Which tool to take:\n" + "\n".join(lines) + "\n"
-        "Answers are JSON and stay under 8,000 tokens: texts in results end in '...' after 1000 characters, and 'note' "
-        "names the call that gives the next part. A failed call says what to do in 'suggestion'."
+        "One corpus of documents, searched by meaning and by words. Short queries of 2 to 5 keywords work best.\n"
+        f"{mode}Which tool to use:\n" + "\n".join(lines) + "\n"
+        "Answers are JSON under 8,000 tokens. Texts in results are cut at 1000 characters ('...'), and 'note' has the "
+        "call for the next part. If a call fails, follow its 'suggestion'."
     )
 
 
-_NAMED = {"rag_search_project_knowledge", "rag_search_global_knowledge", "rag_list_project_folders"}
+_PROMPT_TOOLS = {"rag_search_project_knowledge", "rag_search_global_knowledge", "rag_list_project_folders"}
 
 
 def add_prompts(server: MCPServer[dict[str, object]], offered: Collection[str]) -> None:
-    """Offer the prompt ``search_strategy`` if the tools that it names are offered."""
-    if not _NAMED.issubset(offered):
+    """Add the prompt ``search_strategy`` if the tools that it mentions are offered."""
+    if not _PROMPT_TOOLS.issubset(offered):
         return
 
     @server.prompt(
         name="search_strategy",
         title="How to search the knowledge base",
-        description="Teaches which search tool to take when; optionally for a question, a project, a folder and tags.",
+        description="Explains which search tool to use; optionally for a question, project, folder and tags.",
     )
     def search_strategy(question: str = "", project_id: str = "", folder_name: str = "", tags: str = "") -> str:
         both = "rag_search_knowledge_base" in offered
@@ -130,19 +130,24 @@ def add_prompts(server: MCPServer[dict[str, object]], offered: Collection[str]) 
 def search_strategy_text(
     question: str = "", project_id: str = "", folder_name: str = "", tags: str = "", *, both: bool = True
 ) -> str:
-    """Return the decision tree, made concrete if a question or a project is known.
+    """Return the decision tree for choosing a search tool.
 
-    ``both`` is False if no tool is offered that searches a project and the global sources together.
+    Args:
+        question: The question at hand.
+        project_id: The project that the user works on.
+        folder_name: A folder of the project.
+        tags: Tags of global sources, separated by commas.
+        both: Whether a tool is offered that searches project and global sources together.
     """
     project, folder = project_id or "PROJECT_ID", folder_name or "Authentication"
     wanted = [tag.strip() for tag in tags.split(",") if tag.strip()] or ["react"]
     listed = json.dumps(wanted, ensure_ascii=False)
-    task = f"\nThe question now: {question}\n" if question else ""
-    place = f"You work on the project {project_id}.\n" if project_id else ""
+    task = f"\nThe question: {question}\n" if question else ""
+    context = f"You are working on project {project_id}.\n" if project_id else ""
     call = f'rag_search_knowledge_base(query, scope="all", project_id="{project}")'
-    together = f"Both scopes together, the project's first: {call}\n" if both else ""
+    together = f"Both scopes, the project's results first: {call}\n" if both else ""
     return f"""\
-Find knowledge before you answer. {place}{task}
+Search the knowledge base before you answer. {context}{task}
 Are you working on a specific project?
 - Yes: rag_search_project_knowledge(query, project_id="{project}")
   - Relevant results: use them.
@@ -151,8 +156,8 @@ Are you working on a specific project?
 Do you need framework, language or general knowledge? rag_search_global_knowledge(query, tags={listed})
 
 Do you know the folder? rag_search_project_knowledge(query, project_id="{project}", folder_name="{folder}")
-If not, discover the folders first: rag_list_project_folders(project_id="{project}")
+If not, list the folders first: rag_list_project_folders(project_id="{project}")
 {together}
 Write queries of 2 to 5 keywords. Good: "vector search", "authentication JWT", "React hooks patterns".
-Bad: whole sentences such as "how do I implement user authentication with JWT tokens and handle refresh tokens".
-One question may take several searches. Name the documents that you relied on."""
+Bad: full sentences such as "how do I implement user authentication with JWT tokens and handle refresh tokens".
+A question may need several searches. Cite the documents that you used."""

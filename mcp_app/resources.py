@@ -1,4 +1,4 @@
-"""Resources: a source as a list of its documents, a document as its text, the page of a passage as a picture."""
+"""Resources: documents as text, sources as lists of documents, PDF pages of passages as images."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 PAGE_CHARS = 16_000  # about 4,000 tokens
-PAGE_DOCUMENTS = 50
-LISTED_SOURCES = 100
+PAGE_DOCUMENTS = 50  # documents per page of a source
+LISTED_SOURCES = 100  # sources per page of the resource list
 
 
 Content = TypeVar("Content", str, bytes)
 
 
 class Read(Protocol):
-    """The reading of one resource, in a thread and with the workbench's errors as the protocol's."""
+    """Reads a resource in a thread, with errors of the workbench as errors of the protocol."""
 
     def __call__(self, work: Callable[[Workbench], Content], /) -> Awaitable[Content]:
-        """Return what ``work`` makes of the workbench."""
+        """Return the result of ``work``."""
         ...
 
 
 def add_resources(server: MCPServer[dict[str, object]], opening: Opening) -> None:
-    """Offer the templates ``source://`` and ``document://`` and the tag catalogue."""
+    """Add the templates ``document://``, ``passage://`` and ``source://``, and the tag catalogue."""
 
     async def read(work: Callable[[Workbench], Content]) -> Content:
         try:
-            workbench = await opening.ready()
-            return await anyio.to_thread.run_sync(work, workbench)
+            wb = await opening.ready()
+            return await anyio.to_thread.run_sync(work, wb)
         except NotFound as error:
             raise ResourceNotFoundError(str(error)) from error
         except WorkbenchError as error:
@@ -64,40 +64,40 @@ def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
     @server.resource(
         "document://{document_id}",
         name="document",
-        title="A document's text",
-        description="The whole text, in pages of 16,000 characters; this is the first, document://ID/2 the next.",
+        title="Document text",
+        description="A document's text, in pages of 16,000 characters: the first; document://ID/2 is the second.",
         mime_type="text/markdown",
     )
     async def document(document_id: str) -> str:
-        return await read(lambda workbench: document_page(workbench, document_id, 1))
+        return await read(lambda wb: document_page(wb, document_id, 1))
 
     @server.resource(
         "document://{document_id}/{page}",
         name="document-page",
-        title="A page of a document's text",
-        description="The given page (from 1) of a document's text.",
+        title="Page of a document's text",
+        description="A page of a document's text, counted from 1.",
         mime_type="text/markdown",
     )
     async def document_at(document_id: str, page: str) -> str:
-        number = _page_number(page)
-        return await read(lambda workbench: document_page(workbench, document_id, number))
+        number = _parse_page_number(page)
+        return await read(lambda wb: document_page(wb, document_id, number))
 
 
 def _add_pictures(server: MCPServer[dict[str, object]], read: Read) -> None:
     @server.resource(
         "passage://{chunk_id}/page",
         name="passage-page",
-        title="The page of a passage",
-        description="The picture (PNG) of the PDF page that a found passage (chunk_id) begins on, its lines marked.",
+        title="PDF page of a passage",
+        description="Image (PNG) of the PDF page on which a passage (chunk_id) starts, with its lines highlighted.",
         mime_type="image/png",
     )
     async def passage_page(chunk_id: str) -> bytes:
-        return await read(lambda workbench: _png(workbench, chunk_id))
+        return await read(lambda wb: _render_png(wb, chunk_id))
 
 
-def _png(workbench: Workbench, chunk_id: str) -> bytes:
+def _render_png(wb: Workbench, chunk_id: str) -> bytes:
     target = io.BytesIO()
-    workbench.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
+    wb.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
     return target.getvalue()
 
 
@@ -105,45 +105,47 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
     @server.resource(
         "source://{source_id}",
         name="source",
-        title="A source and its documents",
+        title="Source and its documents",
         description="A source and its first 50 documents (JSON); source://ID/2 has the next 50.",
         mime_type="application/json",
     )
     async def source(source_id: str) -> str:
-        return await read(lambda workbench: source_page(workbench, source_id, 1))
+        return await read(lambda wb: source_page(wb, source_id, 1))
 
     @server.resource(
         "source://{source_id}/{page}",
         name="source-page",
-        title="A page of a source's documents",
-        description="The given page (from 1) of a source's documents (JSON).",
+        title="Page of a source's documents",
+        description="A page of a source's documents (JSON), counted from 1.",
         mime_type="application/json",
     )
     async def source_at(source_id: str, page: str) -> str:
-        number = _page_number(page)
-        return await read(lambda workbench: source_page(workbench, source_id, number))
+        number = _parse_page_number(page)
+        return await read(lambda wb: source_page(wb, source_id, number))
 
     @server.resource(
         "tags://catalogue",
         name="tags",
         title="Tags by category",
-        description="The usual tags by category, and those in use with the number of their sources (JSON).",
+        description="Suggested tags by category, and the tags in use with their number of sources (JSON).",
         mime_type="application/json",
     )
     async def tags() -> str:
-        return await read(lambda workbench: compact({"catalogue": TAG_CATALOGUE, "in_use": workbench.sources.tags()}))
+        return await read(lambda wb: compact({"catalogue": TAG_CATALOGUE, "in_use": wb.sources.tags()}))
 
 
-def source_resources(workbench: Workbench, cursor: str | None = None) -> ListResourcesResult:
-    """Return the sources as resources that can be listed, newest first, 100 at a time.
+def source_resources(wb: Workbench, cursor: str | None = None) -> ListResourcesResult:
+    """Return a page of 100 sources as resources, newest first.
 
-    A cursor is the place of the last one listed, so that sources that come and go meanwhile move none of the others.
-    Raises MCPError for a cursor that this server does not give.
+    A cursor is the position of the last source listed, so that sources added or deleted in between shift no others.
+
+    Raises:
+        MCPError: The cursor is invalid.
     """
-    sources = sorted(workbench.sources.list(), key=_place, reverse=True)
-    before = _read_cursor(cursor) if cursor is not None else None
-    left = [source for source in sources if before is None or _place(source) < before]
-    shown = left[:LISTED_SOURCES]
+    sources = sorted(wb.sources.list(), key=_sort_key, reverse=True)
+    before = _parse_cursor(cursor) if cursor is not None else None
+    remaining = [source for source in sources if before is None or _sort_key(source) < before]
+    shown = remaining[:LISTED_SOURCES]
     resources = [
         Resource(
             uri=f"source://{source.id}",
@@ -153,58 +155,58 @@ def source_resources(workbench: Workbench, cursor: str | None = None) -> ListRes
         )
         for source in shown
     ]
-    following = _cursor(shown[-1]) if len(left) > len(shown) else None
+    following = _make_cursor(shown[-1]) if len(remaining) > len(shown) else None
     return ListResourcesResult(resources=resources, next_cursor=following)
 
 
-def _place(source: Source) -> tuple[str, str]:
-    assert source.created_at is not None  # of every source that is stored
+def _sort_key(source: Source) -> tuple[str, str]:
+    assert source.created_at is not None  # stored sources have one
     return source.created_at.astimezone(UTC).isoformat(timespec="microseconds"), source.id
 
 
-def _cursor(source: Source) -> str:
-    return base64.urlsafe_b64encode(json.dumps(_place(source)).encode()).decode()
+def _make_cursor(source: Source) -> str:
+    return base64.urlsafe_b64encode(json.dumps(_sort_key(source)).encode()).decode()
 
 
-def _read_cursor(cursor: str) -> tuple[str, str]:
+def _parse_cursor(cursor: str) -> tuple[str, str]:
     try:
         made_at, source_id = json.loads(base64.urlsafe_b64decode(cursor))
     except (ValueError, TypeError):
         raise MCPError(
-            code=INVALID_PARAMS, message="There is no such cursor; list the resources from the start without one."
+            code=INVALID_PARAMS, message="Invalid cursor. List the resources from the start, without a cursor."
         ) from None
     return str(made_at), str(source_id)
 
 
-def document_page(workbench: Workbench, document_id: str, page: int) -> str:
-    """Return one page of a document's text, with a last line that says where the next one is."""
-    document = workbench.documents.get(document_id)
+def document_page(wb: Workbench, document_id: str, page: int) -> str:
+    """Return a page of a document's text; its last line names the next page."""
+    document = wb.documents.get(document_id)
     text = document.text or ""
     pages = max(1, -(-len(text) // PAGE_CHARS))
     if page > pages:
-        raise ResourceNotFoundError(f"Document {document_id} has {pages} pages; there is no page {page}.")
+        raise ResourceNotFoundError(f"No page {page}: document {document_id} has {pages}.")
     part = text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]
     more = f"\n\n[Page {page} of {pages}. Next: document://{document_id}/{page + 1}]" if page < pages else ""
     return part + more
 
 
-def source_page(workbench: Workbench, source_id: str, page: int) -> str:
+def source_page(wb: Workbench, source_id: str, page: int) -> str:
     """Return a source and one page of its documents."""
-    source = workbench.sources.get(source_id)
-    total = workbench.documents.count(source_id=source.id)
+    source = wb.sources.get(source_id)
+    total = wb.documents.count(source_id=source.id)
     pages = max(1, -(-total // PAGE_DOCUMENTS))
     if page > pages:
-        raise ResourceNotFoundError(f"Source {source_id} has {pages} pages; there is no page {page}.")
+        raise ResourceNotFoundError(f"No page {page}: source {source_id} has {pages}.")
     skipped = (page - 1) * PAGE_DOCUMENTS
-    documents = workbench.documents.list(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
+    documents = wb.documents.list(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
     following = f"source://{source.id}/{page + 1}" if page < pages else None
     answer: JsonObject = {"source": source.to_dict(), "documents": [_document(item) for item in documents]}
     return compact(answer | {"total_count": total, "page": page, "pages": pages, "next": following})
 
 
-def _page_number(page: str) -> int:
+def _parse_page_number(page: str) -> int:
     if not page.isascii() or not page.isdigit() or int(page[:9]) < 1:
-        raise ResourceNotFoundError(f"There is no page {page!r}; pages count from 1.")
+        raise ResourceNotFoundError(f"Invalid page {page!r}: pages are counted from 1.")
     return int(page[:9])
 
 

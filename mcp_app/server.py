@@ -1,4 +1,4 @@
-"""The server: the tools of the chosen toolsets on the official SDK, resources, prompts and completions beside them."""
+"""The MCP server: tools, resources, prompts and completions on the official SDK."""
 
 from __future__ import annotations
 
@@ -52,14 +52,13 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 NAME = "rag-workbench"
-WARM_AFTER = 0.1  # seconds after the first reply: the heavy imports would hold up what a client asks right after it
-
+WARM_AFTER = 0.1  # seconds after the first reply; starting earlier would delay the client's next requests
 
 Nothing = dict[str, object]
 
 
 class WorkbenchServer(MCPServer[Nothing]):
-    """An MCPServer whose tools are rows of a table; every call goes through the boundary."""
+    """An MCPServer whose tools come from a table and whose calls all pass the boundary."""
 
     def __init__(
         self, boundary: Boundary, tools: Sequence[Tool], *, read_only: bool, client: str | None = None
@@ -79,8 +78,8 @@ class WorkbenchServer(MCPServer[Nothing]):
         self.boundary = boundary
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
-        self.client = client  # as its configuration calls it; else clients name themselves
-        if not is_heard():  # then the SDK need not make spans
+        self.client = client  # name from the client's configuration; None: the name it sends on connecting
+        if not is_heard():  # without telemetry the SDK need not create spans
             self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(self._warm_after_first_reply)
         self._warming = threading.Event()
@@ -97,7 +96,7 @@ class WorkbenchServer(MCPServer[Nothing]):
     async def call_tool(
         self, name: str, arguments: dict[str, object], context: Context[Nothing] | None = None
     ) -> CallToolResult:
-        """Serve one call; a failure is a result that says so, never an exception."""
+        """Serve one call. A failure is a result with `isError`, never an exception."""
         tool = self.tools.get(name)
         answer = await self.boundary.serve(tool, name, arguments, context, self.client or _name_of(context))
         return CallToolResult(
@@ -112,28 +111,38 @@ class WorkbenchServer(MCPServer[Nothing]):
         arguments: dict[str, str] | None = None,
         context: Context[Nothing] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt. Raises MCPError naming the prompts there are, for an unknown one."""
+        """Return a prompt.
+
+        Raises:
+            MCPError: The prompt does not exist; the message lists those that do.
+        """
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names:
-            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}; use {choices(names)}.")
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}. Use {choices(names)}.")
         return await super().get_prompt(name, arguments, context)
 
     async def _list_resources(
         self, ctx: ServerRequestContext[Nothing], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
-        """List the tag catalogue and the newest sources, further ones by cursor; without a database the catalogue."""
+        """List the tag catalogue and a page of sources, newest first.
+
+        If the database is unavailable, only the catalogue is listed.
+        """
         del ctx
         cursor = params.cursor if params is not None else None
         catalogue = await self.list_resources() if cursor is None else []
         try:
-            workbench = await self.opening.ready()
-            sources = await anyio.to_thread.run_sync(source_resources, workbench, cursor)
+            wb = await self.opening.ready()
+            sources = await anyio.to_thread.run_sync(source_resources, wb, cursor)
         except WorkbenchError:
             return ListResourcesResult(resources=catalogue)
         return sources.model_copy(update={"resources": catalogue + sources.resources})
 
     def _follow(self, followers: Followers) -> None:
-        """Tell clients that begin with a handshake of changes, and say so in it; the SDK does it for the later ones."""
+        """Register change notifications for clients that start with a handshake.
+
+        The SDK itself handles clients of later protocol versions.
+        """
         inner = self._lowlevel_server
         inner.add_notification_handler("notifications/initialized", NotificationParams, followers.begin)
         inner.add_request_handler("resources/list", PaginatedRequestParams, self._list_resources)
@@ -143,7 +152,7 @@ class WorkbenchServer(MCPServer[Nothing]):
         inner.create_initialization_options = options  # pyright: ignore[reportAttributeAccessIssue] - the only place
 
     async def run_stdio_async(self) -> None:
-        """Serve over stdin and stdout until the client leaves or the process is told to end."""
+        """Serve over stdin and stdout until the client disconnects or a signal ends the process."""
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_when_told, group.cancel_scope)
             async with standard_streams() as (incoming, outgoing):
@@ -162,7 +171,7 @@ class WorkbenchServer(MCPServer[Nothing]):
 
 @asynccontextmanager
 async def _keep_log(server: MCPServer[Nothing]) -> AsyncGenerator[Nothing]:
-    """Write the rest of the log before the workbench behind it may be closed."""
+    """Flush the call log before the workbench is closed."""
     assert isinstance(server, WorkbenchServer)
     try:
         yield {}
@@ -178,10 +187,16 @@ def create_server(
     read_only: bool = False,
     client: str | None = None,
 ) -> WorkbenchServer:
-    """Build the server over an opening, or over a workbench that is open already.
+    """Build the server.
+
+    Args:
+        opening: A workbench, open or still opening.
+        toolsets: Names of toolsets to offer; None offers the default tools.
+        read_only: Offer only tools and actions that change nothing.
+        client: Name of the client for the call log; None uses the name the client sends.
 
     Raises:
-        InvalidInput: there is no such toolset.
+        InvalidInput: A toolset does not exist.
     """
     from mcp_app.prompts import add_completions, add_prompts
 
@@ -196,20 +211,20 @@ def create_server(
 
 
 def _name_of(context: Context[Nothing] | None) -> str | None:
-    """Return the name that a client gave itself when it connected."""
+    """Return the name that the client sent on connecting."""
     parameters = context.session.client_params if context is not None else None
     return parameters.client_info.name if parameters is not None else None
 
 
 def structured(tool: Tool, value: JsonValue) -> JsonObject | None:
-    """Return an answer as its declared form has it; a bare array stands under its name, for a form is an object."""
+    """Return an answer as structured content; a bare array is wrapped in an object under its key."""
     if isinstance(value, list) and isinstance(tool.parts, Items):
         return {tool.parts.key: value}
     return value if isinstance(value, dict) else None
 
 
 def listed(tool: Tool) -> ListedTool:
-    """Return a tool as clients see it."""
+    """Return a tool in the SDK's form, as clients see it."""
     return ListedTool(
         name=tool.name,
         title=tool.title,

@@ -1,4 +1,4 @@
-"""Running the server: over stdio for one client, over HTTP for many."""
+"""Runs the server over stdio, for one client, or over HTTP, for many."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 TRANSPORTS = ("stdio", "http")
 HOST, PORT = "127.0.0.1", 8765
-TURN = (
-    0.0005  # seconds that one thread may keep the interpreter: each step of a call waits that long, not Python's .005
-)
-KEEP_ALIVE = 75  # seconds: longer than clients keep idle connections, else both close at once and a call is lost
+# seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
+TURN = 0.0005
+KEEP_ALIVE = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
 
 def serve(
@@ -37,18 +36,24 @@ def serve(
     read_only: bool = False,
     client: str | None = None,
 ) -> None:
-    """Serve until the client leaves (stdio) or the process is told to stop (HTTP).
+    """Serve until the client disconnects (stdio) or a signal ends the process (HTTP).
 
-    ``client`` is the name under which calls are logged; else clients name themselves.
+    Args:
+        transport: "stdio" or "http".
+        host: Address to listen on, for HTTP.
+        port: Port to listen on, for HTTP; 0 for a free one.
+        toolsets: Names of toolsets to offer; None offers the default tools.
+        read_only: Offer only tools and actions that change nothing.
+        client: Name of the client for the call log; None uses the name the client sends.
 
     Raises:
-        InvalidInput: there is no such transport or toolset.
-        ConfigurationError: a setting is wrong, or HTTP would be open to other machines without a token.
+        InvalidInput: The transport or a toolset does not exist.
+        ConfigurationError: A setting is invalid, or HTTP would be open to other machines without a token.
     """
     if transport not in TRANSPORTS:
-        raise InvalidInput(f"There is no transport {transport!r}; use one of {choices(TRANSPORTS)}.")
+        raise InvalidInput(f"Unknown transport: {transport!r}. Use {choices(TRANSPORTS)}.")
     sys.setswitchinterval(TURN)
-    _begin_telemetry()
+    _start_telemetry()
     opening = Opening()
     server = create_server(opening, toolsets=toolsets, read_only=read_only, client=client)
     try:
@@ -60,20 +65,20 @@ def serve(
             serve_http(server, load_settings(), host, port)
     except KeyboardInterrupt:
         pass
-    except BaseExceptionGroup as several:  # a signal that came before the event loop took signals over
+    except BaseExceptionGroup as several:  # a signal that arrived before the event loop handled signals
         if several.subgroup(KeyboardInterrupt) is None:
             raise
     finally:
         begin_to_end()
         server.boundary.log.flush()
-        if not opening.close(waits=transport != "stdio"):  # a client over stdio kills what has not ended in two seconds
+        if not opening.close(waits=transport != "stdio"):  # stdio clients kill the process after two seconds
             end_now()
     if transport == "stdio":
-        end_now()  # to take the interpreter down costs half a second, for nothing
+        end_now()  # skip half a second of interpreter shutdown
 
 
-def _begin_telemetry() -> None:
-    """Begin before the first call is measured; a setting that is wrong is told by the calls."""
+def _start_telemetry() -> None:
+    """Start telemetry before the first call; calls report invalid settings."""
     from workbench.settings import load_settings
     from workbench.telemetry import export
 
@@ -83,7 +88,11 @@ def _begin_telemetry() -> None:
 
 
 def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int) -> None:
-    """Serve over HTTP. Raises ConfigurationError."""
+    """Serve over HTTP.
+
+    Raises:
+        ConfigurationError: The address cannot be listened on, or needs a token.
+    """
     import socket
 
     import uvicorn
@@ -93,15 +102,15 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     gate = gate_for(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # named TCP, because asyncio turns off Nagle's delay (40 ms an answer) only for sockets that say so
+    # IPPROTO_TCP explicitly: only then does asyncio turn off Nagle's algorithm (40 ms per answer)
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host.strip("[]"), port))
-        listening.listen(512)  # before it is announced, so that early clients are kept waiting, not refused
+        listening.listen(512)  # before the address is printed, so that early clients wait instead of being refused
     except OSError as error:
         raise ConfigurationError(
-            f"Cannot listen on {host}:{port} ({error.strerror}); choose another with --host or --port."
+            f"Cannot listen on {host}:{port} ({error.strerror}). Choose another with --host or --port."
         ) from error
     listening.set_inheritable(True)
     bound = listening.getsockname()[1]
@@ -119,14 +128,14 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
 
 
 def http_app(server: WorkbenchServer, gate: Gate) -> ASGIApp:
-    """Return the ASGI application: /mcp, /health and the HTTP routes, behind the gate."""
+    """Return the ASGI application: /mcp, /health and the HTTP routes, with access control."""
     from mcp_app.guard import HostGuard
 
     return HostGuard(web_app(server, gate), gate)
 
 
 def web_app(server: WorkbenchServer, gate: Gate) -> Starlette:
-    """Return the routes without the gate before them, for a server that has others beside them."""
+    """Return the routes without access control, to be combined with other routes."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     from mcp_app.http_api import add_routes

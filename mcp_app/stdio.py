@@ -1,10 +1,10 @@
-"""The standard streams as the event loop itself reads and writes them: no thread stands between a call and its answer.
+"""Standard input and output, read and written by the event loop without threads.
 
-The SDK reads and writes them through worker threads, which costs every call four changes of thread. Streams that are
-no pipes or sockets (a terminal, a file, Windows) are read and written through threads here too.
+The SDK uses worker threads, which costs four thread switches per call. Streams other than pipes and sockets (a
+terminal, a file, Windows) use threads here too.
 
-The SDK gives no answer to a line that is no message of the protocol. Here such a line gets a JSON-RPC error, and the
-session continues.
+The SDK ignores a line that is not a protocol message. Here it is answered with a JSON-RPC error, and the session
+continues.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
     Streams = tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]
 
-_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_CHUNK = 2**18  # bytes read at once; a pipe holds 2**16
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_CHUNK_BYTES = 2**18  # bytes per read; a pipe holds 2**16
 
 
 @asynccontextmanager
 async def standard_streams() -> AsyncGenerator[Streams]:
-    """Yield the streams that a server reads from and writes to while it serves over stdio."""
-    waits = _can_be_waited_for()
-    with _claimed(0, os.devnull) as wire_in, _claimed(1, None, blocking=not waits) as wire_out:
-        writer = Writer(wire_out) if waits else ThreadWriter(wire_out)
-        reader = MessageReader(LineReader(wire_in, in_thread=not waits), writer)
-        stdin = cast("anyio.AsyncFile[str]", reader)  # the SDK uses only what these two can do
+    """Yield the message streams of a server over stdio."""
+    can_wait = _can_wait_on_streams()
+    with _claim_stream(0, os.devnull) as wire_in, _claim_stream(1, None, blocking=not can_wait) as wire_out:
+        writer = Writer(wire_out) if can_wait else ThreadWriter(wire_out)
+        reader = MessageReader(LineReader(wire_in, in_thread=not can_wait), writer)
+        stdin = cast("anyio.AsyncFile[str]", reader)  # the SDK uses only the methods that these two have
         async with stdio_server(stdin=stdin, stdout=cast("anyio.AsyncFile[str]", writer)) as streams:
             yield streams
 
 
 async def cancel_when_told(scope: anyio.CancelScope) -> None:
-    """Cancel a scope when a signal asks the process to end: an interrupt would come up in whatever task then runs."""
+    """Cancel a scope on a signal to end; a KeyboardInterrupt would be raised in an arbitrary task."""
     try:
         with anyio.open_signal_receiver(*TOLD) as signals:
             async for _ in signals:
@@ -56,46 +56,48 @@ async def cancel_when_told(scope: anyio.CancelScope) -> None:
     except NotImplementedError:  # Windows
         await anyio.sleep_forever()
     finally:
-        end_in_order()  # the event loop puts the interpreter's own way back, which closes nothing
+        end_in_order()  # the event loop restores the default handlers, which close nothing
 
 
 class LineReader:
-    """A reader of UTF-8 lines from a descriptor, however long; bytes that are no character become U+FFFD.
+    """Reads UTF-8 lines of any length from a descriptor; invalid bytes become U+FFFD.
 
-    With ``in_thread`` the descriptor may be any; else the event loop has to be able to wait for it.
+    Args:
+        descriptor: File descriptor to read from.
+        in_thread: Read in a thread; required if the event loop cannot wait for the descriptor.
     """
 
     def __init__(self, descriptor: int, *, in_thread: bool = False) -> None:
         self._descriptor, self._in_thread = descriptor, in_thread
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield lines until the other side closes; a last one may lack its end."""
-        begun: list[bytes] = []
-        while chunk := await self._chunk():
-            *ended, rest = chunk.split(b"\n")
-            for line in ended:
-                yield whole(b"".join((*begun, line)).decode(errors="replace"))
-                begun.clear()
+        """Yield lines until the other side closes; the last one may lack its newline."""
+        partial: list[bytes] = []
+        while chunk := await self._read_chunk():
+            *complete, rest = chunk.split(b"\n")
+            for line in complete:
+                yield whole(b"".join((*partial, line)).decode(errors="replace"))
+                partial.clear()
             if rest:
-                begun.append(rest)
-        if begun:
-            yield whole(b"".join(begun).decode(errors="replace"))
+                partial.append(rest)
+        if partial:
+            yield whole(b"".join(partial).decode(errors="replace"))
 
-    async def _chunk(self) -> bytes:
+    async def _read_chunk(self) -> bytes:
         if self._in_thread:
-            return await anyio.to_thread.run_sync(os.read, self._descriptor, _CHUNK)
+            return await anyio.to_thread.run_sync(os.read, self._descriptor, _CHUNK_BYTES)
         await anyio.wait_readable(self._descriptor)
-        return os.read(self._descriptor, _CHUNK)
+        return os.read(self._descriptor, _CHUNK_BYTES)
 
 
 class MessageReader:
-    """A reader of messages that answers every other line itself; a byte order mark and blank lines are skipped."""
+    """Reads messages; answers invalid lines with errors, and skips a byte order mark and empty lines."""
 
     def __init__(self, lines: LineReader, writer: Writer | ThreadWriter) -> None:
         self._lines, self._writer = lines, writer
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield the lines that are messages of the protocol."""
+        """Yield the lines that are protocol messages."""
         async for line in self._lines:
             text = line.removeprefix("\ufeff").strip()
             if not text:
@@ -108,30 +110,30 @@ class MessageReader:
 
 
 def errors_for(line: str) -> Sequence[str]:
-    """Return the JSON-RPC errors that answer a line which is no message of the protocol; none for a message.
+    """Return the JSON-RPC errors for a line; none if it is a protocol message.
 
-    An error has the id of its request, or null if that is unknown. Each request of a batch gets one.
+    Each request of a batch gets an error. An error has the id of its request, or null if that is unknown.
     """
     try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        parsed = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except (ValueError, RecursionError):
         pass
     else:
-        if not (isinstance(message, JSONRPCNotification) and '"id"' in line and "id" in json.loads(line)):
+        if not (isinstance(parsed, JSONRPCNotification) and '"id"' in line and "id" in json.loads(line)):
             return ()
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return (_error(None, PARSE_ERROR, "Parse error: the line is not JSON. Send one message as JSON on each line."),)
+        return (_error(None, PARSE_ERROR, "Parse error: the line is not JSON. Send one JSON message per line."),)
     if isinstance(value, list):
         ids = [item["id"] for item in value if isinstance(item, dict) and "method" in item and "id" in item]
-        said = "Invalid request: MCP has no batches. Send each message on a line of its own."
-        return [_error(key, INVALID_REQUEST, said) for key in ids or [None]]
+        message = "Invalid request: MCP has no batches. Send each message on its own line."
+        return [_error(key, INVALID_REQUEST, message) for key in ids or [None]]
     if isinstance(value, dict) and value.get("id", 0) is None:
-        said = "Invalid request: the id is null. Give each request an id, a text or a whole number."
+        message = "Invalid request: the id is null. Set the id of each request to a string or an integer."
     else:
-        said = "Invalid request: not a JSON-RPC 2.0 message with jsonrpc, method and, for a request, an id."
-    return (_error(value.get("id") if isinstance(value, dict) else None, INVALID_REQUEST, said),)
+        message = "Invalid request: not a JSON-RPC 2.0 message with jsonrpc, method and, for a request, id."
+    return (_error(value.get("id") if isinstance(value, dict) else None, INVALID_REQUEST, message),)
 
 
 def _error(key: object, code: int, message: str) -> str:
@@ -140,11 +142,11 @@ def _error(key: object, code: int, message: str) -> str:
 
 
 def whole(line: str) -> str:
-    """Return a line of JSON with U+FFFD for every escaped half of a character.
+    """Replace escaped unpaired surrogates in a line of JSON by U+FFFD.
 
-    JavaScript writes such halves where a text was cut within an emoji, and the SDK leaves the whole call unanswered.
+    JavaScript writes them if a string was cut inside an emoji, and the SDK would not answer the call at all.
     """
-    if not _ESCAPED_HALF.search(line):
+    if not _ESCAPED_SURROGATE.search(line):
         return line
     try:
         text = json.dumps(json.loads(line), ensure_ascii=False)
@@ -154,16 +156,20 @@ def whole(line: str) -> str:
 
 
 class Writer:
-    """A writer of text to a descriptor that does not block; it waits where the other side is slow to read."""
+    """Writes text to a non-blocking descriptor; waits if the reader is slow."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._turn = anyio.Lock()  # two tasks write whole lines
+        self._lock = anyio.Lock()  # tasks take turns, so that lines stay whole
 
     async def write(self, text: str) -> None:
-        """Write all of a text. Raises ClosedResourceError where the other side is gone."""
+        """Write a text.
+
+        Raises:
+            ClosedResourceError: The other side closed the stream.
+        """
         remainder = memoryview(text.encode())
-        async with self._turn:
+        async with self._lock:
             while remainder:
                 try:
                     remainder = remainder[os.write(self._descriptor, remainder) :]
@@ -173,20 +179,24 @@ class Writer:
                     raise anyio.ClosedResourceError from error
 
     async def flush(self) -> None:
-        """Do nothing: every written text is with the system already."""
+        """Do nothing; writes are not buffered."""
 
 
 class ThreadWriter:
-    """A writer of text to any descriptor, through a thread."""
+    """Writes text to any descriptor, in a thread."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._turn = anyio.Lock()
+        self._lock = anyio.Lock()
 
     async def write(self, text: str) -> None:
-        """Write all of a text. Raises ClosedResourceError if the other side is gone."""
+        """Write a text.
+
+        Raises:
+            ClosedResourceError: The other side closed the stream.
+        """
         remainder = memoryview(text.encode())
-        async with self._turn:
+        async with self._lock:
             while remainder:
                 try:
                     remainder = remainder[await anyio.to_thread.run_sync(os.write, self._descriptor, remainder) :]
@@ -194,11 +204,11 @@ class ThreadWriter:
                     raise anyio.ClosedResourceError from error
 
     async def flush(self) -> None:
-        """Do nothing: every written text has reached the system already."""
+        """Do nothing; writes are not buffered."""
 
 
-def _can_be_waited_for() -> bool:
-    """Tell whether both streams can be waited for, and stderr is another one: it must go on blocking."""
+def _can_wait_on_streams() -> bool:
+    """Return whether the event loop can wait for both streams, and stderr, which must stay blocking, is another one."""
     if sys.platform == "win32":
         return False
     try:
@@ -209,15 +219,21 @@ def _can_be_waited_for() -> bool:
         return False
     try:
         return not os.path.samestat(states[1], os.fstat(2))
-    except OSError:  # there is no stderr
+    except OSError:  # no stderr
         return False
 
 
 @contextmanager
-def _claimed(descriptor: int, instead: str | None, *, blocking: bool = True) -> Generator[int]:
-    """Yield a private duplicate; meanwhile a stray read or print meets ``instead``, or stderr where that is None."""
+def _claim_stream(descriptor: int, instead: str | None, *, blocking: bool = True) -> Generator[int]:
+    """Yield a private duplicate of a descriptor and redirect the original.
+
+    Args:
+        descriptor: 0 or 1.
+        instead: File that stray reads and prints get; None for stderr.
+        blocking: False makes the duplicate non-blocking.
+    """
     private = os.dup(descriptor)
-    other = os.open(instead, os.O_RDONLY) if instead else _other_output()
+    other = os.open(instead, os.O_RDONLY) if instead else _open_stray_output()
     os.dup2(other, descriptor)
     os.close(other)
     _rebind(descriptor)
@@ -233,7 +249,7 @@ def _claimed(descriptor: int, instead: str | None, *, blocking: bool = True) -> 
         _rebind(descriptor)
 
 
-def _other_output() -> int:
+def _open_stray_output() -> int:
     """Return a duplicate of stderr, or the null device if there is no stderr."""
     try:
         return os.dup(2)
@@ -242,7 +258,7 @@ def _other_output() -> int:
 
 
 def _rebind(descriptor: int) -> None:
-    """Let Windows' own handle of a standard stream, which child processes get, follow its descriptor."""
+    """Point the Windows handle of a standard stream, which child processes inherit, to its descriptor."""
     if sys.platform == "win32":
         from mcp.os.win32.utilities import rebind_std_handle_to_fd
 

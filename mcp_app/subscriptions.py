@@ -1,6 +1,6 @@
-"""Changes that clients subscribe to: sources that come and go, and documents with a new text, from any process.
+"""Subscriptions to changes: sources added or deleted, and documents with new text.
 
-The database is asked while somebody listens, because a crawl, the app or another process may make the change.
+The database is polled while there are listeners, because any process may make the change.
 """
 
 from __future__ import annotations
@@ -21,66 +21,70 @@ from workbench.opening import Opening
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-LOOK = 1.0  # seconds between two looks at the database
-MOST_DOCUMENTS = 1000  # that are told of in one look
+LOOK = 1.0  # seconds between two polls of the database
+MOST_DOCUMENTS = 1000  # changed documents reported per poll
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """The sources by id with their marks of change, and the documents changed since the look before, with sources.
+    """What one poll found."""
 
-    A mark is None where it was not read.
-    """
-
-    sources: Mapping[str, tuple[object, ...] | None]
-    documents: Mapping[str, str] = field(default_factory=dict[str, str])
+    sources: Mapping[str, tuple[object, ...] | None]  # id to a value that changes with the source; None: not read
+    documents: Mapping[str, str] = field(default_factory=dict[str, str])  # changed since the last poll: id to source id
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class ChangeBus(InMemorySubscriptionBus):
-    """The SDK's bus, which looks for changes as long as it has listeners."""
+    """The SDK's subscription bus; polls for changes while it has listeners."""
 
     def __init__(self, opening: Opening) -> None:
         super().__init__()
-        self._opening, self._count, self._reading_count = opening, 0, 0
-        self._watch: asyncio.Task[None] | None = None
+        self._opening = opening
+        self._count = 0
+        self._full_count = 0  # listeners that need more than ids
+        self._polling: asyncio.Task[None] | None = None
 
     @property
     def listeners(self) -> int:
-        """The number of those who are told of changes."""
+        """The number of listeners."""
         return self._count
 
     def subscribe(self, listener: Callable[[ServerEvent], None], *, lists_only: bool = False) -> Callable[[], None]:
-        """Register a listener; with the first one the looking begins.
+        """Register a listener and start polling if it is the first.
 
-        While every listener is told of sources that come and go only (``lists_only``), nothing but their ids is read.
+        Args:
+            listener: Receives events.
+            lists_only: The listener needs only added and deleted sources. If this holds for all, only ids are read.
+
+        Returns:
+            A function that unregisters the listener.
         """
-        leave = super().subscribe(listener)
+        unregister = super().subscribe(listener)
         self._count += 1
-        self._reading_count += not lists_only
-        if self._watch is None or self._watch.done():
-            self._watch = asyncio.get_running_loop().create_task(self._look())
+        self._full_count += not lists_only
+        if self._polling is None or self._polling.done():
+            self._polling = asyncio.get_running_loop().create_task(self._poll())
 
         is_over = False
 
         def unsubscribe() -> None:
             nonlocal is_over
-            leave()
+            unregister()
             if not is_over:
                 self._count -= 1
-                self._reading_count -= not lists_only
+                self._full_count -= not lists_only
             is_over = True
 
         return unsubscribe
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         before: Stand | None = None
         while self._count > 0:
-            read = stand_of if self._reading_count else listed_in
+            read = stand_of if self._full_count else listed_in
             try:
-                workbench = await self._opening.ready()
-                after = await anyio.to_thread.run_sync(read, workbench, before)
-            except WorkbenchError:  # the database is away; changes are told when it is back
+                wb = await self._opening.ready()
+                after = await anyio.to_thread.run_sync(read, wb, before)
+            except WorkbenchError:  # the database is unavailable; changes are reported once it is back
                 await asyncio.sleep(LOOK)
                 continue
             for event in differences(before, after) if before is not None else ():
@@ -89,25 +93,33 @@ class ChangeBus(InMemorySubscriptionBus):
             await asyncio.sleep(LOOK)
 
 
-def listed_in(workbench: Workbench, before: Stand | None) -> Stand:
-    """Read which sources there are now, nothing else. Raises StorageError."""
+def listed_in(wb: Workbench, before: Stand | None) -> Stand:
+    """Read the ids of the sources only.
+
+    Raises:
+        StorageError: The database is unavailable.
+    """
     known = before.sources if before is not None else {}
-    return Stand({key: known.get(key) for key in workbench.sources.ids()})
+    return Stand({key: known.get(key) for key in wb.sources.ids()})
 
 
-def stand_of(workbench: Workbench, before: Stand | None) -> Stand:
-    """Read how the corpus stands now. Raises StorageError."""
+def stand_of(wb: Workbench, before: Stand | None) -> Stand:
+    """Read the sources, and the documents changed since the last poll.
+
+    Raises:
+        StorageError: The database is unavailable.
+    """
     sources = {
         source.id: (source.title, source.updated_at, source.documents_count, source.passages_count)
-        for source in workbench.sources.list()
+        for source in wb.sources.list()
     }
     last = before.at if before is not None else None
-    changed, at = workbench.documents.changed_since(last, MOST_DOCUMENTS)
+    changed, at = wb.documents.changed_since(last, MOST_DOCUMENTS)
     return Stand(sources, changed, at)
 
 
 def differences(before: Stand, after: Stand) -> list[ServerEvent]:
-    """Return the events between two looks."""
+    """Return the events between two polls."""
     events: list[ServerEvent] = []
     if before.sources.keys() != after.sources.keys():
         events.append(ResourcesListChanged())
@@ -122,7 +134,7 @@ def differences(before: Stand, after: Stand) -> list[ServerEvent]:
     return events
 
 
-# --- Clients of the protocol with a handshake, which hear of changes on their own connection; later ones open a ---
+# Clients that start with a handshake
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
@@ -132,57 +144,57 @@ if TYPE_CHECKING:
 
 
 class Followers:
-    """The clients that follow the list of resources (all that began with a handshake), and those that follow one."""
+    """Clients subscribed to the list of resources (all that start with a handshake) or to single resources."""
 
     def __init__(self, bus: ChangeBus) -> None:
         self._bus = bus
-        self._followed: dict[tuple[Connection, str], Callable[[], None]] = {}
+        self._subscriptions: dict[tuple[Connection, str], Callable[[], None]] = {}
         self._sending: set[asyncio.Task[None]] = set()
 
     async def begin(self, ctx: Context, params: NotificationParams) -> None:
-        """Tell a client that has shaken hands of resources that come and go, until its connection closes."""
+        """Notify a client of added and deleted resources until its connection closes."""
         del params
-        connection = _connection(ctx)
+        connection = _get_connection(ctx)
 
-        def tell(event: ServerEvent) -> None:
+        def notify(event: ServerEvent) -> None:
             if isinstance(event, ResourcesListChanged):
                 self._send(connection.send_resource_list_changed())
 
-        connection.exit_stack.callback(self._bus.subscribe(tell, lists_only=True))
+        connection.exit_stack.callback(self._bus.subscribe(notify, lists_only=True))
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
-        """Tell a client of a resource's changes, until it leaves or its connection closes."""
-        connection, uri = _connection(ctx), str(params.uri)
+        """Notify a client of changes to a resource until it unsubscribes or its connection closes."""
+        connection, uri = _get_connection(ctx), str(params.uri)
 
-        def tell(event: ServerEvent) -> None:
+        def notify(event: ServerEvent) -> None:
             if isinstance(event, ResourceUpdated) and event.uri == uri:
                 self._send(connection.send_resource_updated(uri))
 
-        if (connection, uri) not in self._followed:
-            self._followed[connection, uri] = self._bus.subscribe(tell)
-            connection.exit_stack.callback(self._leave, connection, uri)
+        if (connection, uri) not in self._subscriptions:
+            self._subscriptions[connection, uri] = self._bus.subscribe(notify)
+            connection.exit_stack.callback(self._cancel, connection, uri)
         return EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
-        """Tell a client no more of a resource's changes."""
-        self._leave(_connection(ctx), str(params.uri))
+        """Stop notifying a client of changes to a resource."""
+        self._cancel(_get_connection(ctx), str(params.uri))
         return EmptyResult()
 
-    def _leave(self, connection: Connection, uri: str) -> None:
-        leave = self._followed.pop((connection, uri), None)
-        if leave is not None:
-            leave()
+    def _cancel(self, connection: Connection, uri: str) -> None:
+        unregister = self._subscriptions.pop((connection, uri), None)
+        if unregister is not None:
+            unregister()
 
     def _send(self, message: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(_sent(message))
+        task = asyncio.ensure_future(_await_message(message))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
 
-async def _sent(message: Awaitable[None]) -> None:
+async def _await_message(message: Awaitable[None]) -> None:
     await message
 
 
-def _connection(ctx: Context) -> Connection:
-    """Return the client's connection, which outlives the request; docs/decisions/027-mcp.md says why it is private."""
+def _get_connection(ctx: Context) -> Connection:
+    """Return the client's connection, which outlives the request (private: see docs/decisions/027-mcp.md)."""
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]

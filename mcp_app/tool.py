@@ -1,4 +1,4 @@
-"""A tool as a row: its arguments, its description, its hints, how a long answer is given in parts, and its function."""
+"""A tool as a row of a table, and what its function receives."""
 
 from __future__ import annotations
 
@@ -22,28 +22,33 @@ if TYPE_CHECKING:
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
-# --- The declared forms of answers: a JSON schema that names the fields of a tool's answer and their kinds ---
+# Output schemas of tools
 
 
 def form(at_times: Mapping[str, str] | None = None, /, **always: str) -> JsonObject:
-    """Return the schema of an answer, each field by its JSON type: ``always`` is there, ``at_times`` may be."""
+    """Return the JSON schema of an answer.
+
+    Args:
+        at_times: Optional fields and their JSON types.
+        always: Required fields and their JSON types.
+    """
     kinds = {**always, **(at_times or {})}
     properties: JsonObject = {name: {"type": kind} for name, kind in kinds.items()}
     return {"type": "object", "properties": properties, "required": list(always)}
 
 
 def acted(**at_times: str) -> JsonObject:
-    """Return the schema of a tool with actions: each action's answer has some of the fields."""
+    """Return the schema of a tool with actions: ``success`` and optional fields."""
     return form(at_times, success="boolean")
 
 
-# --- Long work: the job that a tool answers with, and the next call that follows it ---
+# Jobs in answers, and the call that follows them
 
-FOLLOWERS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # the tools that show a job, the better first
+FOLLOWERS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # tools that show a job, preferred first
 
 
 def job_json(job: Job) -> JsonObject:
-    """Return a job as the tools show it; ``status`` is queued, running, or how it ended."""
+    """Return a job as the tools show it."""
     answer = job.to_dict()
     names = ("kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
     names += ("completed_at",)
@@ -54,26 +59,26 @@ def job_json(job: Job) -> JsonObject:
 
 
 def followed_by(call: Call, job: Job) -> str:
-    """Return the sentence, after a space, with the next call that shows a job; "" where no such tool is offered."""
+    """Return " Next: " and the call that shows a job; "" if no such tool is offered."""
     names = (next_call(name, given, job_id=job.id) for name, given in FOLLOWERS if call.offers(name))
     return next((f" Next: {name}" for name in names), "")
 
 
 def resumed_by(call: Call, job: Job) -> str:
-    """Return the sentence, after a space, with the call that lets a job go on, or else with one that shows it."""
-    may_write = call.offers("crawl_website")  # a server that only reads offers the other with its reading actions
+    """Return " Next: " and the call that resumes a job, or shows it if resuming is not offered."""
+    may_write = call.offers("crawl_website")  # a read-only server offers manage_crawl_job without resume
     if not (may_write and call.offers("manage_crawl_job")):
         return followed_by(call, job)
     return f" Next: {next_call('manage_crawl_job', {'action': 'resume', 'job_id': job.id})}"
 
 
 def left_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
-    """Let a job bring in what changed in a folder that is to be searched, where it is much; it begins now.
+    """Start a job for a folder to be searched if many of its files changed.
 
-    Returns what an answer of what is there already says of it, as ``job`` and ``message``; nothing where no job is
-    needed.
+    Returns:
+        ``job`` and ``message`` for the answer from the indexed files; empty if no job is needed.
     """
-    left = call.workbench.folder_work.left_to_job(folder)
+    left = call.wb.folder_work.left_to_job(folder)
     if left is None:
         return {}
     if not left.job.is_finished:
@@ -82,100 +87,89 @@ def left_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
     return {"job": job_json(left.job), "message": f"{left.sentence}{then}"}
 
 
-LONGEST_START = 180.0  # seconds that a call waits for the workbench: on its first start it builds the model's graph
+LONGEST_START = 180.0  # seconds that a call waits for the workbench; the first start compiles the model
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The means of a tool while it serves one call: the workbench, the articles, the allowed files, a way to stop.
-
-    ``offered`` are the names of the server's tools, the only ones that an answer may send a client to; None for all.
-    """
+    """What a tool's function receives besides its arguments."""
 
     opening: Opening
     articles: ArticleFolder
-    files: FileRoots
-    offered: frozenset[str] | None = None
-    stop: threading.Event = field(default_factory=threading.Event)
-    on_progress: OnProgress | None = None
+    files: FileRoots  # folders that the tool may read
+    offered: frozenset[str] | None = None  # names of the tools that an answer may mention; None for all
+    stop: threading.Event = field(default_factory=threading.Event)  # set on timeout or cancellation
+    on_progress: OnProgress | None = None  # None: the client asked for no progress
 
     @property
-    def workbench(self) -> Workbench:
-        """The workbench, waited for where it still opens. Raises WorkbenchError."""
+    def wb(self) -> Workbench:
+        """The workbench; waits while it is opening.
+
+        Raises:
+            WorkbenchError: It is still starting, or could not be opened.
+        """
         self.opening.again()
-        workbench = self.opening.wait(LONGEST_START)
-        if workbench is None:
+        wb = self.opening.wait(LONGEST_START)
+        if wb is None:
             raise WorkbenchError("The workbench is still starting; try again in a minute.")
-        return workbench
+        return wb
 
     def work_jobs(self) -> None:
-        """Let this process take jobs, where one is about to be started."""
+        """Start this process's worker, so that it picks up a new job."""
         self.opening.work_jobs()
 
     def offers(self, name: str) -> bool:
-        """Tell whether the server that serves this call offers a tool."""
+        """Return whether the server offers a tool."""
         return self.offered is None or name in self.offered
 
     def should_stop(self) -> bool:
-        """Tell whether the caller has gone or the time is up."""
+        """Return whether the call was cancelled or timed out."""
         return self.stop.is_set()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFamily:
-    """How the tools of one specification write: ``render`` an answer, ``failure`` an error.
-
-    ``failure`` is given the error, the suggestion and the arguments as they came.
-    """
+    """How the tools of one specification write answers and errors."""
 
     render: Callable[[JsonValue], str]
-    failure: Callable[[str, str, Mapping[str, object]], str]
+    failure: Callable[[str, str, Mapping[str, object]], str]  # error, suggestion, arguments as sent
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool of the contract.
-
-    ``run(call, **arguments)`` returns what is rendered as the answer. ``reading_actions`` are the values of the
-    argument ``action`` that change nothing: what stays of the tool in a read-only server. There ``reading_description``
-    and ``reading_advice`` stand for ``description`` and ``advice`` where these speak of a change. ``parts`` says which
-    list or text of the answer is given in parts where it is long; everything else is never shortened. ``from_files``
-    says that it answers from files alone, before the workbench is open. ``advice`` is the tool's line in the server's
-    instructions. ``output`` is the JSON schema of the answer's fields: every answer also goes out as structured content
-    that keeps to it.
-    """
+    """One tool."""
 
     name: str
     title: str
     description: str
     arguments: tuple[Argument, ...]
-    run: Callable[..., JsonValue]
+    run: Callable[..., JsonValue]  # run(call, **arguments) returns the value that is rendered
     family: ToolFamily
-    output: Mapping[str, JsonValue]
+    output: Mapping[str, JsonValue]  # JSON schema of the answer, which is also sent as structured content
     read_only: bool = True
     destructive: bool = False
     idempotent: bool = True
     open_world: bool = False
-    from_files: bool = False
-    reading_actions: tuple[str, ...] = ()
-    reading_description: str = ""
-    reading_advice: str = ""
-    parts: Items | TextPart | None = None
-    advice: str = ""
+    from_files: bool = False  # answers from files, before the workbench is open
+    reading_actions: tuple[str, ...] = ()  # values of ``action`` that a read-only server offers
+    reading_description: str = ""  # replaces ``description`` in a read-only server
+    reading_advice: str = ""  # replaces ``advice`` in a read-only server
+    parts: Items | TextPart | None = None  # the list or text that is cut if the answer is too long
+    advice: str = ""  # the tool's line in the server's instructions
 
     def reads(self, arguments: Mapping[str, JsonValue]) -> bool:
-        """Tell whether a call with these arguments changes nothing."""
+        """Return whether a call with these arguments changes nothing."""
         return self.read_only or arguments.get("action") in self.reading_actions
 
     def offered_read_only(self) -> Tool | None:
-        """Return what a read-only server offers of the tool, or None."""
-        told = replace(
+        """Return the tool as a read-only server offers it, or None."""
+        tool = replace(
             self,
             description=self.reading_description or self.description,
             advice=self.reading_advice or self.advice,
         )
         if self.read_only:
-            return told
+            return tool
         if not self.reading_actions:
             return None
         arguments = tuple(
@@ -185,22 +179,26 @@ class Tool:
             for argument in self.arguments
             if argument.reading
         )
-        return replace(told, arguments=arguments, read_only=True, destructive=False, idempotent=True, open_world=False)
+        return replace(tool, arguments=arguments, read_only=True, destructive=False, idempotent=True, open_world=False)
 
 
 def compact(value: JsonValue) -> str:
-    """Write JSON without blanks, text as it is."""
+    """Serialise as JSON without whitespace or ASCII escapes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-    """Write an error as the knowledge and workspace tools do."""
+    """Serialise an error in the form of the knowledge and workspace tools."""
     del given
     return compact({"success": False, "error": error, "suggestion": suggestion})
 
 
 def needed(value: str, name: str, action: str, how: str) -> str:
-    """Return the value of an argument that an action cannot do without. Raises Refused."""
+    """Return the value of an argument that an action requires.
+
+    Raises:
+        Refused: The value is empty.
+    """
     if not value:
         raise missing(name, f"{name} is required for {action}. {how}")
     return value

@@ -1,4 +1,4 @@
-"""One home for a run of the notebooks: its server is started and filled here, joined by every kernel, and removed."""
+"""One home for a run of the notebooks: starts and fills its server, shared by all kernels, and removes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWNED = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Forget the machine's own settings, say what may vary, and start the server that the notebooks share."""
+    """Clear settings of the environment, set what outputs may differ in, and start the shared server."""
     from workbench.storage.postgres import embedded_url
 
     if getattr(config.option, "nbval", False) and not config.option.nbval_sanitize_with:
@@ -28,14 +28,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     if HOME not in os.environ:
         home = tempfile.mkdtemp(prefix="wb-notebooks-")
-        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
+        Path(home).chmod(0o755)  # as root, the embedded server runs as another user
         os.environ[HOME] = config.stash[_OWNED] = home
         os.environ["CRAWL4_AI_BASE_DIRECTORY"] = str(Path(home) / "crawl4ai")
-        _hurry(embedded_url(Path(home) / "postgres"))
+        _disable_durability(embedded_url(Path(home) / "postgres"))
 
 
-def _hurry(url: str) -> None:
-    """Let the server not wait for the disk: nothing of a test run has to survive a power cut."""
+def _disable_durability(url: str) -> None:
+    """Turn off durability: a test run need not survive a crash."""
     with psycopg.connect(url, autocommit=True) as connection:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
@@ -43,7 +43,7 @@ def _hurry(url: str) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Embed the sample before the first notebook, so that none waits for what all of them share."""
+    """Embed the sample before the first notebook."""
     if session.items and not session.config.option.collectonly:
         from sandbox import fill, server_url
 
@@ -51,12 +51,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the server and remove the home, where this run made them."""
+    """Stop the server and remove the home if this run created them."""
     owned = config.stash.get(_OWNED, None)
     if owned is not None:
         running = Path(owned) / "postgres" / "postmaster.pid"
-        if running.exists():  # kernels are killed, not asked to leave, so the server would wait for them
+        if running.exists():  # kernels are killed, so a normal shutdown would wait for their connections
             with suppress(ProcessLookupError):
-                os.kill(int(running.read_text().split()[0]), signal.SIGQUIT)  # nothing in it has to be kept
+                os.kill(int(running.read_text().split()[0]), signal.SIGQUIT)  # its data is not needed
         shutil.rmtree(owned, ignore_errors=True)
         os.environ.pop(HOME, None)

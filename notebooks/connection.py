@@ -1,4 +1,4 @@
-"""A connection to an MCP server that stays open from one cell of a notebook to the next."""
+"""A connection to an MCP server that stays open between the cells of a notebook."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 
 async def connect(process: StdioServerParameters) -> tuple[Client, Callable[[], Awaitable[None]]]:
-    """Start a server process; return the client that speaks to it, and what ends both.
+    """Start a server process; return a client and a function that stops both.
 
-    The SDK wants a client opened and closed by the same task, and every cell of a notebook may be a task of its own:
-    so one more task holds it.
+    The SDK requires that the same task opens and closes a client, but each cell of a notebook may run in its own task,
+    so a separate task holds the client.
     """
     opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
 
     async def hold() -> None:
-        with tempfile.TemporaryFile("w+") as errors:  # a notebook's own stderr is no file that a process can write to
+        with tempfile.TemporaryFile("w+") as errors:  # the stderr of a notebook is not a file
             async with Client(stdio_client(process, errlog=errors)) as client:
                 opened.set_result(client)
                 await leave.wait()
@@ -32,5 +32,5 @@ async def connect(process: StdioServerParameters) -> tuple[Client, Callable[[], 
     holding = asyncio.create_task(hold())
     await asyncio.wait({holding, opened}, return_when=asyncio.FIRST_COMPLETED)
     if holding.done():
-        await holding  # raises what kept it from starting
+        await holding  # raises the error that prevented the start
     return opened.result(), disconnect

@@ -19,7 +19,11 @@ SHOWN = ("stream", "display_data", "execute_result", "error")
 
 
 def refresh(path: Path) -> None:
-    """Run a notebook in a new kernel and write it back. Raises RuntimeError where a cell fails."""
+    """Run a notebook in a new kernel and write it back.
+
+    Raises:
+        RuntimeError: A cell failed.
+    """
     notebook = nbformat.read(path, as_version=4)
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(HERE))
     try:
@@ -37,7 +41,7 @@ def refresh(path: Path) -> None:
 
 
 def outputs(client: Any, source: str) -> list[Any]:
-    """Return what a cell shows; stderr (progress bars) is left out, neighbouring prints are joined."""
+    """Return the outputs of a cell, without stderr (progress bars) and with adjacent prints joined."""
     found: list[Any] = []
 
     def collect(message: dict[str, Any]) -> None:

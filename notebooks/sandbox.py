@@ -1,7 +1,7 @@
-"""A workbench to play in: the real engine on a database of the notebook's own, filled with the sample or empty.
+"""A workbench for experiments on a scratch database, filled with the sample or empty.
 
 ``open_workbench("name")`` always starts from the same state, so a notebook can be run again and again. The sample is
-cut and embedded once and then cloned. With documents of your own, write ``Workbench.open()`` instead.
+indexed once and then cloned. For your own documents, use ``Workbench.open()``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from workbench.services.sample_corpus import load_sample
 from workbench.settings import default_home
 from workbench.storage.postgres import embedded_url
 
-HOME = "WORKBENCH_NOTEBOOKS_HOME"  # set by conftest.py: a test run has a home of its own and removes it
-SHAPING = ("ingestion", "models", "sample", "storage")  # packages that decide what the filled database holds
+HOME = "WORKBENCH_NOTEBOOKS_HOME"  # set by conftest.py; a test run has its own home and removes it
+SHAPING = ("ingestion", "models", "sample", "storage")  # packages that determine the contents of the filled database
 
 
 def open_workbench(name: str, *, sample: bool = True, **settings: Any) -> Workbench:
-    """Return a workbench on a new database ``name``: the sample's 52 articles in it, or nothing.
+    """Return a workbench on a new database.
 
-    ``settings`` are those of ``workbench.Settings``.
+    Args:
+        name: Name of the database.
+        sample: Fill it with the 52 articles of the sample.
+        settings: Fields of ``workbench.Settings``.
     """
     url = server_url()
-    with _alone(url) as connection:  # until it is cloned: other code would put its own sample in the template's place
+    with _alone(url) as connection:  # until cloned; other code could replace the template
         template = filled(connection, url) if sample else "template1"
         _drop(connection, name)
         clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
@@ -41,23 +44,23 @@ def open_workbench(name: str, *, sample: bool = True, **settings: Any) -> Workbe
 
 
 def home() -> Path:
-    """Return the folder of the notebooks' server and model files, apart from your own documents."""
+    """Return the folder of the notebooks' server and model files, separate from your own documents."""
     return Path(os.environ.get(HOME) or default_home().with_name("rag-workbench-notebooks"))
 
 
 def server_url() -> str:
-    """Return the URL of the notebooks' own Postgres, started when it is first asked for."""
+    """Return the URL of the notebooks' Postgres, started on first use."""
     return embedded_url(home() / "postgres")
 
 
 def fill(url: str) -> None:
-    """Make the database that holds the sample, where there is none of this code's."""
+    """Create the database with the sample if this version of the code has none."""
     with _alone(url) as connection:
         filled(connection, url)
 
 
 def filled(connection: psycopg.Connection, url: str) -> str:
-    """Return the database that holds the sample, made where the code that shapes it has changed."""
+    """Return the name of the database with the sample; create it if the code that shapes it has changed."""
     name = f"sample_{_fingerprint()}"
     found = {row[0] for row in connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'sample%'")}
     if name not in found:
@@ -71,7 +74,7 @@ def filled(connection: psycopg.Connection, url: str) -> str:
 
 
 def _fingerprint() -> str:
-    """Hash the code and the articles that decide what is stored."""
+    """Hash the code and the articles that determine what is stored."""
     root, digest = Path(workbench.__file__).parent, hashlib.sha256()
     for path in sorted(path for package in SHAPING for path in (root / package).rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -96,7 +99,7 @@ def _drop(connection: psycopg.Connection, name: str) -> None:
 
 @contextmanager
 def _alone(url: str) -> Iterator[psycopg.Connection]:
-    """Yield a connection that creates and drops databases, one notebook at a time."""
+    """Yield a connection under a lock, so that one notebook at a time creates and drops databases."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("SELECT pg_advisory_lock(hashtext('notebooks'))")
         yield connection

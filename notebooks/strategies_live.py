@@ -1,6 +1,6 @@
 """Strategies side by side while you change the question: ``marimo edit strategies_live.py``, or run it as a script.
 
-The companion of the seven notebooks in marimo's form: one Python file, whose cells run again when what they read changes.
+The marimo companion of the seven notebooks: one Python file whose cells run again when their inputs change.
 """
 
 import marimo

@@ -1,4 +1,4 @@
-"""The toolsets: which tools are offered together. A further toolset is one module and one row here."""
+"""Toolsets. To add one, write a module and a row in ``TOOLSETS``."""
 
 from __future__ import annotations
 
@@ -18,61 +18,66 @@ TOOLSETS: dict[str, tuple[Tool, ...]] = {
     "workspace": workspace.TOOLS,
     "archives": archives.TOOLS,
 }
-ALL, DEFAULT = "all", "default"  # names that stand for several toolsets
-# What an agent has without a choice: to search, keep and read documents, in at most 5,000 tokens with the schemas.
+ALL, DEFAULT = "all", "default"  # names for several toolsets
+# Search, ingest and read documents, in at most 5,000 tokens including schemas.
 DEFAULT_TOOLS = (*knowledge.TOOLS, *scoped.ESSENTIAL, *reading.ESSENTIAL)
 _NAMES = {tool.name for tools in TOOLSETS.values() for tool in tools}
-_PLAIN_WORDS = {name for name in _NAMES if name.isalpha() and name.islower()}  # names only if they are called
+_PLAIN_WORDS = {
+    name for name in _NAMES if name.isalpha() and name.islower()
+}  # tool names only if followed by a parenthesis
 _NAMED = re.compile(rf"\b(?:({'|'.join(sorted(_NAMES - _PLAIN_WORDS))})\b|({'|'.join(sorted(_PLAIN_WORDS))})(?=\())")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def chosen_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> list[Tool]:
-    """Return the tools of the named toolsets, or the default ones, as a server offers them.
+    """Return the tools of the named toolsets, as a server offers them.
 
-    Their texts name no tool that is not among them.
+    Their texts mention only tools among them.
 
     Args:
-        toolsets: Names of ``TOOLSETS``, "all" or "default"; None means "default".
-        read_only: Leave out what changes anything.
+        toolsets: Names in ``TOOLSETS``, "all" or "default"; None means "default".
+        read_only: Leave out tools and actions that change something.
 
     Raises:
-        InvalidInput: There is no such toolset.
+        InvalidInput: A toolset does not exist.
     """
     rows = {**TOOLSETS, ALL: tuple(tool for tools in TOOLSETS.values() for tool in tools), DEFAULT: DEFAULT_TOOLS}
     names = list(toolsets or (DEFAULT,))
     for name in names:
         if name not in rows:
-            raise InvalidInput(f"There is no toolset {name!r}; use one or more of {choices(rows)}.")
+            raise InvalidInput(f"Unknown toolset: {name!r}. Use one or more of {choices(rows)}.")
     chosen = list({tool.name: tool for name in names for tool in rows[name]}.values())
     if read_only:
         chosen = [tool for tool in (each.offered_read_only() for each in chosen) if tool is not None]
     offered = {tool.name for tool in chosen}
-    return [_naming_only(tool, offered) for tool in chosen]
+    return [_filter_texts(tool, offered) for tool in chosen]
 
 
 def naming_only(text: str, offered: Collection[str]) -> str:
-    """Return a text without the clauses (ending in ";" or a sentence's end) that name a tool which is not offered."""
-    lines = (_line_naming_only(line, offered) for line in text.split("\n"))
+    """Remove the clauses that mention a tool that is not offered.
+
+    Clauses end with ";" or with the sentence.
+    """
+    lines = (_filter_line(line, offered) for line in text.split("\n"))
     return "\n".join(line for line in lines if line is not None)
 
 
-def _line_naming_only(line: str, offered: Collection[str]) -> str | None:
-    """Return a line without those clauses; None if nothing is left of it."""
+def _filter_line(line: str, offered: Collection[str]) -> str | None:
+    """Remove those clauses from a line; return None if nothing is left."""
     sentences: list[str] = []
     for sentence in _SENTENCES.split(line):
-        clauses = [clause for clause in sentence.split("; ") if _offered_names(clause, offered)]
+        clauses = [clause for clause in sentence.split("; ") if _mentions_only(clause, offered)]
         if clauses:
-            kept = "; ".join(clauses)
-            sentences.append(kept if kept.endswith(sentence[-1:]) else kept + sentence[-1:])
+            rest = "; ".join(clauses)
+            sentences.append(rest if rest.endswith(sentence[-1:]) else rest + sentence[-1:])
     return " ".join(sentences) if sentences or not line else None
 
 
-def _offered_names(text: str, offered: Collection[str]) -> bool:
+def _mentions_only(text: str, offered: Collection[str]) -> bool:
     return all(match.group() in offered for match in _NAMED.finditer(text))
 
 
-def _naming_only(tool: Tool, offered: Collection[str]) -> Tool:
+def _filter_texts(tool: Tool, offered: Collection[str]) -> Tool:
     arguments = tuple(replace(argument, why=naming_only(argument.why, offered)) for argument in tool.arguments)
     description, advice = naming_only(tool.description, offered), naming_only(tool.advice, offered)
     return replace(tool, description=description, advice=advice, arguments=arguments)

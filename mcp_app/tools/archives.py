@@ -1,4 +1,4 @@
-"""The archives tool: dated research notes and saved pages, with highlights and citations."""
+"""The archives tool: search in dated research notes and saved pages, with highlights and citations."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ FAMILY = ToolFamily(render=compact, failure=_failure)
 
 
 DEFAULT_COUNT = 10
-DEEPEST = 50  # documents that one search ranks: offset and limit together
+DEEPEST = 50  # documents that one search ranks, offset included
 
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """How much is said of citations: ``each`` document and direction, ``context`` characters, the graph's ``edges``."""
+    """How much of the citations an answer shows."""
 
-    each: int
-    context: int
-    edges: int
+    each: int  # citations per document and direction
+    context: int  # characters of context per citation
+    edges: int  # edges of the graph
 
 
 @dataclass(frozen=True, slots=True)
 class AskedArchives:
-    """A search as it was asked, for the call that goes on, and how many citations of each document it skips."""
+    """A search, as needed for the next call."""
 
-    given: JsonObject
-    skipped: int
+    given: JsonObject  # arguments that the next call repeats
+    skipped: int  # citations of each document to skip
 
 
-# From everything to the least that still answers; the first that fits the budget is taken.
+# From most to least; the first that fits the budget is used.
 DETAILS = (Detail(20, 300, 200), Detail(10, 200, 120), Detail(6, 120, 80), Detail(3, 80, 40), Detail(1, 40, 20))
 
 
@@ -60,11 +60,11 @@ def search_local_archives(
     offset: int,
     citationOffset: int,
 ) -> JsonObject:
-    """Search the archives; of too many citations the nearest are shown, and the call that goes on with the others."""
+    """Search the archives; if there are too many citations, show the nearest and the call for the others."""
     wanted, limit = limit, limit or DEFAULT_COUNT
-    left = left_to_job(call, call.workbench.archives)
+    left = left_to_job(call, call.wb.archives)
     page = RankedPage(offset, limit, DEEPEST)
-    result = call.workbench.archives.search(
+    result = call.wb.archives.search(
         query,
         fuzzy=fuzzy,
         citations=includeCitations,
@@ -97,7 +97,7 @@ def search_local_archives(
     asked = AskedArchives(given, citationOffset)
     titles = titles_of(call, result) if includeCitations else {}
     beside: JsonObject = {"more": offset + len(result.results) < len(ranked)}
-    beside |= page.end(ranked, "documents", "use words that only the document wanted has") | left
+    beside |= page.end(ranked, "documents", "use words specific to the document") | left
     answers = [answer_json(result, titles, metadata, DETAILS[0], asked) | beside]
     for detail in DETAILS[1:] if includeCitations else ():
         if fits(compact(answers[-1])):
@@ -107,17 +107,17 @@ def search_local_archives(
 
 
 def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:
-    """Return the titles of every document in the results' citations."""
+    """Return the title of every document in the results' citations, by id."""
     ids = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
-    return {key: document.title for key, document in call.workbench.citations.documents(ids).items()}
+    return {key: document.title for key, document in call.wb.citations.documents(ids).items()}
 
 
 def answer_json(
     result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail, asked: AskedArchives
 ) -> JsonObject:
-    """Return the answer with as much of the citations as ``detail`` says; the graph is of those that are shown."""
+    """Return the answer with citations as far as ``detail`` allows; the graph has only those shown."""
     first, last = asked.skipped, asked.skipped + detail.each
-    shown = replace(result, results=tuple(_with_citations(hit, first, last) for hit in result.results))
+    shown = replace(result, results=tuple(_slice_citations(hit, first, last) for hit in result.results))
     answer: JsonObject = {
         "results": [hit_json(part, whole, detail) for part, whole in zip(shown.results, result.results, strict=True)]
     }
@@ -126,20 +126,20 @@ def answer_json(
     edges = shown.edges()
     answer["citationGraph"] = graph_json(result.results, edges[: detail.edges], titles)
     sides = [side for hit in result.results if hit.citations for side in (hit.citations.citing, hit.citations.cited)]
-    left_out = sum(max(0, len(side) - last) for side in sides)
+    omitted = sum(max(0, len(side) - last) for side in sides)
     more: JsonObject = {}
-    if left_out or len(edges) > detail.edges:
-        more["citationsLeftOut"] = left_out
+    if omitted or len(edges) > detail.edges:
+        more["citationsLeftOut"] = omitted
         more["graphEdgesLeftOut"] = max(0, len(edges) - detail.edges)
-    if left_out:
-        going_on = next_call("searchLocalArchives", asked.given, citationOffset=last)
+    if omitted:
+        following = next_call("searchLocalArchives", asked.given, citationOffset=last)
         most = max(len(side) for side in sides)
-        more["note"] = f"Citations {first + 1} to {last} of {most} at most of one document. Next: {going_on}"
+        more["note"] = f"Citations {first + 1} to {last} of at most {most} per document. Next: {following}"
     return answer | {"metadata": dict(metadata) | more}
 
 
-def _with_citations(hit: ArchiveHit, first: int, last: int) -> ArchiveHit:
-    """Return a result with a part of its citations in each direction."""
+def _slice_citations(hit: ArchiveHit, first: int, last: int) -> ArchiveHit:
+    """Return a result with a slice of its citations in each direction."""
     if hit.citations is None:
         return hit
     part = replace(hit.citations, citing=hit.citations.citing[first:last], cited=hit.citations.cited[first:last])
@@ -147,7 +147,13 @@ def _with_citations(hit: ArchiveHit, first: int, last: int) -> ArchiveHit:
 
 
 def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: Detail) -> JsonObject:
-    """Return one result as the specification shows it; ``whole`` is the same with all its citations."""
+    """Return a result as specified.
+
+    Args:
+        hit: The result with the citations to show.
+        whole: The result with all citations.
+        detail: Limits for citations.
+    """
     answer: JsonObject = {
         "document": {
             "id": hit.id,
@@ -172,7 +178,7 @@ def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: Detail) -> JsonObject:
 
 
 def citation_json(citation: DocumentCitation, detail: Detail) -> JsonObject:
-    """Return one citation."""
+    """Return a citation as specified."""
     return {
         "sourceId": citation.source_id,
         "targetId": citation.target_id,
@@ -184,7 +190,7 @@ def citation_json(citation: DocumentCitation, detail: Detail) -> JsonObject:
 
 
 def graph_json(hits: Sequence[ArchiveHit], edges: Sequence[DocumentCitation], titles: Mapping[str, str]) -> JsonObject:
-    """Return the results ("source") and what they are linked with ("target"), and the links."""
+    """Return the citation graph: results have type "source", documents linked with them "target"."""
     labels = {hit.id: hit.title for hit in hits}
     others = [end for edge in edges for end in (edge.source_id, edge.target_id) if end not in labels]
     nodes = [{"id": key, "label": cut(title, 80), "type": "source"} for key, title in labels.items()]
@@ -199,24 +205,24 @@ SEARCH_LOCAL_ARCHIVES = Tool(
     name="searchLocalArchives",
     title="Search the local archives",
     description=(
-        "Search research notes and saved pages by word, misspelt word and meaning; citations link them "
-        "(confidence 1.0 a link, 0.9 a path, 0.6 a title).\n"
-        "Use it for archived research: best for who cites what; for the rest use search_knowledge_base.\n"
+        "Search research notes and saved pages by words, tolerating typos, and by meaning, with citations between them "
+        "(confidence 1.0: link, 0.9: path, 0.6: title).\n"
+        "Use it for archived research: best for citations; for everything else, use search_knowledge_base.\n"
         'Example: searchLocalArchives(query="machine learning", includeCitations=true, limit=5)'
     ),
     arguments=(
         Argument("query", "string", "The search query.", required=True),
-        Argument("fuzzy", "boolean", "Also match misspelt words and meaning; false: the words as they are.", True),
-        Argument("includeCitations", "boolean", "With citations.", False),
-        Argument("citationDepth", "integer", "Levels of citations.", 1, low=1, high=3),
-        Argument("limit", "integer", "How many at most.", DEFAULT_COUNT, low=1, high=50, unset=0),
-        Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
+        Argument("fuzzy", "boolean", "Tolerate typos and match by meaning; false: exact words only.", True),
+        Argument("includeCitations", "boolean", "Include citations.", False),
+        Argument("citationDepth", "integer", "Levels of citations to follow.", 1, low=1, high=3),
+        Argument("limit", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0),
+        Argument("offset", "integer", "Results to skip.", 0, low=0, high=DEEPEST - 1),
         Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
     ),
     run=search_local_archives,
     family=FAMILY,
     parts=Items("results"),
-    advice="The research archive with its citations: searchLocalArchives.",
+    advice="The research archive, with citations: searchLocalArchives.",
     output=form({"citationGraph": "object"}, results="array", metadata="object"),
 )
 

@@ -1,4 +1,4 @@
-"""The articles tools: written articles on concepts, patterns and practices, as they are on disk now."""
+"""The articles tools: Markdown articles on concepts, patterns and practices, read from disk."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from workbench.services.articles import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES
 from workbench.types.json import JsonObject, JsonValue
 
-MOST_BY_MEANING = 100  # articles that one search ranks
-MOST_ARTICLES = 100_000  # of a folder that a person writes
-LONGEST_PART = 24_000  # characters of an article at once; the budget may grant fewer
-LONGEST_WITH_CONTENT = 6_000  # characters of an article among others
-_EXACT = ("Missing required parameter: ", "Article '")  # sentences that the specification writes to the letter
+MOST_BY_MEANING = 100  # articles that one semantic search ranks
+MOST_ARTICLES = 100_000  # more than a folder written by hand contains
+LONGEST_PART = 24_000  # characters per part; the budget may allow fewer
+LONGEST_WITH_CONTENT = 6_000  # characters of each article in a list
+_FIXED_MESSAGES = ("Missing required parameter: ", "Article '")  # messages whose wording the specification fixes
 
 
-def _pretty(value: JsonValue) -> str:
+def _render_indented(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-    """Write an error as a plain sentence."""
+    """Return an error as a plain sentence."""
     del given
-    return error if error.startswith(_EXACT) or not suggestion else f"{error.rstrip('.')}. {suggestion}."
+    return error if error.startswith(_FIXED_MESSAGES) or not suggestion else f"{error.rstrip('.')}. {suggestion}."
 
 
-FAMILY = ToolFamily(render=_pretty, failure=_failure)
+FAMILY = ToolFamily(render=_render_indented, failure=_failure)
 
 
 def list_articles(call: Call, category: str | None, limit: int, offset: int) -> JsonObject:
@@ -50,9 +50,9 @@ def list_articles(call: Call, category: str | None, limit: int, offset: int) -> 
 
 
 def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
-    """Return one article with its content, a long one in parts."""
+    """Return an article with its content, in parts if it is long."""
     if not slug:
-        raise missing("slug", "list_articles shows the slugs")
+        raise missing("slug", "list_articles returns the slugs")
     try:
         article = call.articles.get(slug)
     except NotFound:
@@ -61,11 +61,11 @@ def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
 
 
 def search_articles(call: Call, query: str, include_content: bool, mode: str, limit: int, offset: int) -> JsonObject:
-    """Search articles by the words of their description, or by meaning."""
+    """Search articles by text or by meaning."""
     wanted, limit = limit, limit or DEFAULT_LIMIT
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
-    articles, page = call.workbench.articles, RankedPage(offset, limit, MOST_BY_MEANING)
+    articles, page = call.wb.articles, RankedPage(offset, limit, MOST_BY_MEANING)
     left = left_to_job(call, articles)
     found = articles.search_by_meaning(
         query,
@@ -75,40 +75,48 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
         bring_in=not left,
     )
     if left and not found:
-        return _found_by_words(articles, query, include_content, left, limit, offset)
-    beside: JsonObject = {}
+        return _search_words(articles, query, include_content, left, limit, offset)
+    notes: JsonObject = {}
     if found.nothing_close:
-        beside |= {"nothing_close": found.nothing_close, "suggestion": "Use other words"}
+        notes |= {"nothing_close": found.nothing_close, "suggestion": "Use other words"}
         limit = limit if wanted or offset else FEW
     if found.degraded:
-        beside["degraded"] = list(found.degraded)
-    for note in page.end(found, "articles", "use words that only the article wanted has").values():
-        beside["limit_reached"] = note  # an article's own note says where its content goes on
-    answer = page_json(found, limit, offset, left | beside)
-    del answer["total"]  # a search does not know it
+        notes["degraded"] = list(found.degraded)
+    for note in page.end(found, "articles", "use words specific to the article").values():
+        notes["limit_reached"] = note  # 'note' is used for the rest of an article's content
+    answer = page_json(found, limit, offset, left | notes)
+    del answer["total"]  # unknown to a search
     return answer | {"more": page.has_more(found)}
 
 
-def _found_by_words(
+def _search_words(
     articles: ArticleFolder, query: str, content: bool, left: JsonObject, limit: int, offset: int
 ) -> JsonObject:
-    """Return what words alone find in the files while none of them is embedded. Refuses where they find nothing."""
+    """Search by words only, while no article is embedded.
+
+    Raises:
+        Refused: No article contains a word of the query.
+    """
     found = articles.search_by_words(query, content=content)
     if not found:
         raise Refused(
-            f"No article is embedded yet, and none has a word of the query. {left['message']}",
-            "Ask again when the job has ended",
+            f"No article is embedded yet, and none contains a word of the query. {left['message']}",
+            "Try again when the job has finished",
         )
-    told = f"No article is embedded yet: these are the ones that have words of the query. {left['message']}"
-    return page_json(found, limit, offset, left | {"message": told})
+    message = f"No article is embedded yet; these contain words of the query. {left['message']}"
+    return page_json(found, limit, offset, left | {"message": message})
 
 
 def page_json(
     articles: Sequence[Article], limit: int, offset: int, of_all: Mapping[str, JsonValue] | None = None
 ) -> JsonObject:
-    """Return some of the articles, and how many there are.
+    """Return a page of articles and their total.
 
-    ``of_all`` is what holds for the whole answer. It stands in the first article, because the answer is an array.
+    Args:
+        articles: All articles, in order.
+        limit: Articles per page.
+        offset: Articles to skip.
+        of_all: Fields about the whole answer; stored in the first article, because the answer is an array.
     """
     shown = [article_json(article) for article in articles[offset : offset + limit]]
     if shown and of_all:
@@ -117,7 +125,7 @@ def page_json(
 
 
 def article_json(article: Article) -> JsonObject:
-    """Return an article as the specification shows it; among others a long content ends with how to go on."""
+    """Return an article as specified; a long content is cut, with a note for the rest."""
     answer = article.to_dict() | {
         "title": cut(article.title, LONGEST_TITLE),
         "description": cut(article.description, LONGEST_TEXT),
@@ -125,20 +133,20 @@ def article_json(article: Article) -> JsonObject:
     if len(article.content or "") > LONGEST_WITH_CONTENT:
         rest = next_call("get_article", {"slug": article.slug}, offset=LONGEST_WITH_CONTENT)
         answer["content"] = (article.content or "")[:LONGEST_WITH_CONTENT]
-        answer |= {"total_chars": len(article.content or ""), "note": f"The content goes on. Next: {rest}"}
+        answer |= {"total_chars": len(article.content or ""), "note": f"The content continues. Next: {rest}"}
     return answer
 
 
 DEFAULT_LIMIT = 50
-LIMIT = Argument("limit", "integer", "How many at most.", DEFAULT_LIMIT, low=1, high=1000)
-OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0)
+LIMIT = Argument("limit", "integer", "Maximum number of articles.", DEFAULT_LIMIT, low=1, high=1000)
+OFFSET = Argument("offset", "integer", "Articles to skip.", 0, low=0)
 
 LIST_ARTICLES = Tool(
     name="list_articles",
-    title="List the articles",
+    title="List articles",
     description=(
-        "List the articles without their content.\n"
-        "Use it to see what there is; to find articles on a subject use search_articles, to read one get_article.\n"
+        "List articles without their content.\n"
+        "Use it for an overview; to find articles on a topic, use search_articles; to read one, get_article.\n"
         'Example: list_articles(category="patterns", limit=10)'
     ),
     arguments=(
@@ -157,14 +165,14 @@ GET_ARTICLE = Tool(
     name="get_article",
     title="Read an article",
     description=(
-        "Return one article as Markdown, a long one in parts.\n"
-        "Use it when you know the slug, from list_articles or search_articles.\n"
+        "Return an article as Markdown, in parts if it is long.\n"
+        "Use it if you know the slug, from list_articles or search_articles.\n"
         'Example: get_article(slug="hyde")'
     ),
     arguments=(
-        Argument("slug", "string", "The article's slug: its file's name.", required=True),
-        Argument("offset", "integer", "Where to begin, in characters.", 0, low=0),
-        Argument("length", "integer", "How many characters at most.", LONGEST_PART, low=1, high=LONGEST_PART),
+        Argument("slug", "string", "The article's slug (its file name).", required=True),
+        Argument("offset", "integer", "Start position, in characters.", 0, low=0),
+        Argument("length", "integer", "Maximum number of characters.", LONGEST_PART, low=1, high=LONGEST_PART),
     ),
     run=get_article,
     family=FAMILY,
@@ -175,16 +183,16 @@ GET_ARTICLE = Tool(
 
 SEARCH_ARTICLES = Tool(
     name="search_articles",
-    title="Search the articles",
+    title="Search articles",
     description=(
-        "Find articles whose title, tags or description hold the query as it is; mode='semantic' finds by meaning.\n"
-        "Use it for the written articles: best for a subject's name; to read one use get_article; to search everything "
-        "else search_knowledge_base.\n"
+        "Find articles whose title, tags or description contain the query; mode='semantic' searches by meaning.\n"
+        "Use it for articles: best for the name of a topic; to read one, use get_article; to search everything else, "
+        "search_knowledge_base.\n"
         'Example: search_articles(query="chunking")'
     ),
     arguments=(
-        Argument("query", "string", "What to look for; empty matches every article.", required=True),
-        Argument("include_content", "boolean", "Also return the articles' Markdown.", False),
+        Argument("query", "string", "Text to find; empty matches every article.", required=True),
+        Argument("include_content", "boolean", "Include the articles' Markdown.", False),
         Argument("mode", "string", "How to match.", "text", choices=("text", "semantic")),
         replace(LIMIT, unset=0),
         OFFSET,
@@ -193,7 +201,7 @@ SEARCH_ARTICLES = Tool(
     family=FAMILY,
     from_files=True,
     parts=Items("articles", total="total", bare=True),
-    advice="Written articles on concepts, patterns and practices: search_articles, then get_article(slug).",
+    advice="Articles on concepts, patterns and practices: search_articles, then get_article(slug).",
     output=form(articles="array"),
 )
 

@@ -1,4 +1,4 @@
-"""The three searches: any scope, one project's, everybody's."""
+"""The scoped tools: search in projects and global sources, and lists of sources and folders."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from workbench.types.json import JsonObject, JsonValue
 if TYPE_CHECKING:
     from workbench.services.search import DocumentHit, SourcePlace
 
-# --- The form in which the scoped tools write: an error carries the empty fields that an answer would have had ---
+# Common arguments and the form of errors
 
 Empty = Callable[[Mapping[str, object]], JsonValue]
 
 QUERY = Argument("query", "string", "2 to 5 keywords.", required=True)
-OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0)
+OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 DEFAULT_COUNT = 5
 MATCH_COUNT = Argument(
     "match_count",
     "integer",
-    "How many at most.",
+    "Maximum number of results.",
     DEFAULT_COUNT,
     low=1,
     high=50,
@@ -58,7 +58,11 @@ MATCH_COUNT = Argument(
 
 
 def family(**empty: Empty) -> ToolFamily:
-    """Return a family whose errors also hold ``empty``: each a field's value, from the arguments as they came."""
+    """Return a family whose errors have the fields of an empty answer.
+
+    Args:
+        empty: By field, a function that returns its value from the arguments as sent.
+    """
 
     def failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
         fields = {name: value(given) for name, value in empty.items()}
@@ -68,13 +72,13 @@ def family(**empty: Empty) -> ToolFamily:
 
 
 def nothing(given: Mapping[str, object]) -> list[JsonValue]:
-    """Return the empty list of results."""
+    """Return an empty list of results."""
     del given
     return []
 
 
 def as_given(name: str, default: JsonValue = None) -> Empty:
-    """Return a field that repeats an argument, where it came in a form that can be repeated."""
+    """Return a function for ``family`` that repeats an argument if it is a non-empty string."""
 
     def value(given: Mapping[str, object]) -> JsonValue:
         text = given.get(name)
@@ -83,47 +87,47 @@ def as_given(name: str, default: JsonValue = None) -> Empty:
     return value
 
 
-# --- The two forms of a result: pages (one entry a document) and chunks (single passages) ---
+# Results as pages (documents) and chunks (passages)
 
-MOST_PAGES, MOST_CHUNKS = 100, 200  # how deep one search ranks
+MOST_PAGES, MOST_CHUNKS = 100, 200  # results that one search ranks
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedResults:
-    """Results as a client sees them, from ``offset`` on; ``more`` tells that further ones match."""
+    """A page of results as clients see it."""
 
     items: list[JsonObject]
     searched: SearchResult
-    under_filled: bool
-    more: bool
-    end: JsonObject  # a note if the page ends where the ranking has to
-    past_the_end: str  # a sentence if the page begins after everything that was found
-    said: JsonObject = field(default_factory=dict[str, JsonValue])  # of results below the cutoff
+    under_filled: bool  # fewer results than requested match
+    more: bool  # further results match
+    end: JsonObject  # a note if the page reaches the limit of the ranking
+    past_the_end: str  # a suggestion if the offset is past the last result
+    cutoff: JsonObject = field(default_factory=dict[str, JsonValue])  # a note on results below the cutoff
 
 
 def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Return documents and the search they come from; without a ``match_count`` (0) the default number."""
+    """Search documents; a ``match_count`` of 0 means the default."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_PAGES)
-    result = call.workbench.document_search.search(query, Ask(limit=page.asked, scope=scope))
+    result = call.wb.document_search.search(query, Ask(limit=page.asked, scope=scope))
     hits = page.of(result.documents)
-    items, said, searched = [page_json(hit) for hit in hits], {}, result.searched
+    items, cutoff, searched = [page_json(hit) for hit in hits], {}, result.searched
     if not match_count and not offset:
         scores = [hit.score for hit in hits]
-        items, said = first_page(items, scores, searched.strategy, DOCUMENTS_CUTOFF, close=searched.evidence.close)
-    return _results(items, searched, page, result.documents, "documents", said)
+        items, cutoff = first_page(items, scores, searched.strategy, DOCUMENTS_CUTOFF, close=searched.evidence.close)
+    return _results(items, searched, page, result.documents, "documents", cutoff)
 
 
 def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Return passages and the search they come from; without a ``match_count`` (0) the default number."""
+    """Search passages; a ``match_count`` of 0 means the default."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_CHUNKS)
-    result = call.workbench.search_service.search(query, Ask(limit=page.asked, scope=scope))
-    places = call.workbench.document_search.places(passage.source_id for passage in result)
+    result = call.wb.search_service.search(query, Ask(limit=page.asked, scope=scope))
+    places = call.wb.document_search.places(passage.source_id for passage in result)
     ranked = [passage for passage in result if passage.source_id in places]
-    items, said = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)], {}
+    items, cutoff = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)], {}
     if not match_count and not offset:
         scores = [passage.score for passage in page.of(ranked)]
-        items, said = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
-    return _results(items, result, page, ranked, "passages", said)
+        items, cutoff = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
+    return _results(items, result, page, ranked, "passages", cutoff)
 
 
 def _results(
@@ -132,21 +136,21 @@ def _results(
     page: RankedPage,
     ranked: Sequence[object],
     kind: str,
-    said: JsonObject,
+    cutoff: JsonObject,
 ) -> ScopedResults:
     more = page.offset + len(items) < len(ranked)
     under_filled = page.is_under_filled(ranked) and not more
-    end = page.end(ranked, kind, "name a project, a folder, tags or a source")
-    return ScopedResults(items, searched, under_filled, more, end, past_the_end(page.offset, ranked), said)
+    end = page.end(ranked, kind, "narrow the search to a project, folder, tags or source")
+    return ScopedResults(items, searched, under_filled, more, end, past_the_end(page.offset, ranked), cutoff)
 
 
 def reranked(passages: Iterable[Passage]) -> bool:
-    """Tell whether the order is the reranker's: it leaves its leg at every passage it has seen."""
+    """Return whether a reranker ordered the passages, which then have its leg."""
     return any(not RERANKERS.isdisjoint(passage.attribution) for passage in passages)
 
 
 def page_json(hit: DocumentHit) -> JsonObject:
-    """Return a document that was found; aggregate_similarity falls down the list and lies in 0..1."""
+    """Return a document found; ``aggregate_similarity`` (0..1) falls with rank."""
     return {
         "page_id": hit.document_id,
         "url": hit.best.url,
@@ -162,7 +166,7 @@ def page_json(hit: DocumentHit) -> JsonObject:
 
 
 def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
-    """Return a passage that was found."""
+    """Return a passage found."""
     answer: JsonObject = {
         "id": passage.passage_id,
         "content": cut(passage.text),
@@ -181,7 +185,7 @@ def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
 
 
 def place_json(place: SourcePlace) -> JsonObject:
-    """Return where a result stands."""
+    """Return the scope fields of a result."""
     return {
         "source_id": place.source_id,
         "scope": place.scope,
@@ -214,11 +218,11 @@ def search(
     language: str = "",
     names: str = "prefer",
 ) -> JsonObject:
-    """Search any scope: the common part of the three tools and POST /api/rag/query."""
+    """Search any scope; shared by the three tools and POST /api/rag/query."""
     if scope == "project" and not project_id:
-        raise missing("project_id", "scope='project' searches one project; use scope='all' or 'global' without one.")
+        raise missing("project_id", "scope='project' requires a project; without one use scope='all' or 'global'.")
     wanted = Scope(
-        kind=cast(ScopeKind, scope),  # one of SCOPES, checked as an argument
+        kind=cast(ScopeKind, scope),  # validated as one of SCOPES
         project=project_id or None,
         folder=folder_name or None,
         tags=clean_tags(tags),
@@ -235,16 +239,15 @@ def search(
         "under_filled": results.under_filled,
         "return_mode": return_mode,
         "reranked": reranked(results.searched),
-        **results.said,
+        **results.cutoff,
         "error": None,
     }
     answer |= results.end
     if not results.items:
-        nothing = results.past_the_end or _nothing_matched(call, results.searched.scope, scope, query)
-        answer["suggestion"] = nothing
+        answer["suggestion"] = results.past_the_end or _explain_no_match(call, results.searched.scope, scope, query)
     if results.items and not results.searched.evidence.close:
         answer["nothing_close"] = results.searched.evidence.reason
-        answer["suggestion"] = _elsewhere(call, "Use fewer or other keywords.", scope, query)
+        answer["suggestion"] = _suggest_other_search(call, "Use fewer or other keywords.", scope, query)
     if results.searched.preferring:
         answer["preferring"] = [name.text for name in results.searched.preferring]
     if results.searched.degraded:
@@ -264,7 +267,7 @@ def search_knowledge_base(
     language: str = "",
     names: str = "prefer",
 ) -> JsonObject:
-    """Search with the scope in the caller's hand."""
+    """Search the scope that the caller chooses."""
     answer = search(
         call,
         query,
@@ -297,43 +300,43 @@ def search_project_knowledge(
 
 
 def search_global_knowledge(call: Call, query: str, tags: list[str], match_count: int, offset: int) -> JsonObject:
-    """Search the global sources, those with the most of the tags first among equals."""
+    """Search the global sources; more matching tags rank higher among equals."""
     answer = search(call, query, scope="global", tags=tags, match_count=match_count, offset=offset)
     return answer | {"tag_filters": shown_tags(tags)}
 
 
 def clean_tags(tags: list[str] | None) -> tuple[str, ...]:
-    """Return the tags as sources keep them: trimmed, empty ones left out."""
+    """Return the tags trimmed, without empty ones."""
     return tuple(tag.strip() for tag in tags or () if tag.strip())
 
 
 def shown_tags(tags: list[str] | None) -> list[JsonValue] | None:
-    """Return the tags that were searched by, for the answer; None where there were none."""
+    """Return the tags of a search for its answer; None if there are none."""
     return [cut(tag, LONGEST_TITLE) for tag in clean_tags(tags)[:ITEMS_A_PAGE]] or None
 
 
-def _nothing_matched(call: Call, searched: ResolvedScope, scope: str, query: str) -> str:
-    """Say why nothing matched; from a project the way leads on to what everybody knows, as the specification asks."""
-    known = one_line(" ".join(searched.notes)) or _holding_nothing(call, searched)
-    reason = known or "Nothing matched; use fewer or other keywords."
-    return reason if known and scope != "project" else _elsewhere(call, reason, scope, query)
+def _explain_no_match(call: Call, searched: ResolvedScope, scope: str, query: str) -> str:
+    """Explain why nothing matched; for a project, suggest global knowledge as the specification requires."""
+    known = one_line(" ".join(searched.notes)) or _find_empty_sources(call, searched)
+    reason = known or "Nothing matched. Use fewer or other keywords."
+    return reason if known and scope != "project" else _suggest_other_search(call, reason, scope, query)
 
 
-def _elsewhere(call: Call, reason: str, scope: str, query: str) -> str:
-    """Return a sentence followed by the call that may find more, if such a tool is offered."""
+def _suggest_other_search(call: Call, reason: str, scope: str, query: str) -> str:
+    """Return a reason followed by a call that may find more, if such a tool is offered."""
     if scope == "project" and call.offers("rag_search_global_knowledge"):
         return f"{reason} Fall back to {next_call('rag_search_global_knowledge', {'query': query})}"
     if scope != "project" and call.offers("rag_get_available_sources"):
-        return f"{reason} See rag_get_available_sources() for what there is."
+        return f"{reason} List the sources with rag_get_available_sources()."
     return reason
 
 
-def _holding_nothing(call: Call, searched: ResolvedScope) -> str:
-    """Say that the sources of a scope are still empty, where they are; no other keywords would help then."""
-    inside = [source for source in call.workbench.sources.list() if source.id in (searched.source_ids or ())]
-    if not inside or any(source.documents_count for source in inside):
+def _find_empty_sources(call: Call, searched: ResolvedScope) -> str:
+    """Return a message if all sources in scope are empty, "" otherwise; other keywords would not help."""
+    sources = [source for source in call.wb.sources.list() if source.id in (searched.source_ids or ())]
+    if not sources or any(source.documents_count for source in sources):
         return ""
-    return f"The sources in scope ({choices(source.title for source in inside)}) hold no documents yet."
+    return f"The sources in scope ({choices(source.title for source in sources)}) have no documents yet."
 
 
 _FAILURE = family(
@@ -347,10 +350,10 @@ SEARCH_KNOWLEDGE_BASE = Tool(
     name="rag_search_knowledge_base",
     title="Search project and global knowledge",
     description=(
-        "Find the documents, one entry each, or passages, of any scope.\n"
-        "Use it for which documents to read: best for a project's and global knowledge together; for one project alone "
-        "use rag_search_project_knowledge; for general knowledge rag_search_global_knowledge; for passages by search "
-        "type search_knowledge_base.\n"
+        "Find documents (one result each) or passages in any scope.\n"
+        "Use it to find documents to read: best for project and global knowledge together; for one project only, use "
+        "rag_search_project_knowledge; for general knowledge, rag_search_global_knowledge; for passages, "
+        "search_knowledge_base.\n"
         'Example: rag_search_knowledge_base(query="API endpoints", scope="all", project_id="proj_123")'
     ),
     arguments=(
@@ -358,19 +361,19 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument(
             "scope",
             "string",
-            "all: with project_id that project, first among equals, and the global sources.",
+            "all: global sources and, with project_id, that project, which ranks first among equals.",
             "all",
             choices=SCOPES,
         ),
         Argument("project_id", "string", "The project, for scope project or all.", ""),
-        Argument("source_id", "string", "Only this source: its id, URL or exact title.", ""),
-        Argument("language", "string", "Only this language: de or german.", ""),
+        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
+        Argument("language", "string", "Only this language, e.g. de or german.", ""),
         NAMES,
         MATCH_COUNT,
         Argument(
             "return_mode",
             "string",
-            "pages: one a document; chunks: passages.",
+            "pages: one result per document; chunks: passages.",
             "pages",
             choices=RETURN_MODES,
         ),
@@ -380,8 +383,8 @@ SEARCH_KNOWLEDGE_BASE = Tool(
     family=_FAILURE,
     parts=Items("results"),
     advice=(
-        "Project and global together, or "
-        "single passages: rag_search_knowledge_base(query, scope, project_id, return_mode)."
+        "Project and global knowledge together, or "
+        "passages: rag_search_knowledge_base(query, scope, project_id, return_mode)."
     ),
     output=form(results="array", more="boolean"),
 )
@@ -391,14 +394,14 @@ SEARCH_PROJECT = Tool(
     title="Search a project's knowledge",
     description=(
         "Search one project's own sources.\n"
-        "Use it first when you work on a known project: best for what only that project knows; when it finds nothing "
-        "relevant use rag_search_global_knowledge; to see the folders rag_list_project_folders.\n"
+        "Use it first when you work on a known project: best for knowledge specific to it; if it finds nothing "
+        "relevant, use rag_search_global_knowledge; to list the folders, rag_list_project_folders.\n"
         'Example: rag_search_project_knowledge(query="login endpoint", project_id="proj_123", folder_name="API")'
     ),
     arguments=(
         QUERY,
-        Argument("project_id", "string", "The project to search in: its id or exact title.", required=True),
-        Argument("folder_name", "string", "Only this folder, such as 'Authentication'.", ""),
+        Argument("project_id", "string", "The project: id or exact title.", required=True),
+        Argument("folder_name", "string", "Only this folder, e.g. 'Authentication'.", ""),
         MATCH_COUNT,
         OFFSET,
     ),
@@ -406,8 +409,8 @@ SEARCH_PROJECT = Tool(
     family=family(results=nothing, project_id=as_given("project_id"), folder_filter=as_given("folder_name")),
     parts=Items("results"),
     advice=(
-        "Working on a known project: rag_search_project_knowledge(query, project_id), with folder_name "
-        "when you know the folder; nothing relevant there: rag_search_global_knowledge(query)."
+        "Known project: rag_search_project_knowledge(query, project_id), with folder_name if you know the folder; "
+        "if nothing is relevant: rag_search_global_knowledge(query)."
     ),
     output=form(results="array", more="boolean"),
 )
@@ -416,9 +419,9 @@ SEARCH_GLOBAL = Tool(
     name="rag_search_global_knowledge",
     title="Search global knowledge",
     description=(
-        "Search the sources that belong to no project: frameworks, languages, best practices; with tags "
-        "those that have any of them (most first).\n"
-        "Use it for general questions: best with tags; for what a project knows use rag_search_project_knowledge "
+        "Search global sources, which belong to no project: frameworks, languages, best practices. With tags, only "
+        "sources that have any of them (most matches first).\n"
+        "Use it for general questions: best with tags; for project knowledge, use rag_search_project_knowledge "
         "first.\n"
         f"Tags by category: {spoken_catalogue()}.\n"
         'Example: rag_search_global_knowledge(query="hooks patterns", tags=["react", "typescript"])'
@@ -432,21 +435,21 @@ SEARCH_GLOBAL = Tool(
     run=search_global_knowledge,
     family=family(results=nothing, tag_filters=lambda given: None),
     parts=Items("results"),
-    advice=("Frameworks, languages, general practice: rag_search_global_knowledge(query, tags=[...])."),
+    advice="Frameworks, languages, best practices: rag_search_global_knowledge(query, tags=[...]).",
     output=form(results="array", more="boolean"),
 )
 
 
-# --- Places to search: the sources of a scope, the folders of a project ---
+# Sources of a scope and folders of a project
 
 
 def available_sources(call: Call, scope: str | None, project_id: str, offset: int) -> JsonObject:
-    """List the sources of a scope; with a project and no scope that project's and the global ones."""
+    """List the sources of a scope; with only a project, its own and the global ones."""
     if scope == "global" and project_id:
-        raise InvalidInput("The scope 'global' cannot have a project; drop project_id, or use scope='project'.")
-    project = call.workbench.projects.get(project_id).id if project_id else None
+        raise InvalidInput("scope='global' does not allow project_id. Remove it, or use scope='project'.")
+    project = call.wb.projects.get(project_id).id if project_id else None
     kind = None if scope in (None, "all") else scope
-    sources = call.workbench.sources.list(scope=kind)
+    sources = call.wb.sources.list(scope=kind)
     chosen = [source for source in sources if project is None or source.project_id in (None, project)]
     return {
         "success": True,
@@ -460,8 +463,8 @@ def available_sources(call: Call, scope: str | None, project_id: str, offset: in
 
 def list_project_folders(call: Call, project_id: str, offset: int) -> JsonObject:
     """List the folders of a project."""
-    project = call.workbench.projects.get(project_id)
-    folders = call.workbench.projects.folders(project.id)
+    project = call.wb.projects.get(project_id)
+    folders = call.wb.projects.folders(project.id)
     return {
         "success": True,
         "project_id": project.id,
@@ -473,7 +476,7 @@ def list_project_folders(call: Call, project_id: str, offset: int) -> JsonObject
 
 
 def source_json(source: Source) -> JsonObject:
-    """Return a source with where it stands."""
+    """Return a source with its scope."""
     answer = source.to_dict()
     return {
         "source_id": source.id,
@@ -504,17 +507,15 @@ def folder_json(folder: Folder) -> JsonObject:
 
 GET_AVAILABLE_SOURCES = Tool(
     name="rag_get_available_sources",
-    title="See what can be searched",
+    title="List available sources",
     description=(
-        "List the sources with their scope, project, folder and tags.\n"
-        "Use it before a targeted search; to see a source's documents use rag_list_pages_for_source.\n"
+        "List sources with their scope, project, folder and tags.\n"
+        "Use it before a targeted search; to list a source's documents, use rag_list_pages_for_source.\n"
         'Example: rag_get_available_sources(scope="project", project_id="proj_123")'
     ),
     arguments=(
-        Argument("scope", "string", "Only global or only project sources; by default all.", choices=SCOPES),
-        Argument(
-            "project_id", "string", "Only this project's sources (and, unless scope is project, the global ones).", ""
-        ),
+        Argument("scope", "string", "Only global or only project sources (default: all).", choices=SCOPES),
+        Argument("project_id", "string", "Only this project's sources (and global ones, unless scope is project).", ""),
         OFFSET,
     ),
     run=available_sources,
@@ -522,7 +523,7 @@ GET_AVAILABLE_SOURCES = Tool(
         sources=nothing, count=lambda given: 0, scope_filter=as_given("scope"), project_filter=as_given("project_id")
     ),
     parts=Items("sources", count="", total="count"),
-    advice="What there is: rag_get_available_sources; a project's folders: rag_list_project_folders.",
+    advice="Available sources: rag_get_available_sources; a project's folders: rag_list_project_folders.",
     output=form(sources="array", count="integer"),
 )
 
@@ -530,12 +531,12 @@ LIST_PROJECT_FOLDERS = Tool(
     name="rag_list_project_folders",
     title="List a project's folders",
     description=(
-        "List a project's folders with what each is for and how many sources it has.\n"
-        "Use it when you start on a project, before rag_search_project_knowledge with folder_name; for the sources "
-        "use rag_get_available_sources.\n"
+        "List a project's folders with descriptions and source counts.\n"
+        "Use it when you start on a project, before rag_search_project_knowledge with folder_name; for sources, use "
+        "rag_get_available_sources.\n"
         'Example: rag_list_project_folders(project_id="proj_123")'
     ),
-    arguments=(Argument("project_id", "string", "The project: its id or exact title.", required=True), OFFSET),
+    arguments=(Argument("project_id", "string", "The project: id or exact title.", required=True), OFFSET),
     run=list_project_folders,
     family=family(
         folders=nothing, project_id=as_given("project_id"), project_title=lambda given: None, total=lambda given: 0
@@ -545,7 +546,7 @@ LIST_PROJECT_FOLDERS = Tool(
 )
 
 
-# --- The scoped tools: what a project knows, what everybody knows, and both together ---
+# Table of the scoped tools
 
 ESSENTIAL = (GET_AVAILABLE_SOURCES, SEARCH_PROJECT, SEARCH_GLOBAL, LIST_PROJECT_FOLDERS)
 TOOLS = (GET_AVAILABLE_SOURCES, SEARCH_KNOWLEDGE_BASE, SEARCH_PROJECT, SEARCH_GLOBAL, LIST_PROJECT_FOLDERS)

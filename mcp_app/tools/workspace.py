@@ -37,44 +37,44 @@ if TYPE_CHECKING:
     from workbench.services.workspaces import ConversationHit, EmbeddingReport
     from workbench.storage.jobs import Job
 
-NOTE = 200  # tokens that are left for what stands beside the failures
+NOTE = 200  # tokens reserved for the fields next to the failures
 FAMILY = ToolFamily(render=compact, failure=failure_json)
-WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace; by default the working directory.", "")
+WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace (default: the working directory).", "")
 DEFAULT_COUNT = 10
-N_RESULTS = Argument("n_results", "number", "How many at most.", DEFAULT_COUNT, low=1, high=50, unset=0)
-OFFSET = Argument("offset", "integer", "How many to skip.", 0, low=0, high=MOST_CONVERSATIONS - 1)
+N_RESULTS = Argument("n_results", "number", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
+OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0, high=MOST_CONVERSATIONS - 1)
 
 
 def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
-    """Embed what a path in a workspace means."""
+    """Embed the conversations at a path in a workspace."""
     if not path:
-        raise missing("path", "the conversation's path, relative to the workspace")
+        raise missing("path", "path of the conversation, relative to the workspace")
     workspace = workspace_of(call.files, workspace_path)
     place = path_in(workspace, path)
-    pending = call.workbench.workspaces.pending(workspace, place)
+    pending = call.wb.workspaces.pending(workspace, place)
     if pending.bytes > LARGE:
-        return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace, place))
+        return embedding_json(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
     try:
-        return embedded_json(call.workbench.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
+        return embedded_json(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
     except UnreadableDocument as error:
-        raise Refused(f"It could not be embedded: {error}", "Write text into it, then call again") from error
+        raise Refused(f"Could not embed {path}: {error}", "Add text to it, then call again") from error
 
 
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
-    """Bring a whole workspace up to date."""
+    """Embed all new and changed conversations of a workspace."""
     workspace = workspace_of(call.files, workspace_path)
-    pending = call.workbench.workspaces.pending(workspace)
+    pending = call.wb.workspaces.pending(workspace)
     if pending.bytes > LARGE:
-        return embedding_json(call, pending, call.workbench.jobs.enqueue_workspace(workspace))
-    report = call.workbench.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
+        return embedding_json(call, pending, call.wb.jobs.enqueue_workspace(workspace))
+    report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
     if report.all_failed:
-        told = {name: value for name, value in embedded_json(report).items() if name != "success"}
-        raise Refused(report.all_failed, "Write text into them, then call again", told | {"removed": report.removed})
+        counts = {name: value for name, value in embedded_json(report).items() if name != "success"}
+        raise Refused(report.all_failed, "Add text to them, then call again", counts | {"removed": report.removed})
     return {**embedded_json(report), "removed": report.removed}
 
 
 def embedding_json(call: Call, pending: Pending, job: Job) -> JsonObject:
-    """Return the answer for conversations that a job embeds, which begins now."""
+    """Start the worker and return the answer for conversations that a job embeds."""
     call.work_jobs()
     waiting = pending.new + pending.changed
     message = f"Conversations being embedded: {waiting}.{followed_by(call, job)}"
@@ -88,48 +88,48 @@ def search_semantic(
     """Search a workspace's conversations."""
     wanted = int(n_results) or DEFAULT_COUNT
     page = RankedPage(offset, wanted, MOST_CONVERSATIONS)
-    hits = call.workbench.workspaces.search(
+    hits = call.wb.workspaces.search(
         workspace_of(call.files, workspace_path),
         query,
         limit=page.asked,
         conversation_type=conversation_type,
         date_range=date_range,
     )
-    beside: JsonObject = {}
+    notes: JsonObject = {}
     if hits.nothing_close:
-        beside |= {"nothing_close": hits.nothing_close, "suggestion": "Use other words"}
+        notes |= {"nothing_close": hits.nothing_close, "suggestion": "Use other words"}
         wanted = wanted if n_results or offset else FEW
     if hits.degraded:
-        beside["degraded"] = list(hits.degraded)
-    beside |= page.end(hits, "conversations", "name a conversation_type or a date_range")
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], wanted), **beside}
+        notes["degraded"] = list(hits.degraded)
+    notes |= page.end(hits, "conversations", "set conversation_type or date_range")
+    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], wanted), **notes}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
-    """Find conversations like one."""
+    """Find conversations similar to one."""
     if not source_path:
-        raise missing("source_path", "a conversation's path, as search_semantic returns it")
+        raise missing("source_path", "path of a conversation, as returned by search_semantic")
     workspace = workspace_of(call.files, workspace_path)
     try:
         page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MOST_CONVERSATIONS)
-        hits = call.workbench.workspaces.similar(workspace, source_path, page.asked)
+        hits = call.wb.workspaces.similar(workspace, source_path, page.asked)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
-        remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are compared"
+        remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are searched"
         raise Refused(f"Document not found: {source_path}", remedy) from None
-    end = page.end(hits, "conversations", "use search_semantic with a conversation_type or a date_range")
+    end = page.end(hits, "conversations", "use search_semantic with conversation_type or date_range")
     return {"success": True, "source_path": source_path, **results_json(hits[offset:], page.count), **end}
 
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
-    """Say what a workspace holds, and what on disk differs from it."""
+    """Report what is embedded, and which files differ from it."""
     workspace = workspace_of(call.files, workspace_path)
-    status = call.workbench.workspaces.status(workspace)
-    pending = call.workbench.workspaces.pending(workspace)
+    status = call.wb.workspaces.status(workspace)
+    pending = call.wb.workspaces.pending(workspace)
     changes: JsonObject = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
-    again = f" Next: {next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
-    note = f"The disk differs from what is embedded.{again if call.offers('embed_workspace') else ''}"
-    differs: JsonObject = {"note": note} if pending.any else {}
+    following = f" Next: {next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
+    note = f"Files changed since they were embedded.{following if call.offers('embed_workspace') else ''}"
+    notes: JsonObject = {"note": note} if pending.any else {}
     return {
         "success": True,
         "total_chunks": status.total_chunks,
@@ -137,15 +137,19 @@ def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
         "db_path": status.db_path,
         "recent_embeddings": [{"source_path": path, "embedded_at": at} for path, at in status.recent],
         "pending": changes,
-    } | differs
+    } | notes
 
 
 def workspace_of(files: FileRoots, path_text: str) -> Path:
-    """Return the workspace a call means, inside the allowed folders. Raises Refused."""
+    """Return the workspace folder, inside the allowed folders.
+
+    Raises:
+        Refused: The folder does not exist or is not allowed.
+    """
     if not path_text or path_text == ".":
         here = Path.cwd().resolve()
         if not files.roots:
-            raise Refused("No folder is open to the tools", "Have WORKBENCH_FILE_ROOTS name the workspace's folder")
+            raise Refused("The tools have no allowed folder", "Add the workspace's folder to WORKBENCH_FILE_ROOTS")
         return here if any(here.is_relative_to(root) for root in files.roots) else files.roots[0]
     try:
         return files.folder(path_text, "workspace_path")
@@ -156,7 +160,11 @@ def workspace_of(files: FileRoots, path_text: str) -> Path:
 
 
 def path_in(workspace: Path, path_text: str) -> Path:
-    """Return a path that exists inside a workspace, wherever dots and links lead. Raises Refused."""
+    """Return an existing path inside a workspace, after resolving links and dots.
+
+    Raises:
+        Refused: The path does not exist, is hidden, or is outside the workspace.
+    """
     refusal = Refused(f"Path not found: {path_text}", f"Give a path inside the workspace {workspace}")
     try:
         path = (workspace / path_text).resolve()
@@ -169,7 +177,7 @@ def path_in(workspace: Path, path_text: str) -> Path:
 
 
 def embedded_json(report: EmbeddingReport) -> JsonObject:
-    """Return the counts, by conversation; ``files`` counts the files they are made of."""
+    """Return the counts of conversations; ``files`` counts their files."""
     answer: JsonObject = {
         "success": True,
         "embedded": report.embedded,
@@ -185,12 +193,12 @@ def embedded_json(report: EmbeddingReport) -> JsonObject:
         shown = within(len(named), lambda count: compact(answer | {"failures": named[:count]}), BUDGET - NOTE)
         answer["failures"] = list(named[:shown])
         if shown < len(named):
-            answer["note"] = f"The first {shown} are named; mend them and call again, which names the next."
+            answer["note"] = f"The first {shown} are listed. Fix them and call again to see the next."
     return answer
 
 
 def results_json(hits: Sequence[ConversationHit], wanted: int) -> JsonObject:
-    """Return conversations, best first, as many as wanted, and whether there are more."""
+    """Return the first ``wanted`` conversations, and whether there are more."""
     results = [
         {
             "conversation": hit.conversation,
@@ -211,11 +219,11 @@ EMBED_DOCUMENT = Tool(
     title="Embed a conversation",
     description=(
         "Embed a conversation for search; an unchanged one is skipped.\n"
-        "Use it after one conversation was written or changed; for all of them use embed_workspace.\n"
+        "Use it after a conversation was created or changed; for all of them, use embed_workspace.\n"
         'Example: embed_document(path="brainstorm/2025-11-17/001-new-idea")'
     ),
     arguments=(
-        Argument("path", "string", "Path to a file or folder, relative to the workspace or absolute.", required=True),
+        Argument("path", "string", "File or folder, absolute or relative to the workspace.", required=True),
         WORKSPACE_PATH,
     ),
     run=embed_document,
@@ -228,9 +236,9 @@ EMBED_WORKSPACE = Tool(
     name="embed_workspace",
     title="Embed a workspace",
     description=(
-        "Embed every new or changed conversation (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and forget vanished "
-        "ones; many become a job; get_job follows it.\n"
-        "Use it before a search after many changes; for one conversation use embed_document.\n"
+        "Embed all new or changed conversations (TYPE/YYYY-MM-DD/NNN-slug) of a workspace, and remove deleted ones; "
+        "many become a job; get_job follows it.\n"
+        "Use it before a search after many changes; for one conversation, use embed_document.\n"
         'Example: embed_workspace(workspace_path="")'
     ),
     arguments=(WORKSPACE_PATH,),
@@ -245,24 +253,23 @@ SEARCH_SEMANTIC = Tool(
     name="search_semantic",
     title="Search conversations",
     description=(
-        "Search a workspace's embedded conversations by meaning, one entry each, best first.\n"
-        "Use it for what was talked about: best for conversations alone; for those like a known one use get_similar; "
-        "for documents "
-        "search_knowledge_base.\n"
+        "Search a workspace's embedded conversations by meaning, one result each, best first.\n"
+        "Use it for past discussions: best for conversations only; for those similar to a known one, use get_similar; "
+        "for documents, search_knowledge_base.\n"
         'Example: search_semantic(query="authentication patterns", conversation_type="plan", date_range="2025-11")'
     ),
     arguments=(
-        Argument("query", "string", "What to look for.", required=True),
+        Argument("query", "string", "What to search for.", required=True),
         WORKSPACE_PATH,
         N_RESULTS,
-        Argument("conversation_type", "string", "Only this type, such as brainstorm, debug or plan.", ""),
+        Argument("conversation_type", "string", "Only this type, e.g. brainstorm, debug or plan.", ""),
         Argument("date_range", "string", "Only this month or day: YYYY-MM or YYYY-MM-DD.", ""),
         OFFSET,
     ),
     run=search_semantic,
     family=FAMILY,
     parts=Items("results", count="num_results"),
-    advice="Past conversations of a workspace: search_semantic; after changes embed_workspace first.",
+    advice="Past conversations of a workspace: search_semantic; after changes, call embed_workspace first.",
     reading_advice="Past conversations of a workspace: search_semantic.",
     output=form(results="array"),
 )
@@ -271,12 +278,12 @@ GET_SIMILAR = Tool(
     name="get_similar",
     title="Find similar conversations",
     description=(
-        "Find the conversations of a workspace that are most like one as a whole.\n"
-        "Use it when you have a conversation; when you have a question use search_semantic.\n"
+        "Find the conversations of a workspace that are most similar to a given one.\n"
+        "Use it if you have a conversation; if you have a question, use search_semantic.\n"
         'Example: get_similar(source_path="plan/2025-11-17/001-jwt-authentication")'
     ),
     arguments=(
-        Argument("source_path", "string", "The conversation's path, as search_semantic returns it.", required=True),
+        Argument("source_path", "string", "The conversation's path, as returned by search_semantic.", required=True),
         WORKSPACE_PATH,
         N_RESULTS,
         OFFSET,
@@ -289,15 +296,15 @@ GET_SIMILAR = Tool(
 
 GET_EMBEDDING_STATUS = Tool(
     name="get_embedding_status",
-    title="See what is embedded",
+    title="Show embedding status",
     description=(
-        "Say how many conversations and passages of a workspace are embedded, and which last.\n"
-        "Use it to find out whether embed_workspace is needed: 'pending' counts what changed on disk.\n"
+        "Show how many conversations and passages of a workspace are embedded, and the most recent ones.\n"
+        "Use it to check whether embed_workspace is needed: 'pending' counts changes on disk.\n"
         'Example: get_embedding_status(workspace_path="")'
     ),
     reading_description=(
-        "Say how many conversations and passages of a workspace are embedded, and which last.\n"
-        "Use it to see how far search_semantic is up to date: 'pending' counts what differs on disk.\n"
+        "Show how many conversations and passages of a workspace are embedded, and the most recent ones.\n"
+        "Use it to check whether search_semantic is up to date: 'pending' counts changes on disk.\n"
         'Example: get_embedding_status(workspace_path="")'
     ),
     arguments=(WORKSPACE_PATH,),

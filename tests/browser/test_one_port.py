@@ -102,4 +102,4 @@ def test_beyond_this_machine_a_token_is_required(test_home: Path) -> None:
     environment = {**os.environ, "WORKBENCH_HOME": str(test_home), "WORKBENCH_MCP_TOKEN": ""}
     refused = subprocess.run(command, env=environment, cwd=test_home, capture_output=True, text=True, timeout=60)
     assert refused.returncode == 1
-    assert "set WORKBENCH_MCP_TOKEN first, or listen on 127.0.0.1" in refused.stderr
+    assert "Set WORKBENCH_MCP_TOKEN, or listen on 127.0.0.1" in refused.stderr

@@ -109,7 +109,7 @@ def test_a_wrong_choice_names_the_choices() -> None:
 
 
 def test_what_is_too_large_is_refused_before_it_is_read() -> None:
-    with pytest.raises(Refused, match=r"The arguments have 4,\d+,\d+ bytes; at most 4,000,000 are taken"):
+    with pytest.raises(Refused, match=r"The arguments have 4,\d+,\d+ bytes; the limit is 4,000,000"):
         read(query="x" * LARGEST)
 
 

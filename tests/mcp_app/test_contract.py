@@ -156,7 +156,7 @@ def test_the_help_names_the_toolsets_there_are() -> None:
 
 
 def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:
-    with pytest.raises(InvalidInput, match="no toolset 'nope'; use one or more of 'knowledge', 'scoped'"):
+    with pytest.raises(InvalidInput, match=r"Unknown toolset: 'nope'\. Use one or more of 'knowledge', 'scoped'"):
         chosen_tools(["nope"])
 
 

@@ -25,7 +25,7 @@ def test_the_same_content_again_changes_nothing_and_says_so(agent: Agent, tmp_pa
         (tmp_path / "docs" / name).write_text("# Same\n\nThe same words.")
     first = agent("manage_document", action="create", file_path="a.md")
     again = agent("manage_document", action="create", file_path="b.md")
-    assert again["message"] == "The source holds this content already; nothing was changed"
+    assert again["message"] == "The source already has this content; nothing was changed"
     assert again["document"]["id"] == first["document"]["id"]
     assert agent("manage_document", action="list")["total_count"] == 1
 

@@ -36,7 +36,7 @@ def test_an_absolute_path_inside_is_found(roots: FileRoots) -> None:
     "given", ["../out.md", "sub/../../out.md", "/etc/passwd", "link.md", "way/out.md", "../no-such-file"]
 )
 def test_a_path_that_lies_outside_is_refused(roots: FileRoots, given: str) -> None:
-    with pytest.raises(Refused, match=r"Not allowed: .* lies outside the allowed folders"):
+    with pytest.raises(Refused, match=r"Not allowed: .* is outside the allowed folders"):
         roots.file(given)
 
 
@@ -73,5 +73,5 @@ def test_the_tool_refuses_an_escape_and_names_the_setting(agent: Agent) -> None:
 
 
 def test_a_hidden_file_is_said_to_be_hidden_and_not_to_lie_outside(roots: FileRoots) -> None:
-    with pytest.raises(Refused, match=r"Not allowed: \.env is hidden \(a name begins with a dot\)"):
+    with pytest.raises(Refused, match=r"Not allowed: \.env is hidden \(a name starts with a dot\)"):
         roots.file(".env")

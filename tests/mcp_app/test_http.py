@@ -79,7 +79,7 @@ def test_both_eras_are_served_and_a_5_mb_argument_is_refused_with_a_sentence(url
     found, refused = asyncio.run(script())
     assert json.loads(found.content[0].text)["results"][0]["document_title"] == "Login"
     assert refused.is_error
-    assert "at most 4,000,000 are taken" in json.loads(refused.content[0].text)["error"]
+    assert "the limit is 4,000,000" in json.loads(refused.content[0].text)["error"]
 
 
 def test_only_who_may_is_let_in_and_everybody_else_is_told_why(url: str) -> None:
@@ -87,11 +87,11 @@ def test_only_who_may_is_let_in_and_everybody_else_is_told_why(url: str) -> None
     cases: list[tuple[str, dict[str, str], int, str]] = [
         (f"{url}/health", {}, 200, "ok"),
         (sources, WITH_TOKEN, 200, "Endpoints"),
-        (sources, {}, 401, "The bearer token is missing or wrong"),
-        (sources, {"Authorization": f"Bearer {TOKEN}x"}, 401, "missing or wrong"),
-        (sources, {"Authorization": f"Basic {TOKEN}"}, 401, "missing or wrong"),
-        (f"{url}/mcp", {}, 401, "missing or wrong"),
-        (f"{url}/health", {"Host": "evil.example"}, 421, "does not answer to that Host"),
+        (sources, {}, 401, "The bearer token is missing or invalid"),
+        (sources, {"Authorization": f"Bearer {TOKEN}x"}, 401, "missing or invalid"),
+        (sources, {"Authorization": f"Basic {TOKEN}"}, 401, "missing or invalid"),
+        (f"{url}/mcp", {}, 401, "missing or invalid"),
+        (f"{url}/health", {"Host": "evil.example"}, 421, "This Host is not allowed"),
         (sources, WITH_TOKEN | {"Origin": "https://evil.example"}, 403, "WORKBENCH_MCP_ALLOWED_ORIGINS"),
         (sources, WITH_TOKEN | {"Origin": "http://localhost:6274"}, 200, "Endpoints"),
     ]
@@ -167,7 +167,7 @@ def test_http_errors_have_the_status_and_the_same_json(web: httpx.Client) -> Non
 
 def test_an_address_or_method_that_is_not_served_is_told_in_the_same_json(web: httpx.Client) -> None:
     gone, wrong = web.get("/api/rag/nothing"), web.get("/api/rag/query")
-    assert (gone.status_code, gone.json()["error"]) == (404, "There is nothing at /api/rag/nothing")
+    assert (gone.status_code, gone.json()["error"]) == (404, "Not found: /api/rag/nothing")
     assert (wrong.status_code, wrong.json()["suggestion"], wrong.headers["Allow"]) == (405, "Use POST", "POST")
 
 

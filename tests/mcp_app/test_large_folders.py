@@ -92,7 +92,7 @@ def test_before_any_article_is_embedded_words_alone_find_them_in_the_files(
         (job,) = wb.jobs.list(kind="ingest")
         assert [each["slug"] for each in found] == ["okapi", "zebra-0", "zebra-1", "zebra-2"]
         assert (found[0]["job"]["job_id"], "job" in found[1], "content" in found[0]) == (job.id, False, False)
-        assert found[0]["message"].startswith("No article is embedded yet: these are the ones that have words")
+        assert found[0]["message"].startswith("No article is embedded yet; these contain words")
         assert found[0]["message"].endswith(f'Next: get_job(job_id="{job.id}")')
         rest = json.loads(agent.text("search_articles", **asked, limit=2, offset=2))
         assert [each["slug"] for each in rest] == ["zebra-1", "zebra-2"]

@@ -61,7 +61,7 @@ def test_pages_of_any_size_are_one_ranking_and_the_last_says_its_limit(
 ) -> None:
     ids, last = pages(agent, tool, key, {"match_count": 17}, **arguments)
     assert len(ids) == len(set(ids)) == most
-    assert last["note"].startswith(f"These are the last of the {most} ")
+    assert last["note"].startswith(f"A search ranks at most {most} ")
     assert "more specific question" in last["note"]
     assert last.get("under_filled") is not True
     assert pages(agent, tool, key, {"match_count": 50}, **arguments)[0] == ids
@@ -74,7 +74,7 @@ def test_a_page_after_the_end_says_how_many_there_are(agent: Agent, wb: Workbenc
     for tool in ("search_knowledge_base", "rag_search_knowledge_base"):
         answer = agent(tool, query="refund", offset=5, match_count=5)
         assert (answer["results"], answer["more"]) == ([], False)
-        assert answer["suggestion"] == "Only 1 were found; use an offset below 1"
+        assert answer["suggestion"] == "Only 1 found. Use an offset below 1"
 
 
 def test_a_full_page_that_is_all_there_is_says_no_more(agent: Agent, wb: Workbench) -> None:
@@ -95,5 +95,5 @@ def test_pages_of_archives_are_one_ranking(make_settings: Callable[..., Settings
         wb.archives.refresh()
         ids, last = pages(Agent(create_server(wb)), "searchLocalArchives", "document", {"limit": 20})
         assert len(ids) == len(set(ids)) == 50
-        assert last["note"].startswith("These are the last of the 50 documents")
+        assert last["note"].startswith("A search ranks at most 50 documents")
         assert pages(Agent(create_server(wb)), "searchLocalArchives", "document", {"limit": 7})[0] == ids

@@ -125,7 +125,7 @@ def test_an_offset_outranks_the_page() -> None:
 
 
 def test_the_last_item_of_an_array_keeps_its_own_note_beside_the_arrays() -> None:
-    items = [{"slug": "a"}, {"slug": "b", "note": 'The content goes on. Next: get_article(slug="b", offset=9)'}]
+    items = [{"slug": "a"}, {"slug": "b", "note": 'The content continues. Next: get_article(slug="b", offset=9)'}]
     parts = Items("articles", total="total", bare=True)
     shown, _ = given_in_parts({"articles": items, "total": 3}, parts, json.dumps, "search_articles", {"offset": 0}, {})
     assert isinstance(shown, list) and isinstance(shown[1], dict)

@@ -108,7 +108,7 @@ def test_no_answer_of_a_read_only_server_names_a_tool_that_it_lacks(workspace_re
     assert set(CALLS) == offered, "a further tool needs a call here whose answer has little to say but advice"
     missing = {tool.name for tool in chosen_tools(["all"])} - offered
     texts = {name: _said(workspace_reader, name, arguments) for name, arguments in CALLS.items()}
-    assert "The disk differs from what is embedded" in texts["get_embedding_status"]
+    assert "Files changed since they were embedded" in texts["get_embedding_status"]
     assert "Document not found: plan/2025-11-17/001-talk" in texts["get_similar"]
     told = {name: sorted(names) for name, text in texts.items() if (names := missing & set(re.findall(r"\w+", text)))}
     assert told == {}

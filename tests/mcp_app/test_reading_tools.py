@@ -55,7 +55,7 @@ def test_a_document_is_read_whole_by_following_the_notes(agent: Agent, wb: Workb
     assert len(parts) > 3
     assert "".join(parts) == text
     beyond = agent.failure("rag_read_full_page", page_id=document, offset=len(text))
-    assert beyond["error"].startswith(f"Invalid offset: {len(text)} lies beyond")
+    assert beyond["error"].startswith(f"Invalid offset: {len(text)} is past the end")
 
 
 def test_a_sources_pages_are_all_reached(agent: Agent, wb: Workbench) -> None:
@@ -107,7 +107,7 @@ def test_an_agent_builds_a_project_and_fills_a_folder_of_it(agent: Agent) -> Non
     assert (found["results"][0]["folder_name"], found["results"][0]["tags"]) == ("API", ["REST"])
     assert agent("find_projects", query="web")["projects"][0]["project_id"] == project
     assert agent("find_projects", query="nothing")["total"] == 0
-    assert "Use what is there" in agent.failure("create_project", title="Shop")["suggestion"]
+    assert "Use the existing one" in agent.failure("create_project", title="Shop")["suggestion"]
 
 
 def test_hosted_connectors_search_and_fetch_with_structured_answers(agent: Agent, wb: Workbench) -> None:

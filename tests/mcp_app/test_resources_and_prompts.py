@@ -50,7 +50,7 @@ def test_a_source_lists_its_documents_in_pages(agent: Agent, wb: Workbench) -> N
 
 @pytest.mark.parametrize("uri", ["document://doc_none", "source://src_none", "document://doc_none/0", "source://x/y"])
 def test_what_does_not_exist_is_an_error_that_names_it(agent: Agent, uri: str) -> None:
-    with pytest.raises(MCPError, match=r"not found: (doc_none|src_none)|There is no page"):
+    with pytest.raises(MCPError, match=r"not found: (doc_none|src_none)|Invalid page"):
         read(agent, uri)
 
 
@@ -226,7 +226,7 @@ def test_every_source_is_reached_by_cursor_also_while_others_come_and_go(
     assert first[0] == "tags://catalogue"
     assert [len(page) for page in (first, *others)] == [101, 100, 50]
     assert [*first[1:], *others[0], *others[1]] == [f"source://{source}" for source in reversed(made)]
-    with pytest.raises(MCPError, match="There is no such cursor"):
+    with pytest.raises(MCPError, match="Invalid cursor"):
         Agent(agent.server, mode).talk(lambda client: client.list_resources(cursor="nonsense"))
 
 

@@ -201,4 +201,4 @@ def test_every_error_has_its_sentence_and_the_empty_list(agent: Agent, knowledge
 def test_sources_that_are_still_empty_are_said_to_be(agent: Agent, knowledge: Workbench) -> None:
     knowledge.sources.create("Planned", tags=["rest-api-next"])
     answer = agent("rag_search_global_knowledge", query="hooks", tags=["REST-API-next"])
-    assert answer["suggestion"] == "The sources in scope ('Planned') hold no documents yet."
+    assert answer["suggestion"] == "The sources in scope ('Planned') have no documents yet."

@@ -110,8 +110,8 @@ def test_a_client_that_leaves_while_the_workbench_opens_leaves_no_noise(make_set
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--toolsets", "nope"], "There is no toolset 'nope'"),
-        (["--transport", "pigeon"], "There is no transport 'pigeon'"),
+        (["--toolsets", "nope"], "Unknown toolset: 'nope'"),
+        (["--transport", "pigeon"], "Unknown transport: 'pigeon'"),
         (["--transport", "http", "--host", "0.0.0.0", "--port", "0"], "set WORKBENCH_MCP_TOKEN first"),
     ],
 )

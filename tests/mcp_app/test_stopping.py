@@ -76,7 +76,7 @@ def test_a_client_that_asks_is_told_the_progress_of_an_upload(agent: Agent, mode
 
 def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> None:
     def broken(call: Call) -> Any:
-        raise ZeroDivisionError(str(call.workbench))
+        raise ZeroDivisionError(str(call.wb))
 
     server = create_server(wb, toolsets=["all"])
     server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY, form())

@@ -239,7 +239,7 @@ def test_progress_of_a_large_workspace_reaches_the_client(agent: Agent) -> None:
 def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, tmp_path: Path) -> None:
     put(tmp_path / "other", {"plan/2025-11-11/001-empty": ""})
     failure = agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
-    assert "Write text into it" in str(failure)
+    assert "Add text to it" in str(failure)
     assert agent.failure("embed_workspace", workspace_path=str(tmp_path / "other"))["embedded"] == 0
     assert agent("manage_source", action="list")["total_count"] == 0
 
@@ -253,6 +253,6 @@ def test_a_server_started_at_the_root_of_the_file_system_says_how_to_open_a_fold
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir("/")
-    with pytest.raises(Refused, match="No folder is open to the tools") as refused:
+    with pytest.raises(Refused, match="The tools have no allowed folder") as refused:
         workspace_of(FileRoots(), "")
     assert "WORKBENCH_FILE_ROOTS" in refused.value.suggestion

@@ -1,4 +1,4 @@
-"""crawl_website and manage_crawl_job: a website comes in by a job that answers at once and is followed."""
+"""crawl_website and manage_crawl_job: crawls run as background jobs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from workbench.services.crawls import CrawlJob
 
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
-MOST_PAGES = 100
-SHOWN_FAILURES = 10
-SHOWN_REASONS = 8  # why addresses were not fetched, the most frequent first
-_GOES_ON = ("resume", "retry_failed", "accept_removals")
-_LEFT_OUT = ("options", "outcomes", "bytes", "updated_at")
-_STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification knows fewer than the queue
-_LIST_JOBS = "Use manage_crawl_job(action='list') to see the jobs"
+MOST_PAGES = 100  # pages per crawl
+SHOWN_FAILURES = 10  # failed or held pages per answer
+SHOWN_REASONS = 8  # reasons for URLs not fetched, most frequent first
+_CONTINUING_ACTIONS = ("resume", "retry_failed", "accept_removals")
+_HIDDEN_FIELDS = ("options", "outcomes", "bytes", "updated_at")
+_STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification has fewer than the queue
+_LIST_JOBS = "List the jobs with manage_crawl_job(action='list')"
 
 
 def crawl_website(
@@ -38,10 +38,10 @@ def crawl_website(
     folder_name: str,
     refresh: bool,
 ) -> JsonObject:
-    """Start a crawl; it goes on after the answer."""
+    """Start a crawl in the background."""
     if not url.lower().startswith(("http://", "https://")):
         raise Refused("Invalid URL: must start with http:// or https://", "Provide fully qualified URL")
-    job = call.workbench.crawls.start(
+    job = call.wb.crawls.start(
         url,
         recursive=recursive,
         max_pages=min(max_pages, MOST_PAGES),
@@ -60,11 +60,11 @@ def crawl_website(
 
 
 def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: int, offset: int | None) -> JsonObject:
-    """Carry out one action on crawl jobs."""
+    """Run an action on crawl jobs."""
     if action == "list":
         return _list(call, page, per_page, offset)
     job_id = needed(job_id, "job_id", action, _LIST_JOBS)
-    crawls = call.workbench.crawls
+    crawls = call.wb.crawls
     verbs: dict[str, Callable[[str], CrawlJob]] = {
         "get": crawls.get,
         "cancel": crawls.cancel,
@@ -75,8 +75,8 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
     try:
         job = verbs[action](job_id)
     except NotFound:
-        return _other_job(call, action, job_id)
-    if action in _GOES_ON:
+        return _manage_other_job(call, action, job_id)
+    if action in _CONTINUING_ACTIONS:
         call.work_jobs()
     answer = job_json(job)
     if job.pages_failed:
@@ -84,19 +84,23 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         failures = crawls.failures(job_id)
         answer["failures"] = failures[first : first + SHOWN_FAILURES]
         if (last := first + SHOWN_FAILURES) < len(failures):
-            going_on = next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
-            answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {going_on}"
+            following = next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
+            answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {following}"
     if job.outcomes["held"]:
         held = crawls.pages(job_id, outcome="held", limit=SHOWN_FAILURES)
         answer["held"] = [{"url": page.url, "reason": page.reason} for page in held]
         accepting = next_call("manage_crawl_job", {}, action="accept_removals", job_id=job_id)
-        answer["held_note"] = f"{job.outcomes['held']} removals are held. If the site is right: {accepting}"
-    return {"success": True, "crawl_job": answer, "message": _state(answer)}
+        answer["held_note"] = f"{job.outcomes['held']} removals are held. If the pages are really gone: {accepting}"
+    return {"success": True, "crawl_job": answer, "message": _describe_progress(answer)}
 
 
-def _other_job(call: Call, action: str, job_id: str) -> JsonObject:
-    """Stop work of another kind, or let it go on; get_job shows it. Raises Refused."""
-    jobs = call.workbench.jobs
+def _manage_other_job(call: Call, action: str, job_id: str) -> JsonObject:
+    """Show, cancel or resume a job other than a crawl.
+
+    Raises:
+        Refused: There is no such job, or it does not support the action.
+    """
+    jobs = call.wb.jobs
     verbs = {"get": jobs.get, "cancel": jobs.cancel, "resume": jobs.resume}
     try:
         if action not in verbs:
@@ -104,22 +108,22 @@ def _other_job(call: Call, action: str, job_id: str) -> JsonObject:
         job = verbs[action](job_id)
     except NotFound:
         raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS) from None
-    if action in _GOES_ON:
+    if action in _CONTINUING_ACTIONS:
         call.work_jobs()
     return {"success": True, "job": any_job_json(job), "message": f"Job {job.status}: {job.stalled or job.message}"}
 
 
 def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:
     size, skipped = page_of(page, per_page, offset)
-    jobs = [job_json(job) for job in call.workbench.crawls.list(limit=size, offset=skipped)]
-    total = call.workbench.crawls.count()
+    jobs = [job_json(job) for job in call.wb.crawls.list(limit=size, offset=skipped)]
+    total = call.wb.crawls.count()
     answer: JsonObject = {"crawl_jobs": jobs, "total_count": total, "count": len(jobs), "page": page, "per_page": size}
     return {"success": True} | answer
 
 
 def job_json(job: CrawlJob) -> JsonObject:
-    """Return a crawl as the specification shows it: running until it has ended; ``state`` says it exactly."""
-    answer = {name: value for name, value in job.to_dict().items() if name not in _LEFT_OUT}
+    """Return a crawl as specified; ``state`` is its exact status."""
+    answer = {name: value for name, value in job.to_dict().items() if name not in _HIDDEN_FIELDS}
     if not job.stalled:
         del answer["stalled"]
     reasons = list(job.not_fetched.items())
@@ -128,7 +132,7 @@ def job_json(job: CrawlJob) -> JsonObject:
     return answer | {"status": _STATUS.get(job.status, job.status), "state": job.status}
 
 
-def _state(job: JsonObject) -> str:
+def _describe_progress(job: JsonObject) -> str:
     crawled, documents = job.get("pages_crawled", 0), job.get("documents_created", 0)
     stalled = f". {job['stalled']}" if job.get("stalled") else ""
     return f"Crawl {job['status']}: {crawled} pages crawled, {documents} documents created{stalled}"
@@ -138,49 +142,49 @@ CRAWL_WEBSITE = Tool(
     name="crawl_website",
     title="Crawl a website",
     description=(
-        "Index a page, or with recursive=true those it links to. Answers at once with a job for "
+        "Index a web page, with recursive=true also pages it links to. Returns a job for "
         "manage_crawl_job(action='get').\n"
-        "Use it for websites; for files use manage_document, to read a page without keeping it fetch_url.\n"
+        "Use it for websites; for files, use manage_document; to read a page without storing it, fetch_url.\n"
         'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
     ),
     arguments=(
-        Argument("url", "string", "Where to start: http:// or https://.", required=True),
-        Argument("recursive", "boolean", "Follow links to further pages of the site.", False),
+        Argument("url", "string", "Start URL: http:// or https://.", required=True),
+        Argument("recursive", "boolean", "Follow links within the site.", False),
         Argument(
             "max_pages",
             "integer",
-            f"Most pages to fetch; more than {MOST_PAGES} becomes {MOST_PAGES}.",
+            f"Maximum number of pages; capped at {MOST_PAGES}.",
             10,
             low=1,
             high=1_000_000,
         ),
-        Argument("source_id", "string", "A source to add to; by default a new one.", ""),
-        Argument("title", "string", "Title of the new source; by default the site's name.", ""),
-        Argument("exclude_patterns", "array", "Addresses to skip: parts of a URL or globs.", []),
-        Argument("project_id", "string", "The new source's project; by default it is global.", ""),
-        Argument("folder_name", "string", "The new source's folder in the project.", ""),
-        Argument("refresh", "boolean", "Fetch unchanged pages too.", False),
+        Argument("source_id", "string", "Add to this source (default: a new one).", ""),
+        Argument("title", "string", "Title of the new source (default: the site's name).", ""),
+        Argument("exclude_patterns", "array", "URLs to skip: substrings or globs.", []),
+        Argument("project_id", "string", "Project of the new source (default: global).", ""),
+        Argument("folder_name", "string", "Folder of the new source in the project.", ""),
+        Argument("refresh", "boolean", "Also fetch unchanged pages.", False),
     ),
     run=crawl_website,
     family=FAMILY,
     read_only=False,
     idempotent=False,
     open_world=True,
-    advice="Bring a website in: crawl_website answers at once with a job; follow it by manage_crawl_job(action='get').",
+    advice="Index a website: crawl_website returns a job; follow it with manage_crawl_job(action='get').",
     output=form(crawl_job="object"),
 )
 
 MANAGE_CRAWL_JOB = Tool(
     name="manage_crawl_job",
-    title="Follow a crawl",
+    title="Manage crawls",
     description=(
-        "Show, list, stop, resume or retry crawls; cancel and resume take any job.\n"
+        "Show, list, cancel, resume or retry crawls; get, cancel and resume also work for other jobs.\n"
         "Use it after crawl_website, which starts a crawl.\n"
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("job_id", "string", "The job, except for list.", ""),
+        Argument("job_id", "string", "The job; not for list.", ""),
         PAGE,
         PER_PAGE,
         OFFSET,
@@ -192,8 +196,8 @@ MANAGE_CRAWL_JOB = Tool(
     open_world=True,
     reading_actions=("get", "list"),
     reading_description=(
-        "See how a crawl is going, or list crawls.\n"
-        "Use it to follow crawls; for jobs of every kind use get_job.\n"
+        "Show the progress of a crawl, or list crawls.\n"
+        "Use it for crawls; for any job, use get_job.\n"
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),
     parts=Items("crawl_jobs", total="total_count"),

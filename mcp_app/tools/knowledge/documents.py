@@ -1,4 +1,4 @@
-"""manage_document: documents made, shown, listed, changed and deleted."""
+"""manage_document: create, get, list, update and delete documents."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 ACTIONS = ("create", "get", "list", "update", "delete")
 _DONE = {
     "created": "Document ingested successfully with {chunks} chunks",
-    "updated": "Document updated successfully; it has {chunks} chunks now",
-    "unchanged": "The source holds this content already; nothing was changed",
+    "updated": "Document updated successfully with {chunks} chunks",
+    "unchanged": "The source already has this content; nothing was changed",
 }
 
 
 def manage_document(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
-    """Carry out one action on documents."""
+    """Run an action on documents."""
     return _ACTIONS[action](call, **arguments)
 
 
@@ -54,12 +54,12 @@ def _create(
     del others
     if bool(file_path) == bool(content):
         if content:
-            raise Refused("Give either file_path or content, not both", "Leave one of them out")
-        raise missing("file_path", "file_path (a file) or content (the text itself) is required for create.")
+            raise Refused("Give either file_path or content, not both", "Remove one of them")
+        raise missing("file_path", "create requires file_path (a file) or content (the text itself).")
     path = call.files.file(file_path) if file_path else None
     source = source_named(call, source_id).id if source_id else None
     if is_large(path, content):
-        job = call.workbench.jobs.enqueue_document(
+        job = call.wb.jobs.enqueue_document(
             path=path,
             text=content or None,
             source=source,
@@ -68,7 +68,7 @@ def _create(
             metadata=metadata,
         )
         return queued_json(call, job)
-    written = call.workbench.documents.create(
+    written = call.wb.documents.create(
         path=path,
         text=content or None,
         source=source,
@@ -100,7 +100,7 @@ def _list(
     call: Call, *, source_id: str, page: int, per_page: int, offset: int | None, **others: JsonValue
 ) -> JsonObject:
     del others
-    service = call.workbench.documents
+    service = call.wb.documents
     source = source_named(call, source_id).id if source_id else None
     size, skipped = page_of(page, per_page, offset)
     documents = service.list(source_id=source, limit=size, offset=skipped)
@@ -128,14 +128,12 @@ def _update(
     del others
     document_id = document_named(call, needed(document_id, "document_id", "update", LIST_DOCUMENTS)).id
     if not any((title, url, metadata, content, file_path)):
-        raise Refused(
-            "Nothing to update", "Give a title, url, metadata, content or file_path that is to replace the old one"
-        )
+        raise Refused("Nothing to update", "Give a new title, url, metadata, content or file_path")
     if content and file_path:
-        raise Refused("Give either file_path or content, not both", "Leave one of them out")
+        raise Refused("Give either file_path or content, not both", "Remove one of them")
     path = call.files.file(file_path) if file_path else None
     if is_large(path, content):
-        job = call.workbench.jobs.enqueue_document(
+        job = call.wb.jobs.enqueue_document(
             path=path,
             text=content or None,
             title=title or None,
@@ -144,7 +142,7 @@ def _update(
             document=document_id,
         )
         return queued_json(call, job)
-    written = call.workbench.documents.update(
+    written = call.wb.documents.update(
         document_id,
         path=path,
         text=content or None,
@@ -160,7 +158,7 @@ def _update(
 def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
     del others
     document_id = document_named(call, needed(document_id, "document_id", "delete", LIST_DOCUMENTS)).id
-    deletion = call.workbench.documents.delete(document_id)
+    deletion = call.wb.documents.delete(document_id)
     deleted: JsonObject = {
         "document_id": deletion.id,
         "title": deletion.title,
@@ -172,14 +170,14 @@ def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
 
 
 def is_large(path: Path | None, content: str) -> bool:
-    """Tell whether a file or a text is work for a job: packed files hold several times their size in text."""
+    """Return whether a file or text is large enough for a job; compressed files count several times their size."""
     return (len(content) if path is None else work_bytes(path.name, path.stat().st_size)) > LARGE
 
 
 def queued_json(call: Call, job: Job) -> JsonObject:
-    """Return the answer for a document that a job brings in, which begins now."""
+    """Start the worker and return the answer for a document that a job ingests."""
     call.work_jobs()
-    message = f"The document is large and is being ingested.{followed_by(call, job)}"
+    message = f"The document is large and is being ingested in the background.{followed_by(call, job)}"
     return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
 
 
@@ -195,9 +193,9 @@ MANAGE_DOCUMENT = Tool(
     name="manage_document",
     title="Manage documents",
     description=(
-        "Add, show, list, change or delete documents. create takes file_path or content (kept once, where a source "
-        "gets it twice); a large one becomes a job; get_job follows it. delete cannot be undone.\n"
-        "Use it to change one document; to read use rag_read_full_page; for collections manage_source.\n"
+        "Create, show, list, update or delete documents. create takes file_path or content (stored once per source); "
+        "a large one becomes a job; get_job follows it. delete cannot be undone.\n"
+        "Use it for single documents; to read one, use rag_read_full_page; for collections, manage_source.\n"
         'Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")'
     ),
     arguments=(
@@ -210,10 +208,10 @@ MANAGE_DOCUMENT = Tool(
             "",
             reading=False,
         ),
-        Argument("source_id", "string", "create: its source (by default 'Uploads'). list: only this source.", ""),
-        Argument("title", "string", "create, update: the title; by default the file's own.", "", reading=False),
-        Argument("url", "string", "create, update: where it came from.", "", reading=False),
-        Argument("metadata", "object", "create, update: facts such as author; merged on update.", reading=False),
+        Argument("source_id", "string", "create: its source (default: 'Uploads'). list: only this source.", ""),
+        Argument("title", "string", "create, update: the title (default: from the file).", "", reading=False),
+        Argument("url", "string", "create, update: its original URL.", "", reading=False),
+        Argument("metadata", "object", "create, update: e.g. author; merged on update.", reading=False),
         PAGE,
         PER_PAGE,
         OFFSET,
@@ -226,12 +224,12 @@ MANAGE_DOCUMENT = Tool(
     idempotent=False,
     reading_actions=("get", "list"),
     reading_description=(
-        "Show or list single documents, without their texts.\n"
-        "Use it for what is stored; to read a text use rag_read_full_page; to search search_knowledge_base.\n"
+        "Show or list documents, without their texts.\n"
+        "Use it to see what is stored; to read a text, use rag_read_full_page; to search, search_knowledge_base.\n"
         'Example: manage_document(action="list", source_id="src_abc123")'
     ),
     parts=Items("documents", total="total_count"),
-    advice="Add, change or delete documents and their sources: manage_document, manage_source.",
-    reading_advice="What is stored, one by one: manage_document, manage_source.",
+    advice="Create, update or delete documents and sources: manage_document, manage_source.",
+    reading_advice="Details of documents and sources: manage_document, manage_source.",
     output=acted(document="object", documents="array", total_count="integer", message="string", job="object"),
 )

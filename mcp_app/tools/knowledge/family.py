@@ -1,4 +1,4 @@
-"""The form in which the knowledge tools write, with sources and documents as they show them."""
+"""What the knowledge tools share: arguments, look-ups, and sources and documents as JSON."""
 
 from __future__ import annotations
 
@@ -13,33 +13,41 @@ from workbench.types.json import JsonObject, JsonValue
 
 FAMILY = ToolFamily(render=compact, failure=failure_json)
 
-PAGE = Argument("page", "integer", "list: the page, from 1.", 1, low=1, high=1_000_000)
+PAGE = Argument("page", "integer", "list: page number, from 1.", 1, low=1, high=1_000_000)
 PER_PAGE = Argument(
     "per_page",
     "integer",
-    f"Items a page; more than {ITEMS_A_PAGE} becomes {ITEMS_A_PAGE}.",
+    f"Items per page; capped at {ITEMS_A_PAGE}.",
     10,
     low=1,
     high=1_000_000,
 )
-OFFSET = Argument("offset", "integer", "list: skip so many.", low=0)
-LONGEST_METADATA = 5 * LONGEST_TEXT  # characters, where one document is shown
+OFFSET = Argument("offset", "integer", "list: items to skip.", low=0)
+LONGEST_METADATA = 5 * LONGEST_TEXT  # characters, for a single document
 LIST_SOURCES = "Use manage_source(action='list') to see available sources"
 LIST_DOCUMENTS = "Verify document_id or use manage_document(action='list')"
 
 
 def source_named(call: Call, key: str) -> Source:
-    """Return a source by id, URL or exact title. Raises Refused in the specification's words."""
+    """Return a source by id, URL or exact title.
+
+    Raises:
+        Refused: There is no such source, in the words of the specification.
+    """
     try:
-        return call.workbench.sources.get(key)
+        return call.wb.sources.get(key)
     except NotFound:
         raise Refused(f"Invalid source_id: {key} not found", LIST_SOURCES) from None
 
 
 def document_named(call: Call, document_id: str) -> Document:
-    """Return a document by id. Raises Refused in the specification's words."""
+    """Return a document by id.
+
+    Raises:
+        Refused: There is no such document, in the words of the specification.
+    """
     try:
-        return call.workbench.documents.get(document_id)
+        return call.wb.documents.get(document_id)
     except NotFound:
         raise Refused(f"Document not found: {document_id}", LIST_DOCUMENTS) from None
 
@@ -53,9 +61,12 @@ def source_json(source: Source) -> JsonObject:
 
 
 def document_json(document: Document, passages: str = "chunks_count", room: int = LONGEST_TEXT) -> JsonObject:
-    """Return a document without its text; the number of passages is called ``passages``.
+    """Return a document without its text.
 
-    ``room`` is for how many characters of metadata; entries without room are counted.
+    Args:
+        document: The document.
+        passages: Name of the field with the number of passages.
+        room: Characters of metadata; entries that do not fit are counted instead.
     """
     answer = document.to_dict()
     return {
@@ -69,32 +80,32 @@ def document_json(document: Document, passages: str = "chunks_count", room: int 
         "status": document.status,
         "created_at": answer["created_at"],
         "updated_at": answer["updated_at"],
-        "metadata": _within(as_object(answer["metadata"]), room),
+        "metadata": _fit_metadata(as_object(answer["metadata"]), room),
     }
 
 
 def page_of(page: int, per_page: int, offset: int | None) -> tuple[int, int]:
-    """Return (items a page, items to skip), at most 20 a page; an offset outranks the page."""
+    """Return (items per page, items to skip), with at most 20 per page; an offset overrides the page."""
     size = min(per_page, ITEMS_A_PAGE)
     return size, (page - 1) * size if offset is None else offset
 
 
-def _within(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
-    """Keep the entries that fit into ``room`` characters of JSON, and say how many are left out."""
+def _fit_metadata(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
+    """Return the entries that fit into ``room`` characters of JSON, and the number of those left out."""
     fitting: JsonObject = {}
-    for key, value in ((key, _short(value)) for key, value in metadata.items()):
+    for key, value in ((key, _shorten(value)) for key, value in metadata.items()):
         size = len(compact({key: value}))
         if size <= room:
             fitting[key] = value
             room -= size
     missing = len(metadata) - len(fitting)
-    return fitting | ({"...": f"{missing} of {len(metadata)} entries are too long to be shown"} if missing else {})
+    return fitting | ({"...": f"{missing} of {len(metadata)} entries are too long to show"} if missing else {})
 
 
-def _short(value: JsonValue) -> JsonValue:
-    """Cut long texts in metadata wherever they are."""
+def _shorten(value: JsonValue) -> JsonValue:
+    """Cut long texts in metadata at any level."""
     if isinstance(value, Mapping):
-        return {key: _short(item) for key, item in value.items()}
+        return {key: _shorten(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_short(item) for item in value]
+        return [_shorten(item) for item in value]
     return cut(value, 300) if isinstance(value, str) else value

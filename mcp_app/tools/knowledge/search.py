@@ -1,4 +1,4 @@
-"""search_knowledge_base: passages by a chosen search type, down to a minimum similarity."""
+"""search_knowledge_base: passages by search type, with a minimum similarity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEARCH_TYPES = ("vector", "hybrid", "rerank")
 DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY
 NOT_GIVEN = ""
 DEFAULT_COUNT, LEAST_SIMILARITY = 10, 0.05
-DEEPEST = 200  # passages that one search ranks: offset and match_count together
+DEEPEST = 200  # passages that one search ranks, offset included
 
 
 def search_knowledge_base(
@@ -33,10 +33,10 @@ def search_knowledge_base(
     language: str = "",
     names: str = "prefer",
 ) -> JsonObject:
-    """Return the passages that answer a query; the source is a filter in the search, not after it.
+    """Return the passages that answer a query.
 
-    If no search type was given, what is promoted for the scope serves. If neither a count nor a threshold was, what
-    scores far below the best is marked, and only a few are given if nothing close was found.
+    Without a search type the strategy promoted for the scope is used. Without a count and a threshold, results that
+    score far below the best are marked, and only a few are returned if nothing is close.
     """
     scope = Scope(
         sources=(source_named(call, source_id).id,) if source_id else None,
@@ -51,12 +51,12 @@ def search_knowledge_base(
         min_similarity=LEAST_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
         built_in=DEFAULT_SEARCH_TYPE,
     )
-    result = call.workbench.search_service.search(query, ask)
+    result = call.wb.search_service.search(query, ask)
     passages = list(page.of(result.results))
-    items, said = [passage_json(passage) for passage in passages], {}
+    items, cutoff = [passage_json(passage) for passage in passages], {}
     if not match_count and similarity_threshold < 0 and not offset:
         scores = [hit.score for hit in passages]
-        items, said = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
+        items, cutoff = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
     answer: JsonObject = {
         "success": True,
         "results": list(items),
@@ -65,24 +65,24 @@ def search_knowledge_base(
         "search_type": search_type_of(result.strategy),
         "strategy": result.strategy,
         "query": cut(query, LONGEST_TITLE),
-        **said,
+        **cutoff,
     }
     if passages and not result.evidence.close:
         answer["nothing_close"] = result.evidence.reason
-        answer["suggestion"] = "Use other words" + (", or drop source_id to search every source" if source_id else "")
+        answer["suggestion"] = "Use other words" + (", or remove source_id to search all sources" if source_id else "")
     if result.preferring:
         answer["preferring"] = [name.text for name in result.preferring]
     if result.degraded:
         answer["degraded"] = list(result.degraded)
-    answer |= page.end(result.results, "passages", "name a source_id or a language")
+    answer |= page.end(result.results, "passages", "set source_id or language")
     if not passages:
-        nothing = "Nothing matched; lower similarity_threshold, drop source_id or use other words"
-        answer["suggestion"] = past_the_end(offset, result.results) or nothing
+        no_match = "Nothing matched. Lower similarity_threshold, remove source_id or use other words"
+        answer["suggestion"] = past_the_end(offset, result.results) or no_match
     return answer
 
 
 def search_type_of(strategy: str) -> str:
-    """Return the search type that a strategy comes nearest to; a promoted one need not be any of them."""
+    """Return the search type closest to a strategy; a promoted one may be none of them."""
     legs = STRATEGIES[strategy].legs
     if not RERANKERS.isdisjoint(legs):
         return "rerank"
@@ -90,7 +90,7 @@ def search_type_of(strategy: str) -> str:
 
 
 def passage_json(passage: Passage) -> JsonObject:
-    """Return a passage as the specification shows it."""
+    """Return a passage as specified."""
     metadata: JsonObject = {
         "source_id": passage.source_id,
         "chunk_index": passage.metadata.get("ordinal", 0),
@@ -123,21 +123,20 @@ SEARCH_KNOWLEDGE_BASE = Tool(
     title="Search the knowledge base",
     description=(
         "Find the passages that answer a question, best first.\n"
-        "Use it for the passage that answers a precise question, in everything or one source: the best choice if you "
-        "know no project; for which documents to read use rag_search_knowledge_base; for a project "
-        "rag_search_project_knowledge; for general knowledge by tags rag_search_global_knowledge; for code "
-        "rag_search_code_examples.\n"
+        "Use it for precise questions, in all sources or one: the best choice if you know no project; to find "
+        "documents, use rag_search_knowledge_base; for a project, rag_search_project_knowledge; for general knowledge "
+        "by tags, rag_search_global_knowledge; for code, rag_search_code_examples.\n"
         'Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)'
     ),
     arguments=(
-        Argument("query", "string", "Words or a question.", required=True),
-        Argument("source_id", "string", "Only this source: its id, URL or exact title.", ""),
-        Argument("language", "string", "Only this language: de or german.", ""),
+        Argument("query", "string", "Keywords or a question.", required=True),
+        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
+        Argument("language", "string", "Only this language, e.g. de or german.", ""),
         NAMES,
         Argument(
             "match_count",
             "integer",
-            "Passages wanted.",
+            "Maximum number of passages.",
             DEFAULT_COUNT,
             low=1,
             high=50,
@@ -146,8 +145,8 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument(
             "search_type",
             "string",
-            "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then word by word. "
-            "By default the strategy promoted for this scope, else hybrid; the answer names what served.",
+            "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then reranked by token similarity. "
+            "Default: the strategy promoted for this scope, else hybrid; the answer names the one used.",
             DEFAULT_SEARCH_TYPE,
             choices=SEARCH_TYPES,
             unset=NOT_GIVEN,
@@ -155,17 +154,17 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument(
             "similarity_threshold",
             "number",
-            "Minimum cosine; hides no matched words that the model cannot read.",
+            "Minimum cosine similarity; matches of words unknown to the model are never hidden.",
             LEAST_SIMILARITY,
             low=0,
             high=1,
             unset=-1.0,
         ),
-        Argument("offset", "integer", "How many to skip.", 0, low=0, high=DEEPEST - 1),
+        Argument("offset", "integer", "Passages to skip.", 0, low=0, high=DEEPEST - 1),
     ),
     run=search_knowledge_base,
     family=FAMILY,
     parts=Items("results"),
-    advice="Passages with a choice of search type and a similarity threshold: search_knowledge_base.",
+    advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
     output=form(results="array", more="boolean", search_type="string"),
 )

@@ -1,4 +1,4 @@
-"""manage_source: the collections that documents come in."""
+"""manage_source: create, get, list, update and delete sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE_TYPES = ("upload", "crawl", "api")
 
 
 def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
-    """Carry out one action on sources."""
+    """Run an action on sources."""
     return _ACTIONS[action](call, **arguments)
 
 
@@ -41,7 +41,7 @@ def _create(
     **others: JsonValue,
 ) -> JsonObject:
     del others
-    source = call.workbench.sources.create(
+    source = call.wb.sources.create(
         needed(title, "title", "create", "It names the source."),
         source_type=source_type,
         url=url or None,
@@ -61,11 +61,11 @@ def _get(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
 def _list(call: Call, *, page: int, per_page: int, offset: int | None, **others: JsonValue) -> JsonObject:
     del others
     size, skipped = page_of(page, per_page, offset)
-    sources = call.workbench.sources.list(limit=size, offset=skipped)
+    sources = call.wb.sources.list(limit=size, offset=skipped)
     return {
         "success": True,
         "sources": [source_json(source) for source in sources],
-        "total_count": call.workbench.sources.count(),
+        "total_count": call.wb.sources.count(),
         "count": len(sources),
         "page": page,
         "per_page": size,
@@ -88,7 +88,7 @@ def _update(
     source = source_named(call, needed(source_id, "source_id", "update", LIST_SOURCES))
     if not any((title, url, project_id, folder_name, tags, language)):
         raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
-    changed = call.workbench.sources.update(
+    changed = call.wb.sources.update(
         source.id,
         title=title or None,
         url=url or None,
@@ -100,17 +100,17 @@ def _update(
     )
     answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
     if language and source.passages_count > STEMMED_AT_ONCE:
-        jobs = call.workbench.jobs.enqueue_stemming()
+        jobs = call.wb.jobs.enqueue_stemming()
         call.work_jobs()
-        following = "".join(followed_by(call, job) for job in jobs[:1])
-        answer["message"] = f"Source updated; its words are being stemmed anew.{following}"
+        next_step = "".join(followed_by(call, job) for job in jobs[:1])
+        answer["message"] = f"Source updated; its passages are being stemmed again in the background.{next_step}"
     return answer
 
 
 def _delete(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
     del others
     source = source_named(call, needed(source_id, "source_id", "delete", LIST_SOURCES))
-    deletion = call.workbench.sources.delete(source.id)
+    deletion = call.wb.sources.delete(source.id)
     deleted: JsonObject = {
         "source_id": deletion.id,
         "title": deletion.title,
@@ -135,21 +135,21 @@ MANAGE_SOURCE = Tool(
     name="manage_source",
     title="Manage sources",
     description=(
-        "Make, show, list, change or delete sources, the collections of documents. delete takes their documents "
-        "along for good.\n"
-        "Use it to organise; for single documents use manage_document; to see sources by project "
+        "Create, show, list, update or delete sources (collections of documents). delete also deletes their documents "
+        "and cannot be undone.\n"
+        "Use it to organise; for single documents, use manage_document; to list sources by project, "
         "rag_get_available_sources.\n"
         'Example: manage_source(action="create", title="Research Papers", source_type="upload")'
     ),
     arguments=(
         Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
-        Argument("source_id", "string", "The source's id, URL or exact title; not for create.", ""),
+        Argument("source_id", "string", "The source: id, URL or exact title; not for create.", ""),
         Argument("title", "string", "create, update: its name.", "", reading=False),
         Argument("url", "string", "create, update: the base URL.", "", reading=False),
         Argument(
             "source_type",
             "string",
-            "create: what it holds.",
+            "create: the origin of its documents.",
             "upload",
             choices=SOURCE_TYPES,
             reading=False,
@@ -169,8 +169,8 @@ MANAGE_SOURCE = Tool(
     idempotent=False,
     reading_actions=("get", "list"),
     reading_description=(
-        "Show or list sources, the collections that documents belong to, with their counts.\n"
-        "Use it for one source; to see sources by project use rag_get_available_sources.\n"
+        "Show or list sources (collections of documents) with their counts.\n"
+        "Use it for single sources; to list sources by project, use rag_get_available_sources.\n"
         'Example: manage_source(action="get", source_id="src_abc123")'
     ),
     parts=Items("sources", total="total_count"),

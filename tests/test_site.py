@@ -22,9 +22,9 @@ def site() -> Path:
 
 
 def test_every_strategy_tool_and_notebook_has_its_place(site: Path) -> None:
-    strategies = (site / "strategies.html").read_text(encoding="utf-8")
+    strategies = (site / "reference" / "strategies.html").read_text(encoding="utf-8")
     assert all(f">{strategy.title}<" in strategies for strategy in STRATEGIES.values())
-    tools = (site / "tools.html").read_text(encoding="utf-8")
+    tools = (site / "reference" / "tools.html").read_text(encoding="utf-8")
     assert all(f">{tool.name}<" in tools for family in TOOLSETS.values() for tool in family)
     assert "``" not in tools  # as an empty default was shown
     assert len(list((site / "tutorials").glob("*.html"))) == 7

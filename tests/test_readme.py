@@ -77,7 +77,7 @@ def test_commands_in_the_guides_exist() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     for path in GUIDE_PATHS:
         text = path.read_text(encoding="utf-8")
-        shell = "\n".join(re.findall(r"```(?:sh|yaml|text)?\n(.*?)```", text, re.DOTALL)).replace("```", "")
+        shell = "\n".join(re.findall(r"```(?:sh|yaml)\n(.*?)```", text, re.DOTALL))
         inline = re.findall(r"`((?:workbench|make) [^`]*)`", text)
         lines = [line.strip().removeprefix("- run: ") for line in (*shell.splitlines(), *inline)]
         assert {words[1] for line in lines if (words := line.split())[:1] == ["workbench"] if words[1].islower()} <= {
@@ -95,8 +95,7 @@ def test_options_in_the_recipes_exist(capsys: pytest.CaptureFixture[str]) -> Non
     for line in lines:
         name, *words = shlex.split(line)
         verbs = [words[0]] if words and name in {"indexes", "strategies", "jobs"} else []
-        with pytest.raises(SystemExit):
-            main([name, *verbs, "--help"])
+        assert main([name, *verbs, "--help"]) == 0
         shown = capsys.readouterr().out
         assert [word for word in words if word.startswith("--") and word not in shown] == [], line
 
@@ -112,7 +111,9 @@ def test_errors_quoted_in_the_faq_are_in_the_code() -> None:
     faq = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
     quoted = re.findall(r"^### (.+)$", faq, re.MULTILINE)
     code = "".join(
-        path.read_text(encoding="utf-8") for package in ("workbench", "mcp_app") for path in (ROOT / package).rglob("*.py")
+        path.read_text(encoding="utf-8")
+        for package in ("workbench", "mcp_app")
+        for path in (ROOT / package).rglob("*.py")
     )
     code = re.sub(r'"\s*\n\s*f?"', "", code)  # a message over several lines
     parts = [part for error in quoted for part in re.split(r"\b[A-Z]{2,}\b(?:\[[^]]*\])?|…", error.strip("`"))]
@@ -137,6 +138,9 @@ def test_the_packaged_readme_has_no_relative_address() -> None:
     assert not re.findall(r"<img|!\[|\]\((?!https?:)[^)]*\)", without)
     assert "Recipes · Concepts" in without
     text = readme_for_index(README, "https://example.org/a/b/", "0.1.0")
-    assert "![Four strategies answer the same question side by side](https://example.org/a/b/raw/v0.1.0/docs/images/" in text
+    assert (
+        "![Four strategies answer the same question side by side](https://example.org/a/b/raw/v0.1.0/docs/images/"
+        in text
+    )
     assert "[benchmarks](https://example.org/a/b/blob/v0.1.0/docs/benchmarks.md)" in text
     assert not re.findall(r"\]\((?!https?:)[^)]*\)|<picture>", text)

@@ -12,7 +12,6 @@ import pytest
 from written_tables import GUIDES, ROOT, TABLES
 
 from hatch_build import readme_for_index
-
 from workbench.cli.main import COMMANDS, main
 from workbench.sample import articles_dir
 

@@ -82,7 +82,7 @@ format: $(TEST_READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(TEST_READY) ## Write the tables of README.md, docs/evaluation.md and .env.example from the code
+docs: $(TEST_READY) ## Write the tables of docs/reference and docs/evaluation.md, and .env.example, from the code
 	$(BIN)/python tests/written_tables.py
 
 site: $(TEST_READY) ## Build the documentation site in artifacts/site/html, and check its links

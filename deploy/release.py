@@ -39,7 +39,7 @@ def faults(root: Path) -> Iterator[str]:
 def version_of(root: Path) -> str:
     """Return the version that a tree says it has."""
     [version] = re.findall(
-        r'^__version__ = "(.*)"', (root / "workbench" / "version.py").read_text(encoding="utf-8"), re.MULTILINE
+        r'^__version__ = "(.*)"', (root / "workbench" / "runtime.py").read_text(encoding="utf-8"), re.MULTILINE
     )
     return version
 

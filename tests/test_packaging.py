@@ -56,6 +56,16 @@ def test_the_wheel_carries_the_licence_and_the_command(wheel: set[str]) -> None:
 
 
 @pytest.mark.slow
+def test_the_readme_of_the_wheel_has_no_relative_address(wheel_file: Path) -> None:
+    with zipfile.ZipFile(wheel_file) as whole:
+        metadata = next(name for name in whole.namelist() if name.endswith(".dist-info/METADATA"))
+        text = whole.read(metadata).decode()
+    assert "Description-Content-Type: text/markdown" in text
+    assert "## Ten lines of Python" in text
+    assert re.findall(r"<picture|\]\((?!https?:)[^)]*\)", text) == []
+
+
+@pytest.mark.slow
 def test_the_wheel_brings_the_published_weights_in_half_the_bits_and_asks_for_no_package_of_them(
     wheel_file: Path,
 ) -> None:

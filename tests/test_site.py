@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,20 @@ def site() -> Path:
 
 
 def test_every_strategy_tool_and_notebook_has_its_place(site: Path) -> None:
-    strategies = (site / "strategies.html").read_text(encoding="utf-8")
+    strategies = (site / "reference" / "strategies.html").read_text(encoding="utf-8")
     assert all(f">{strategy.title}<" in strategies for strategy in STRATEGIES.values())
-    tools = (site / "tools.html").read_text(encoding="utf-8")
+    tools = (site / "reference" / "tools.html").read_text(encoding="utf-8")
     assert all(f">{tool.name}<" in tools for family in TOOLSETS.values() for tool in family)
     assert "``" not in tools  # as an empty default was shown
     assert len(list((site / "tutorials").glob("*.html"))) == 7
+
+
+def test_llms_txt_lists_every_page(site: Path) -> None:
+    text = (site / "llms.txt").read_text(encoding="utf-8")
+    assert text.startswith("# RAG Workbench\n\n> One corpus")
+    listed = set(re.findall(r"\]\(([^)]+)\)", text))
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+    assert listed == pages - {"404.html"}
 
 
 def test_a_link_that_leads_nowhere_and_a_picture_from_elsewhere_are_named(tmp_path: Path) -> None:

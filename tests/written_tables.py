@@ -29,7 +29,7 @@ def default(name: str) -> str:
 
 
 def settings_table() -> str:
-    """README: every setting."""
+    """Return the table of settings."""
     rows = [
         f"| `{variable(name)}` | {f'`{default(name)}`' if default(name) else ''} | {field.description} |"
         for name, field in Settings.model_fields.items()
@@ -38,7 +38,7 @@ def settings_table() -> str:
 
 
 def strategies_table() -> str:
-    """README: every strategy."""
+    """Return the table of strategies."""
     rows = []
     for strategy in STRATEGIES.values():
         parameters = ", ".join(f"`{parameter.name}`" for parameter in strategy.parameters)
@@ -47,7 +47,7 @@ def strategies_table() -> str:
 
 
 def commands_table() -> str:
-    """README: every command."""
+    """Return the table of commands."""
     rows = [f"| `workbench {name}` | {purpose} |" for name, (_, purpose) in COMMANDS.items()]
     return "\n".join(["| Command | What it does |", "|---|---|", *rows])
 
@@ -62,9 +62,9 @@ def env_example() -> str:
 
 
 def metrics_table() -> str:
-    """Return the guide of evaluation: every metric."""
+    """Return the table of metrics."""
     rows = [f"| `{name}@K` | {family.meaning} |" for name, family in FAMILIES.items()]
-    return "\n".join(["| Metric | What it says |", "|---|---|", *rows])
+    return "\n".join(["| Metric | What it measures |", "|---|---|", *rows])
 
 
 TABLES = {
@@ -73,11 +73,12 @@ TABLES = {
     "commands": commands_table,
     "metrics": metrics_table,
 }
-GUIDES = ("README.md", "docs/evaluation.md")  # where they stand
+REFERENCE = tuple(f"docs/reference/{name}.md" for name in ("commands", "settings", "strategies"))
+GUIDES = (*REFERENCE, "docs/evaluation.md")  # the files with tables
 
 
 def filled(text: str) -> str:
-    """Return a document with everything between ``<!-- NAME -->`` and ``<!-- /NAME -->`` written anew."""
+    """Return a document with new tables between ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
     for name, table in TABLES.items():
         between = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = between.sub(lambda match, table=table: f"{match[1]}{table()}\n{match[2]}", text)

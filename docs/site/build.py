@@ -1,9 +1,11 @@
-"""Build the documentation site (``make site``): write its pages, let zensical make HTML of them, check every link."""
+"""Build the documentation site (``make site``): write the pages, convert them to HTML, write llms.txt, check links."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 from docs.site.check_links import SITE, faults
@@ -28,7 +30,30 @@ def build() -> list[str]:
     result = subprocess.run(zensical, capture_output=True, text=True, check=False)
     if result.returncode:
         raise RuntimeError(f"zensical could not build the site:\n{result.stderr[-2000:]}")
+    (SITE / "llms.txt").write_text(llms_txt(), encoding="utf-8")
     return list(faults(SITE))
+
+
+def llms_txt() -> str:
+    """Return an index of the pages in Markdown for language models, as https://llmstxt.org describes it."""
+    project = tomllib.loads((PAGES.parent / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    lines = [f"# {project['site_name']}", "", f"> {project['site_description']}", "", "## Docs", ""]
+    groups: list[str] = []
+    for entry in project["nav"]:
+        [(title, target)] = entry.items()
+        if isinstance(target, str):
+            lines.append(_llms_line(title, target))
+        else:
+            groups += ["", f"## {title}", "", *(_llms_line(*next(iter(row.items()))) for row in target)]
+    return "\n".join([*lines, *groups, ""])
+
+
+def _llms_line(title: str, page: str) -> str:
+    text = (PAGES / page).read_text(encoding="utf-8")
+    prose = (part for part in re.split(r"\n\s*\n", text) if re.match(r"[A-Z*`](?!``)", part))
+    first = " ".join(re.sub(r"\[(.*?)\]\(.*?\)", r"\1", next(prose, "")).replace("**", "").split())
+    sentence = re.split(r"(?<=[.])\s", first)[0]
+    return f"- [{title}]({page.removesuffix('.md')}.html){f': {sentence}' if sentence else ''}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pages written from the code: strategies and parameters, MCP tools, commands and settings, the Python interface."""
+"""Pages written from the code: parameters of strategies, MCP tools, the Python interface."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import workbench
 from mcp_app.arguments import Argument
 from mcp_app.tool import Tool
 from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS
-from tests.written_tables import commands_table, settings_table
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
 
@@ -27,14 +26,9 @@ VERBS = {
 _SECTION = re.compile(r"^(Raises|Returns|Yields):\n(?=    )", re.MULTILINE)
 
 
-def strategies_page() -> str:
-    """Return every strategy with what can be set about it."""
-    lines = [
-        "# Strategies",
-        "",
-        "A strategy is a retriever and stages after it. `workbench strategies show NAME` says the same, and",
-    ]
-    lines += ["`--set NAME=VALUE`, `parameters={...}` and the sliders of the app set what stands below.", ""]
+def strategy_sections() -> str:
+    """Return a section for each strategy with its parameters."""
+    lines: list[str] = []
     for strategy in STRATEGIES.values():
         lines += [f"## {strategy.title}", "", f"`{strategy.name}`: {strategy.summary}", ""]
         needs = [
@@ -42,7 +36,7 @@ def strategies_page() -> str:
             for name, is_needed in (
                 ("a scope", strategy.needs_scope),
                 ("an LLM (`WORKBENCH_LLM_BASE_URL`)", strategy.needs_llm),
-                ("a cross-encoder (`WORKBENCH_RERANKER_MODEL`)", strategy.needs_reranker),
+                ("a cross-encoder (`WORKBENCH_RERANKER`)", strategy.needs_reranker),
             )
             if is_needed
         ]
@@ -97,11 +91,6 @@ def _code(default: object) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-def commands_page() -> str:
-    """Return the commands and the settings."""
-    return f"# Command line and settings\n\n## Commands\n\n{commands_table()}\n\n## Settings\n\n{settings_table()}\n"
 
 
 def python_page() -> str:

@@ -12,26 +12,35 @@ from pathlib import Path
 import nbformat
 from nbconvert import MarkdownExporter
 
-from docs.site.code_pages import commands_page, python_page, strategies_page, tools_page
+from docs.site.code_pages import python_page, strategy_sections, tools_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "artifacts" / "site" / "pages"
-COPIED = ("concepts", "evaluation", "operating", "benchmarks", "architecture", "contributing")
+COPIED = (
+    "recipes",
+    "concepts",
+    "evaluation",
+    "operating",
+    "faq",
+    "benchmarks",
+    "lab-notebook",
+    "architecture",
+    "contributing",
+)
 WRITTEN = {
-    "strategies": strategies_page,
     "tools": tools_page,
-    "commands": commands_page,
     "python": python_page,
 }
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
+_PICTURE = re.compile(r'<picture>.*?<img alt="(.*?)" src="(.*?)">.*?</picture>', re.DOTALL)
 _TO_NOTEBOOK = re.compile(r"\]\((?:\.\./notebooks/)?(\d\d_\w+)\.ipynb\)")
 
 
 def write() -> None:
-    """Write every page anew."""
+    """Write all pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
     (PAGES / "tutorials").mkdir(parents=True)
-    for folder in ("images", "decisions"):
+    for folder in ("images", "decisions", "reference"):
         shutil.copytree(ROOT / "docs" / folder, PAGES / folder)
     shutil.copy(Path(__file__).with_name("zensical.toml"), PAGES.parent)
     shutil.copy(Path(__file__).with_name("site.css"), PAGES)
@@ -40,23 +49,17 @@ def write() -> None:
         shutil.copy(ROOT / "docs" / f"{name}.md", PAGES)
     shutil.copy(ROOT / "CHANGELOG.md", PAGES / "changes.md")
     for name, page in WRITTEN.items():
-        (PAGES / f"{name}.md").write_text(page(), encoding="utf-8")
+        (PAGES / "reference" / f"{name}.md").write_text(page(), encoding="utf-8")
+    with (PAGES / "reference" / "strategies.md").open("a", encoding="utf-8") as strategies:
+        strategies.write(f"\n{strategy_sections()}")
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
         write_tutorial(notebook)
 
 
 def start_page() -> str:
-    """Return the README up to its tables, which have pages of their own; its links lead to the site's pages."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    head, _, rest = readme.partition("\n## Strategies\n")
-    after = rest.partition("\n## Notebooks\n")[2]
-    text = head + (f"\n## Notebooks\n{after}" if after else "")
-    text = re.sub(
-        r"<picture>.*?</picture>",
-        "![Four strategies answer the same question](images/compare.png)",
-        text,
-        flags=re.DOTALL,
-    )
+    """Return the README with links to the pages of the site."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = _PICTURE.sub(r"![\1](\2)", text)
     text = (
         text.replace("](docs/", "](")
         .replace("](CHANGELOG.md)", "](changes.md)")

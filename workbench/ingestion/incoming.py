@@ -175,7 +175,7 @@ def _is_hidden(name: str) -> bool:
 
 # Raise it when readers change what they make of the same bytes: everything, every PDF or every workbook is read again.
 READING = "2"
-PDF_READING = "6"
+PDF_READING = "7"
 SHEET_READING = "3"
 LARGE = 250 * KB  # bytes: larger items come after all smaller ones, which are written without waiting for them
 TEXT_SHARE = 3  # PDFs of filings have a third of their bytes in text

@@ -7,7 +7,6 @@ figure far behind it, and enough of the figures are amounts. A table of contents
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -32,7 +31,7 @@ from workbench.ingestion.readers.pdf.tables import (
 )
 
 if TYPE_CHECKING:
-    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
+    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage
 
 # --- The blocks of a page as its Markdown has them: the items of a list, which the parser names singly, are one ---
 
@@ -72,72 +71,6 @@ def _around(
     if one is None or other is None:
         return None
     return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
-
-
-# --- Stretches of a page that are set in two columns, so that a table in one is not read with what stands beside it ---
-
-WORDS = re.compile(r"[^\W\d_]{3}.*[^\W\d_]{3}")
-MIDDLE = (0.35, 0.65)  # of the page's width, between which a gutter ends
-LEFT_EDGE_TOLERANCE = 2.0  # points within which lines begin at one edge
-OVER = 4.0  # points that a text must reach beyond an edge to go over it
-LEAST = 12  # lines of words that begin at the gutter
-STEP = 4.0  # points in which edges are counted
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Items of a page that are read together, and the stretch of the page between left and right, top and bottom."""
-
-    items: tuple[TextItem, ...]
-    left: float
-    right: float
-    top: float
-    bottom: float
-
-
-def regions_of(items: Sequence[TextItem], width: float) -> list[Region]:
-    """Return the regions of a page: its two-column stretches column by column, and the rest as one."""
-    said = [item for item in items if item.text.strip()]
-    gutter = _gutter(said, width)
-    whole = Region(tuple(said), -inf, inf, -inf, inf)
-    if gutter is None:
-        return [whole]
-    columns: list[Region] = []
-    for top, bottom in _stretches(said, gutter):
-        inside = [item for item in said if top < item.y + item.height / 2 < bottom]
-        right = [item for item in inside if item.x >= gutter - LEFT_EDGE_TOLERANCE]
-        left = [item for item in inside if item.x < gutter - LEFT_EDGE_TOLERANCE]
-        if _begins(right, gutter) >= LEAST and len(left) >= LEAST:
-            columns += [
-                Region(tuple(left), -inf, gutter, top, bottom),
-                Region(tuple(right), gutter, inf, top, bottom),
-            ]
-    taken = {id(item) for region in columns for item in region.items}
-    rest = tuple(item for item in said if id(item) not in taken)
-    return [Region(rest, -inf, inf, -inf, inf), *columns] if columns else [whole]
-
-
-def _gutter(items: Sequence[TextItem], width: float) -> float | None:
-    """Return the edge in the middle of a page at which most lines of words begin; None where there are too few."""
-    least, most = MIDDLE
-    edges = [item.x for item in items if least * width < item.x < most * width and WORDS.search(item.text)]
-    usual = Counter(round(edge / STEP) for edge in edges).most_common(1)
-    if not usual or usual[0][1] < LEAST:
-        return None
-    near = sorted(edge for edge in edges if round(edge / STEP) == usual[0][0])
-    return near[len(near) // 2]
-
-
-def _stretches(items: Sequence[TextItem], gutter: float) -> list[tuple[float, float]]:
-    """Return the stretches, from the top, in which no text goes over a gutter."""
-    middles = sorted(
-        item.y + item.height / 2 for item in items if item.x < gutter - OVER and item.x + item.width > gutter + OVER
-    )
-    return list(zip([-inf, *middles], [*middles, inf], strict=True))
-
-
-def _begins(items: Sequence[TextItem], gutter: float) -> int:
-    return sum(abs(item.x - gutter) <= LEFT_EDGE_TOLERANCE and WORDS.search(item.text) is not None for item in items)
 
 
 RIGHT_EDGE_TOLERANCE = 4.0  # points within which the figures end
@@ -282,18 +215,12 @@ def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     if len(boxes) != len(texts):
         return list(texts)
     result = list(texts)
-    regions = regions_of(page.text_items, page.width)
-    rows = [rows_of(region.items) for region in regions]
-    placed = [(place, table) for place, lines in enumerate(rows) for table in _tables_in_rows(lines)]
-    for tables, covered in _groups(placed, regions, boxes):
+    rows = rows_of(page.text_items)
+    for tables, covered in _groups(_tables_in_rows(rows), boxes):
         own = [boxes[place] for place in covered]
         others = [box for place, box in enumerate(boxes) if place not in covered]
-        for left_out in (others, []):  # a block may lie within the box of another one, which says it, too
-            parts = (
-                _region_text(region, lines, [table for at, table in tables if at == place], own, left_out)
-                for place, (region, lines) in enumerate(zip(regions, rows, strict=True))
-            )
-            text = "\n\n".join(filter(None, parts))
+        for excluded in (others, []):  # a block may be within the box of another one, which then has its words too
+            text = _text_in_blocks(rows, tables, own, excluded)
             if says_all(text, [texts[place] for place in covered]):
                 result[covered[0]] = text
                 for place in covered[1:]:
@@ -307,42 +234,27 @@ def _tables_in_rows(rows: Sequence[FigureRow]) -> list[FigureTable]:
     return [*tables, *single_column_tables(rows, tables)]
 
 
-def _groups(
-    tables: Sequence[tuple[int, FigureTable]], regions: Sequence[Region], boxes: Sequence[Box]
-) -> list[tuple[list[tuple[int, FigureTable]], list[int]]]:
-    """Return tables, each with its region's place, with the places of the blocks that they reach into.
-
-    Those that share a block are together.
-    """
-    groups: list[tuple[list[tuple[int, FigureTable]], list[int]]] = []
-    for region, table in tables:
+def _groups(tables: Sequence[FigureTable], boxes: Sequence[Box]) -> list[tuple[list[FigureTable], list[int]]]:
+    """Return tables with the indexes of the blocks they overlap; tables that share a block are in one group."""
+    groups: list[tuple[list[FigureTable], list[int]]] = []
+    for table in tables:
         covered = {
-            place
-            for place, box in enumerate(boxes)
-            if _reaches(regions[region], box) and box[1] < table.bottom - OVERLAP and box[3] > table.top + OVERLAP
+            place for place, box in enumerate(boxes) if box[1] < table.bottom - OVERLAP and box[3] > table.top + OVERLAP
         }
         if not covered:
             continue
         shared = [group for group in groups if covered & set(group[1])]
         groups = [group for group in groups if group not in shared]
         together = [item for group in shared for item in group[0]]
-        groups.append(([*together, (region, table)], sorted(covered.union(*(group[1] for group in shared)))))
+        groups.append(([*together, table], sorted(covered.union(*(group[1] for group in shared)))))
     return groups
 
 
-def _reaches(region: Region, box: Box) -> bool:
-    return box[0] < region.right - OVERLAP and box[2] > region.left + OVERLAP
-
-
-def _region_text(
-    region: Region,
-    rows: Sequence[FigureRow],
-    tables: Sequence[FigureTable],
-    own: Sequence[Box],
-    others: Sequence[Box],
+def _text_in_blocks(
+    rows: Sequence[FigureRow], tables: Sequence[FigureTable], own: Sequence[Box], others: Sequence[Box]
 ) -> str:
-    """Return what a region says within its own blocks and not in others: its tables, and the words between them."""
-    inside = [row for row in rows if _is_in(row, region, own) and not _is_in(row, region, others)]
+    """Return the tables, and the words between them that are in ``own`` blocks and not in ``others``."""
+    inside = [row for row in rows if _is_in(row, own) and not _is_in(row, others)]
     top = -inf
     parts: list[str] = []
     for table in sorted(tables, key=lambda table: table.top):
@@ -351,10 +263,10 @@ def _region_text(
     return "\n\n".join(filter(None, [*parts, _words(inside, top, inf)]))
 
 
-def _is_in(row: FigureRow, region: Region, boxes: Sequence[Box]) -> bool:
-    """Tell whether the middle of a region's line lies in one of the boxes that reach into the region."""
+def _is_in(row: FigureRow, boxes: Sequence[Box]) -> bool:
+    """Return whether the middle of a line is at the height of one of the boxes."""
     middle = (row.top + row.bottom) / 2
-    return any(_reaches(region, box) and box[1] - 1 <= middle < box[3] + 1 for box in boxes)
+    return any(box[1] - 1 <= middle < box[3] + 1 for box in boxes)
 
 
 def _words(rows: Sequence[FigureRow], top: float, bottom: float) -> str:

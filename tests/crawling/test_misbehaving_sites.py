@@ -91,7 +91,7 @@ def test_slow_and_endless_answers_end(wb: Workbench, site: TestSite, crawl: Craw
     })  # fmt: skip
     crawled = crawl(f"{site.url}/", timeout=0.8, retries=0)
     assert outcomes(wb, crawled) == {"": "added", "slow": "failed", "endless": "failed", "a": "added"}
-    assert reason(wb, crawled, "/endless") == "It did not answer whole within 0.8 s."
+    assert reason(wb, crawled, "/endless") == "It did not respond completely within 0.8 s."
 
 
 def test_huge_pages_are_not_read_whole(wb: Workbench, site: TestSite, crawl: Crawl) -> None:

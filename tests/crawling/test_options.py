@@ -47,6 +47,6 @@ def test_no_door_lets_a_wrong_option_in_and_nothing_is_left_behind(
     assert (wb.sources.count(), wb.jobs.list(), site.hits()) == (0, [], {})
     site.put({"/": page("Start")})
     crawled = crawl(f"{site.url}/")
-    with pytest.raises(InvalidInput, match="concurrency cannot be 0"):
+    with pytest.raises(InvalidInput, match="Invalid concurrency 0"):
         wb.crawls.recrawl(crawled["id"], concurrency=0)
     assert len(wb.jobs.list()) == 1

@@ -32,8 +32,8 @@ def test_folders_are_walked_in_sorted_order(folder: Path) -> None:
 
 def test_everything_left_out_has_its_reason(folder: Path) -> None:
     reasons = {str(item.path.relative_to(folder)): item.reason for item in discover([folder]).skipped}
-    assert reasons.pop("node_modules") == "It holds installed packages."
-    assert reasons.pop("a/loop") == "It is a link to a folder above it."
+    assert reasons.pop("node_modules") == "It contains installed packages."
+    assert reasons.pop("a/loop") == "It links to one of its parent folders."
     assert reasons.pop("broken.md").startswith("It is no file")
     assert reasons.pop("image.gif") == "It is a binary file (.gif)."
     assert "Markdown, text, HTML" in reasons.pop("odd.xyz")

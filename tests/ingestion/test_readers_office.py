@@ -32,7 +32,7 @@ def test_a_pdf_with_a_password_is_refused_and_the_sentence_names_the_remedy() ->
 
 @pytest.mark.slow  # loads the OCR models
 def test_a_pdf_of_pictures_without_words_is_refused_and_the_sentence_says_that_ocr_read_none() -> None:
-    with pytest.raises(UnreadableDocument, match=r"'scan\.pdf' has no text on any of its pages\. OCR reads none"):
+    with pytest.raises(UnreadableDocument, match=r"'scan\.pdf' has no text on any page\. OCR found none"):
         read_bytes(files.scanned_pdf(), "scan.pdf")
 
 

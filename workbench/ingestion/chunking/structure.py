@@ -35,9 +35,7 @@ def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, 
         if parts or len(made) < 2:
             return made
         repeated = [made[0], piece] if start < piece.start else [piece, made[1]]
-        return (
-            repeated if repeated[1].start <= repeated[0].end else made
-        )  # else the text between them is lost
+        return repeated if repeated[1].start <= repeated[0].end else made  # else the text between them is lost
 
     joined: list[Piece] = []
     waiting: list[Piece] = []

@@ -86,7 +86,7 @@ def absence(paths: Sequence[Path | str]) -> str | None:
     reasons = [_absence(path) for path in paths]
     if any(reason is None for reason in reasons):
         return None
-    return f"No such file or folder: {', '.join(filter(None, reasons)) or 'no path was given'}."
+    return f"There is no such file or folder: {', '.join(filter(None, reasons)) or 'no path was given'}."
 
 
 def _absence(path: Path | str) -> str | None:

@@ -67,7 +67,7 @@ def test_too_many_requests_is_waited_for(wb: Workbench, site: TestSite, crawl: C
 def test_a_host_that_asks_for_too_long_a_pause_is_believed(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put({"/": page("Start", links=["/busy"]), "/busy": reply("", 503, headers={"Retry-After": "86400"})})
     crawled = crawl(f"{site.url}/")
-    assert "asked to come back in 86400 s" in reason(wb, crawled, "/busy")
+    assert "asked to wait 86400 s" in reason(wb, crawled, "/busy")
     assert site.hits("/busy") == 1
 
 

@@ -80,11 +80,11 @@ def protected() -> bytes:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"no zip at all", "no zip archive or damaged"),
+        (b"no zip at all", "damaged or not a zip archive"),
         (packed({}), "no file in a supported format"),
         (packed({"a.bin": b"\0"}), "no file in a supported format"),
-        (protected(), "protected by a password"),
-        (packed({"a.md": b"words " * 50})[:-30], "no zip archive or damaged"),
+        (protected(), "password-protected"),
+        (packed({"a.md": b"words " * 50})[:-30], "damaged or not a zip archive"),
     ],
     ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes tell the time
 )

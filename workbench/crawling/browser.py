@@ -187,9 +187,9 @@ class Browser:
             FetchFailed: The page did not load in time, or is too large.
         """
         self._guard.check(url)
-        strategy = await self._started()
+        strategy = await self._ensure_started()
         began = time.perf_counter()
-        answer = await self._visited(strategy, url)
+        answer = await self._visit(strategy, url)
         final = str(answer.redirected_url or url).split("#")[0]
         if {url, final} & self._proxy.refused:
             raise CrawlRefused(f"It redirects to {final}, which may not be fetched.")
@@ -211,11 +211,11 @@ class Browser:
             await self._chromium.close()
         await self._proxy.close()
 
-    async def _started(self) -> AsyncPlaywrightCrawlerStrategy:
+    async def _ensure_started(self) -> AsyncPlaywrightCrawlerStrategy:
         async with self._starting:
             if self._strategy is None:
                 await self._proxy.start()
-                strategy = await self._connected(self._cdp_url or await self._own_chromium())
+                strategy = await self._connect(self._cdp_url or await self._own_chromium())
                 try:
                     await self._prove(strategy)
                 except BaseException:
@@ -230,7 +230,7 @@ class Browser:
             await self._chromium.start()
         return self._chromium.cdp_url
 
-    async def _connected(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
+    async def _connect(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
         config = BrowserConfig(
             browser_mode="cdp",
             cdp_url=cdp_url,
@@ -261,11 +261,11 @@ class Browser:
             CrawlRefused: The request did not go through the proxy.
         """
         with contextlib.suppress(FetchFailed):
-            await self._visited(strategy, self._proxy.proof_url)
+            await self._visit(strategy, self._proxy.proof_url)
         if not self._proxy.is_proven:
             raise CrawlRefused(UNGUARDED)
 
-    async def _visited(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
+    async def _visit(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
         config = CrawlerRunConfig(
             page_timeout=int(self._timeout * 1000),
             wait_until="load",

@@ -244,7 +244,7 @@ class Crawl:
             self._log(f"{entry.url}: {again.reason} Trying again in {again.wait:.1f} s.", "warning")
         else:
             if answer.outcome in ("removed", "forbidden"):
-                answer = await asyncio.to_thread(self._held, entry, answer)
+                answer = await asyncio.to_thread(self._hold_removal, entry, answer)
             await asyncio.to_thread(self._crawls.fetched, self._job_id, entry.position, answer, line_of(entry, answer))
             self._take(entry, answer)
         finally:
@@ -268,12 +268,12 @@ class Crawl:
 
     # --- Removal of documents ---
 
-    def _held(self, entry: Entry, answer: PageReply) -> PageReply:
+    def _hold_removal(self, entry: Entry, answer: PageReply) -> PageReply:
         """Hold the removal of a document whose page is gone or forbidden until all pages have been visited.
 
         Without a document, a missing page was a broken link.
         """
-        if self._crawls.document(self._plan.source_id, self._key_of(entry)) is None:
+        if self._crawls.document(self._plan.source_id, self._document_key(entry)) is None:
             return replace(answer, outcome="failed") if answer.outcome == "removed" else answer
         metadata = {"removal": answer.outcome, "accepted": bool(entry.metadata.get("accepted"))}
         return replace(answer, outcome="held", metadata=metadata)
@@ -281,10 +281,12 @@ class Crawl:
     async def _settle_removals(self) -> None:
         """Remove the documents whose removal was held, unless they are too many to remove unconfirmed."""
         pages = self.frontier.entries
-        alive = {e.document_key or self._key_of(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")}
+        alive = {
+            e.document_key or self._document_key(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")
+        }
         held: list[Entry] = []
         for entry in pages:
-            if entry.outcome == "held" and self._key_of(entry) in alive:  # its page has another address
+            if entry.outcome == "held" and self._document_key(entry) in alive:  # its page has another address
                 outcome = "failed" if entry.metadata.get("removal") == "removed" else "forbidden"
                 await self._settle(entry, outcome, "Its document is kept, as another address still has it.")
             elif entry.outcome == "held":
@@ -303,7 +305,7 @@ class Crawl:
 
     async def _remove_document(self, entry: Entry) -> None:
         is_marked = self._is_marked(entry)
-        document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, self._key_of(entry))
+        document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, self._document_key(entry))
         if document is not None:
             await asyncio.to_thread(self._remove, document, is_marked)
         done = "Its document is kept and marked as gone." if is_marked else "Its document was removed."
@@ -318,14 +320,14 @@ class Crawl:
         """Return whether the document of a missing page is kept and marked. For a forbidden page it is removed."""
         return self.options.gone == "keep" and entry.metadata.get("removal") == "removed"
 
-    def _key_of(self, entry: Entry) -> str:
+    def _document_key(self, entry: Entry) -> str:
         """Return the address that identifies a document of an earlier crawl."""
         memory = self._memory.get(entry.url)
         return entry.url if memory is None or memory.outcome == "duplicate" else memory.document_key or entry.url
 
     def _has_document(self, entry: Entry) -> bool:
         """Return whether this page had a document before this crawl."""
-        return self._key_of(entry) in self._known_keys
+        return self._document_key(entry) in self._known_keys
 
     def _forget(self, url: str) -> None:
         document = self._crawls.document(self._plan.source_id, url)
@@ -346,7 +348,7 @@ class Crawl:
             links: list[PageLink] = [(url, "link", None) for url in entry.links]
             if self._bounds is None:
                 self._bounds = bounds_of(entry.url, self.options.within)
-                listed, unread = await self._listed(entry.url)
+                listed, unread = await self._list_addresses(entry.url)
                 seeded = (self._bounds.to_dict(), listed + unread)
                 links += listed
             pages = await self._admit(links, entry.depth + (not redirected), entry.url)
@@ -369,11 +371,11 @@ class Crawl:
         is_known = refusal is not None and refusal.outcome == "forbidden" and url in self._memory
         return None if is_known else refusal
 
-    async def _listed(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
+    async def _list_addresses(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
         """Return the addresses that the site lists, and the lists that were not read."""
         if not (self.options.recursive and self.options.sitemaps):
             return [], []
-        listed, unread = await self._site.listed(url)
+        listed, unread = await self._site.list_addresses(url)
         if listed:
             self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
         return [(entry.url, entry.via, entry.lastmod) for entry in listed], [(url, UNREAD, None) for url in unread]
@@ -409,12 +411,12 @@ class Crawl:
         for entry in self.frontier.entries:
             if entry.document_key and entry.outcome in REPEATABLE:
                 if entry.state == "fetched" and self._has_document(entry):
-                    await self._rekey(entry, self._key_of(entry))
+                    await self._rekey(entry, self._document_key(entry))
                 by_key.setdefault(entry.document_key, []).append(entry)
         for key, entries in by_key.items():
             owner = self.frontier.get(key)
             is_owned = owner.outcome not in WITHOUT_TEXT if owner else key in self._known_keys
-            keepers = [e for e in entries if self._has_document(e) and self._key_of(e) == key]
+            keepers = [e for e in entries if self._has_document(e) and self._document_key(e) == key]
             if is_owned:
                 keepers = [owner] if owner else keepers
             elif len(entries) == 1:

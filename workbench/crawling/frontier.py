@@ -134,7 +134,7 @@ class Frontier:
         for url, via, lastmod in urls:
             if url in self._by_url or not bounds.contains(url):
                 continue
-            outcome, reason = self._judged(url, depth, refusal)
+            outcome, reason = self._judge(url, depth, refusal)
             if outcome is not None:
                 if self._noted >= MOST_NOTED:
                     continue
@@ -154,10 +154,10 @@ class Frontier:
         """Return why a found address is not among the entries."""
         if not bounds.contains(url):
             return f"outside {bounds.host}{bounds.prefix}"
-        _, reason = self._judged(url, 0, lambda _: None)
+        _, reason = self._judge(url, 0, lambda _: None)
         return reason or f"after the first {MOST_NOTED:,} addresses that were not fetched"
 
-    def _judged(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
+    def _judge(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
         refused = refusal(url)
         if refused:
             return refused.outcome, refused.reason

@@ -152,7 +152,7 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
         if bounds is None:
             bounds = bounds_of(entry.url, options.within)
             if options.recursive and options.sitemaps:
-                listed, _ = await site.listed(entry.url)
+                listed, _ = await site.list_addresses(entry.url)
                 links += [(address.url, address.via, address.lastmod) for address in listed]
         for address in {host_of(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)

@@ -71,14 +71,14 @@ class Site:
             FetchFailed: There was no response, or one worth a retry.
         """
         if self._options.browser == "always":
-            fetched = await self._rendered(url)
+            fetched = await self._render(url)
         else:
             fetched = await self._plain(url, validators)
         if not 200 <= fetched.status < 300:
             return fetched, None
         page = await asyncio.to_thread(extract, fetched)
         if page.needs_script and self._options.browser == "auto" and not fetched.rendered:
-            rendered = await self._rendered_if_possible(url)
+            rendered = await self._render_if_possible(url)
             if rendered is not None and not 200 <= rendered.status < 300:
                 return rendered, None
             if rendered is not None:
@@ -117,7 +117,7 @@ class Site:
         robots = await self.robots(url)
         return Refusal("failed", robots.trouble) if robots.trouble else self.refusal(url)
 
-    async def listed(self, url: str) -> tuple[list[ListedAddress], list[str]]:
+    async def list_addresses(self, url: str) -> tuple[list[ListedAddress], list[str]]:
         """Return the addresses that the site lists, and the sitemaps that were not read.
 
         Addresses are ordered by source: sitemaps, llms.txt, llms-full.txt.
@@ -170,7 +170,7 @@ class Site:
             raise FetchFailed(f"It answered {fetched.status}.", retry=True, retry_after=wait, status=fetched.status)
         return fetched
 
-    async def _rendered(self, url: str) -> Reply:
+    async def _render(self, url: str) -> Reply:
         if self._browser is None:
             from workbench.crawling.browser import Browser
 
@@ -182,12 +182,12 @@ class Site:
         async with turnstile.turn():
             return await self._browser.fetch(url)
 
-    async def _rendered_if_possible(self, url: str) -> Reply | None:
+    async def _render_if_possible(self, url: str) -> Reply | None:
         """Render a page. Without a browser, note the reason once and return None."""
         if self.browser_trouble:
             return None
         try:
-            return await self._rendered(url)
+            return await self._render(url)
         except CrawlRefused as error:
             if self._browser is None or self._browser.is_running:
                 raise
@@ -198,7 +198,7 @@ class Site:
 
     async def _read_robots(self, place: str) -> Robots:
         try:
-            fetched = await self._followed(f"{place}/robots.txt", Robots())
+            fetched = await self._fetch_redirected(f"{place}/robots.txt", Robots())
         except FetchFailed as error:
             return unreadable(error.reason)
         except CrawlRefused as error:
@@ -213,12 +213,12 @@ class Site:
         """Fetch a file for crawlers, or return None if the site has none."""
         try:
             robots = await self.robots(url)
-            fetched = None if await self.refusal_after_asking(url) else await self._followed(url, robots)
+            fetched = None if await self.refusal_after_asking(url) else await self._fetch_redirected(url, robots)
         except (FetchFailed, CrawlRefused):
             return None
         return fetched.body if fetched is not None and fetched.status == 200 else None
 
-    async def _followed(self, url: str, robots: Robots) -> Reply | None:
+    async def _fetch_redirected(self, url: str, robots: Robots) -> Reply | None:
         """Fetch with redirects and retries; return None if a redirect has no target."""
         for hop in range(MOST_HOPS + 1):
             turnstile = self._manners.of(host_of(url), robots.crawl_delay)

@@ -155,4 +155,4 @@ def _whole(batch: dict[str, PreparedItem]) -> ItemBatch:
 
 
 def _settle(settled: SettledItem, tally: Tally) -> None:
-    tally.settled(settled.place, settled.item.path or settled.item.key, settled.known_id, settled.error)
+    tally.report_settled(settled.place, settled.item.path or settled.item.key, settled.known_id, settled.error)

@@ -130,7 +130,7 @@ class IndexBuilder:
             batches = self._batches(missing, stop_if_asked)
         else:
             progress = BuildProgress(on_progress, parts.tally().items, 0)  # the parts give the total progress
-            batches = self._batches_of(parts, stop_if_asked)
+            batches = self._part_batches(parts, stop_if_asked)
         with WriteBehind(self._database) as writing:
             for batch in batches:
                 if batch.is_pause:
@@ -158,7 +158,7 @@ class IndexBuilder:
         if batch:
             yield CutBatch(batch)
 
-    def _batches_of(self, parts: PartsInHand, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
+    def _part_batches(self, parts: PartsInHand, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
         """Yield each part as a batch, and an empty batch while other workers still have parts."""
         for part in parts.all_taken():
             stop_if_asked(0)
@@ -171,12 +171,12 @@ class IndexBuilder:
         for document_id in document_ids:
             stop_if_asked(0)
             try:
-                document = self._stored(document_id)
+                document = self._load(document_id)
             except NotFound:  # deleted after it was listed
                 continue
             yield self._writer.cut(document, stop_if_asked)
 
-    def _stored(self, document_id: str) -> StoredDocument:
+    def _load(self, document_id: str) -> StoredDocument:
         record = self._documents.record(document_id)
         return StoredDocument(**{field.name: getattr(record, field.name) for field in fields(StoredDocument)})
 

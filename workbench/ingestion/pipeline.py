@@ -104,8 +104,8 @@ class Pipeline:
         room = Room(AHEAD if shared is None else PARTS_AHEAD)
         parser = ParserProcess(ask)
         preparing = _Preparing(source_id, known_documents, tally, ask, parser)
-        prepared = self._prepared(items, room, preparing) if shared is None else (
-            self._prepared_parts(items, shared, room, preparing)
+        prepared = self._prepare_items(items, room, preparing) if shared is None else (
+            self._prepare_parts(items, shared, room, preparing)
         )  # fmt: skip
         ahead = run_ahead(prepared, ask=ask)
         with parser, WriteBehind(self._database) as writing, closing(ahead), closing(room):
@@ -118,7 +118,7 @@ class Pipeline:
                     if shared is not None:
                         writing.wait(ask)  # raises an error of the write that other workers wait for
                         self._writer.help(lambda _: ask())
-                        tally.waits()
+                        tally.report_waiting()
                     continue
                 embedded = self._embed(batch, tally, should_stop)
                 writing.wait(ask)
@@ -134,7 +134,7 @@ class Pipeline:
             return tally.report(source_id, seconds)
         return report_of([result for _, result in shared.parts.results()], source_id, found_failures, seconds)
 
-    def _prepared(
+    def _prepare_items(
         self, items: Sequence[Incoming], room: Room, preparing: _Preparing
     ) -> Iterator[PreparedItem | SettledItem | None]:
         """Yield the prepared items, small ones first.
@@ -149,7 +149,7 @@ class Pipeline:
                 return
             yield from self._prepare(place, item, preparing)
 
-    def _prepared_parts(
+    def _prepare_parts(
         self, items: Sequence[Incoming], shared: SharedItems, room: Room, preparing: _Preparing
     ) -> Iterator[PreparedItem | SettledItem | PartEnd | None]:
         """Yield the items of each part and its end; None while waiting for other workers' parts.
@@ -184,7 +184,7 @@ class Pipeline:
 
         def ask(_: int) -> None:
             stop_if_asked()
-            tally.reading(shown)
+            tally.report_reading(shown)
 
         page_began: float | None = None
 
@@ -192,7 +192,7 @@ class Pipeline:
             nonlocal page_began
             stop_if_asked()
             before, page_began = page_began, time.perf_counter()
-            tally.page(shown, page, pages, 0.0 if before is None else page_began - before)
+            tally.report_page(shown, page, pages, 0.0 if before is None else page_began - before)
 
         before = preparing.known_documents.get(item.key)
         try:
@@ -248,7 +248,7 @@ class Pipeline:
     def _try_model(self, tally: Tally) -> None:
         """Measure the time per passage while the first ones are being chunked, if the model is local."""
         if self._writer.embeds_here and not tally.has_rate:
-            tally.model_took(*try_model(self._writer.encoder))
+            tally.record_model_time(*try_model(self._writer.encoder))
 
     def _embed(self, batch: ItemBatch, tally: Tally, should_stop: ShouldStop | None) -> EmbeddedPassages:
         last = time.perf_counter()
@@ -257,14 +257,14 @@ class Pipeline:
             nonlocal last
             if count:
                 last, since = time.perf_counter(), last
-                tally.embedding(count, last - since)
+                tally.count_embedded(count, last - since)
             _stop_if_asked(should_stop)
 
         if batch.items:
             places = [prepared.place for prepared in batch.items]
-            tally.begins(places, [len(prepared.cut.passages) for prepared in batch.items])
+            tally.begin_batch(places, [len(prepared.cut.passages) for prepared in batch.items])
         cut = [prepared.cut for prepared in batch.items]
-        return self._writer.embed(cut, on_batch, partial(tally.embedding, anew=False))
+        return self._writer.embed(cut, on_batch, partial(tally.count_embedded, anew=False))
 
     def _write(
         self,
@@ -289,7 +289,7 @@ class Pipeline:
         self, items: Sequence[PreparedItem], embedded: EmbeddedPassages, tally: Tally, connection: Connection
     ) -> list[tuple[str, DocumentChange]]:
         cut = [prepared.cut for prepared in items]
-        written = self._writer.write(connection, cut, embedded, partial(tally.storing, items[0].place))
+        written = self._writer.write(connection, cut, embedded, partial(tally.count_stored, items[0].place))
         if self._after_write is not None:
             for prepared, stored in zip(items, written, strict=True):
                 self._after_write(connection, stored.id, prepared.document)
@@ -305,7 +305,7 @@ class Pipeline:
 def _wrote(batch: ItemBatch, tally: Tally, written: tuple[list[tuple[str, DocumentChange]], float]) -> None:
     documents, seconds = written
     if batch.items:
-        tally.wrote(batch.items[0].place, documents, batch.passages, seconds)
+        tally.report_written(batch.items[0].place, documents, batch.passages, seconds)
 
 
 def _stop_if_asked(should_stop: ShouldStop | None) -> None:

@@ -45,39 +45,39 @@ class Forecast:
         self._stored_passages, self._storing_seconds = 0, 0.0
         self._pages_read, self._read_seconds, self._reading_left = 0, 0.0, 0.0  # for pages read by OCR
 
-    def settled(self, place: int) -> None:
+    def record_settled(self, place: int) -> None:
         """Record that an item has no new passages, because it is unchanged or unreadable."""
         self._reading_left = 0.0
         if place in self._waiting:
             self._waiting.remove(place)
             self._waiting_bytes -= self._sizes[place]
 
-    def cut(self, place: int, passages: int) -> None:
+    def record_cut(self, place: int, passages: int) -> None:
         """Record the number of passages of an item."""
-        self.settled(place)
+        self.record_settled(place)
         self._cut_bytes += self._sizes[place]
         self._cut += passages
         self._most = max(self._most, passages)
 
-    def embedded(self, passages: int) -> None:
+    def record_embedded(self, passages: int) -> None:
         """Count passages with vectors, computed or reused."""
         self._embedded += passages
 
-    def stored(self, passages: int) -> None:
+    def record_stored(self, passages: int) -> None:
         """Count passages that have been written in a transaction."""
         self._stored += passages
 
-    def model_took(self, passages: int, seconds: float) -> None:
+    def record_model_time(self, passages: int, seconds: float) -> None:
         """Record how long the model took for some passages."""
         self._model_passages += passages
         self._model_seconds += seconds
 
-    def storing_took(self, passages: int, seconds: float) -> None:
+    def record_storing_time(self, passages: int, seconds: float) -> None:
         """Record how long the database took for some passages."""
         self._stored_passages += passages
         self._storing_seconds += seconds
 
-    def read(self, page: int, pages: int, seconds: float) -> None:
+    def record_page(self, page: int, pages: int, seconds: float) -> None:
         """Record the seconds spent on reading a document up to a page."""
         self._read_seconds += seconds
         self._pages_read += seconds > 0
@@ -112,29 +112,31 @@ class Forecast:
         waiting = self._sizes[self._last] if self._last in self._waiting else 0
         to_store = max(0, self.total - self._stored)
         last = min(max(self._most, round(waiting * self._density)), to_store)
-        slowest = max(to_embed * self._embedding + last * self._storing, to_store * self._storing)
+        slowest = max(
+            to_embed * self._seconds_to_embed + last * self._seconds_to_store, to_store * self._seconds_to_store
+        )
         return self._reading_left + waiting * CUTTING + slowest
 
     @property
     def share(self) -> float | None:
         """Share of the work done (0..1), weighted by the time of each stage; None if there is no work."""
-        embedding = self._embedding if self._model_passages or self._pace is not None else 4 * STORING
-        whole = self.total * (embedding + self._storing) + self._read_seconds + self._reading_left
-        done = self._embedded * embedding + self._stored * self._storing + self._read_seconds
+        embedding = self._seconds_to_embed if self._model_passages or self._pace is not None else 4 * STORING
+        whole = self.total * (embedding + self._seconds_to_store) + self._read_seconds + self._reading_left
+        done = self._embedded * embedding + self._stored * self._seconds_to_store + self._read_seconds
         return min(1.0, done / whole) if whole else None
 
     @property
     def model_share(self) -> float:
         """Share (0..1) of a passage's time spent in the model; the rest is storing."""
         model = self._model_seconds / self._model_passages if self._model_passages else 4 * STORING
-        return model / (model + self._storing)
+        return model / (model + self._seconds_to_store)
 
     @property
     def _density(self) -> float:
         return (self._cut + TRUSTED_BYTES / PASSAGE_BYTES) / (self._cut_bytes + TRUSTED_BYTES)
 
     @property
-    def _embedding(self) -> float:
+    def _seconds_to_embed(self) -> float:
         """Seconds per passage in the model. The first batches, still cold, weigh less than the known pace."""
         if self._pace is None:
             return self._model_seconds / max(1, self._model_passages)
@@ -142,7 +144,7 @@ class Forecast:
         return (self._model_seconds + TRUSTED_EMBEDDED * known) / (self._model_passages + TRUSTED_EMBEDDED)
 
     @property
-    def _storing(self) -> float:
+    def _seconds_to_store(self) -> float:
         return (self._storing_seconds + TRUSTED_STORED * STORING) / (self._stored_passages + TRUSTED_STORED)
 
 
@@ -239,10 +241,10 @@ class Tally:
         """True once the pace of the model is known."""
         return self._forecast.has_rate
 
-    def settled(self, place: int, name: str, known_id: str | None, error: str | None) -> None:
+    def report_settled(self, place: int, name: str, known_id: str | None, error: str | None) -> None:
         """Count an item that needs no embedding: unchanged (``known_id``) or unreadable (``error``)."""
         with self._lock:
-            self._forecast.settled(place)
+            self._forecast.record_settled(place)
             if error is not None:
                 self._failures.append(IngestFailure(name, error))
             else:
@@ -252,15 +254,15 @@ class Tally:
             self._on_items([ItemNews(place, "failed" if error else "unchanged", 0, error)], None)
         self._tell(name)
 
-    def reading(self, name: str) -> None:
+    def report_reading(self, name: str) -> None:
         """Report from time to time that an item is being read, while no batch is in the model."""
         if not self._batch and time.monotonic() - self._told > OFTEN:
             self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
 
-    def page(self, name: str, page: int, pages: int, seconds: float) -> None:
+    def report_page(self, name: str, page: int, pages: int, seconds: float) -> None:
         """Report the page being read by OCR, and the seconds that the previous one took."""
         with self._lock:
-            self._forecast.read(page, pages, seconds)
+            self._forecast.record_page(page, pages, seconds)
         self._tell(f"reading {name} (page {page:,} of {pages:,}), {self._of_passages(self._vectors)} embedded")
 
     def note(self, notes: Sequence[str]) -> None:
@@ -268,48 +270,50 @@ class Tally:
         with self._lock:
             self._notes += notes
 
-    def begins(self, places: Sequence[int], passages: Sequence[int]) -> None:
+    def begin_batch(self, places: Sequence[int], passages: Sequence[int]) -> None:
         """Record that the passages of these items are being embedded."""
         with self._lock:
             for place, count in zip(places, passages, strict=True):
-                self._forecast.cut(place, count)
+                self._forecast.record_cut(place, count)
             self._batch = _BatchUnderWay(len(places), max(1, sum(passages)), self._forecast.model_share)
             self._batches[places[0]] = self._batch
         if self._on_items is not None:
             self._on_items([ItemNews(place, "busy") for place in places], None)
 
-    def model_took(self, passages: int, seconds: float) -> None:
+    def record_model_time(self, passages: int, seconds: float) -> None:
         """Record how long the model took for some passages."""
         with self._lock:
-            self._forecast.model_took(passages, seconds)
+            self._forecast.record_model_time(passages, seconds)
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
-    def waits(self) -> None:
+    def report_waiting(self) -> None:
         """Report that this worker can only help others now."""
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
-    def embedding(self, count: int, seconds: float = 0.0, anew: bool = True) -> None:
+    def count_embedded(self, count: int, seconds: float = 0.0, anew: bool = True) -> None:
         """Count passages with vectors; ``anew`` if models spent ``seconds`` on computing them."""
         with self._lock:
             if anew:
-                self._forecast.model_took(count, seconds)
+                self._forecast.record_model_time(count, seconds)
             self._embedded += count if anew else 0
             self._vectors += count
             if self._batch is not None:
                 self._batch.embedded += count
-            self._forecast.embedded(count)
+            self._forecast.record_embedded(count)
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
-    def storing(self, place: int, count: int) -> None:
+    def count_stored(self, place: int, count: int) -> None:
         """Count further passages written in the transaction of this item's batch."""
         with self._lock:
-            self._forecast.stored(count)
+            self._forecast.record_stored(count)
             batch = self._batches[place]
             batch.stored += count
         if batch is self._batch and batch.embedded >= batch.passages:
             self._tell(f"{self._of_passages(self._passages + batch.stored)} stored")
 
-    def wrote(self, place: int, written: list[tuple[str, DocumentChange]], passages: int, seconds: float) -> None:
+    def report_written(
+        self, place: int, written: list[tuple[str, DocumentChange]], passages: int, seconds: float
+    ) -> None:
         """Count the documents (id, outcome) of this item's batch, now in the database."""
         with self._lock:
             if self._batches.pop(place) is self._batch:
@@ -320,7 +324,7 @@ class Tally:
             self._unchanged += outcomes.count("unchanged")
             self._passages += passages
             self._ids += [document_id for document_id, _ in written]
-            self._forecast.storing_took(passages, seconds)
+            self._forecast.record_storing_time(passages, seconds)
         self._tell(f"{self._of_passages(self._passages)} stored")
 
     def report(self, source_id: str, seconds: float) -> IngestReport:

@@ -216,12 +216,12 @@ class Spans(Sequence[CutPassage]):
             return ""
         if blocks[0].kind == "table" and piece.start >= blocks[0].start:
             return self.task.captions[blocks[0].start]
-        page = self.task.page_of(piece.start)
+        page = self.task.page_index(piece.start)
         end, head = (0, "") if page is None else self.task.page_heads[page]
         return head if piece.start >= end else ""
 
     def _page(self, position: int) -> int | None:
-        page = self.task.page_of(position)
+        page = self.task.page_index(position)
         return None if page is None else self.task.document.pages[page][0]
 
     def _shows(self, blocks: list[Block], piece: Piece, path: tuple[str, ...]) -> bool:

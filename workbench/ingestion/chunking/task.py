@@ -191,7 +191,7 @@ class CuttingTask:
         captions: dict[int, str] = {}
         for block in self.blocks:
             if block.kind == "table":
-                page = self.page_of(block.start)
+                page = self.page_index(block.start)
                 start = 0 if page is None else self.document.pages[page][1]
                 near = caption(self.text, self.blocks, block, self.running, start)
                 head = "" if page is None else self.page_heads[page][1]
@@ -203,7 +203,7 @@ class CuttingTask:
         """The first character of each page, in order; empty if the document has no pages."""
         return [start for _, start, _ in self.document.pages]
 
-    def page_of(self, position: int) -> int | None:
+    def page_index(self, position: int) -> int | None:
         """Return the index of the page that contains a position, or None if the document has no pages."""
         return max(0, bisect_right(self.page_starts, position) - 1) if self.page_starts else None
 

@@ -65,7 +65,7 @@ class FigureRow:
         others = [figure.text for figure in self.figures if not YEAR.match(figure.text) or YEAR.sub("", figure.text)]
         return len(others) < len(self.figures) and all(NOTE.fullmatch(YEAR.sub("", other)) for other in others)
 
-    def fitted(self, edges: Sequence[float], within: float) -> FigureRow:
+    def fit(self, edges: Sequence[float], within: float) -> FigureRow:
         """Return the row with the figures left of the first aligned one moved into its label."""
         count = 0
         while count < len(self.figures) and min(abs(self.figures[count].right - edge) for edge in edges) > within:
@@ -190,7 +190,7 @@ def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
     for run, edges in _sections(rows):
         if len(edges) < LEAST_COLUMNS:
             continue
-        fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fitted(edges, EDGE) for place in run}
+        fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fit(edges, EDGE) for place in run}
         for kept in _within(fitted, edges):
             table_rows = [fitted[place] for place in kept]
             filled = _filled(edges, table_rows)

@@ -38,7 +38,7 @@ def test_the_reader_shows_the_page_of_a_scan_with_the_passage_marked(
     assert hit.document_id == document
     start, end = hit.start, hit.end
     page = goto(f"/?doc={document}&at={start}-{end}")
-    expect(page.locator("p.wb-kind", has_text="page 1 read by OCR, ")).to_contain_text("% sure")
+    expect(page.locator("p.wb-kind", has_text="page 1 read by OCR, ")).to_contain_text("% confidence")
     frame = page.frame_locator("iframe.original")
     expect(frame.get_by_text("Page 1, the found passage marked")).to_be_visible()
     picture = frame.locator("img")

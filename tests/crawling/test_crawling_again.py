@@ -163,8 +163,8 @@ def test_more_than_a_fifth_is_removed_only_when_that_is_accepted(wb: Workbench, 
     site.put({name: reply("", 404) for name in TEN[:3]})
     held = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
     assert (held["status"], held["outcomes"]["held"], held["outcomes"]["removed"]) == ("completed_with_errors", 3, 0)
-    assert "3 of 10 documents would go, more than a fifth" in held["message"]
-    assert reason(wb, held, TEN[0]) == "It answered 404. Its document stays until the removal is accepted."
+    assert "3 of 10 documents would be, more than 20%" in held["message"]
+    assert reason(wb, held, TEN[0]) == "It answered 404. Its document is kept until the removal is accepted."
     assert wb.documents.count() == 10
     site.put({TEN[0]: page("Back again")})
     wb.crawls.accept_removals(held["id"])

@@ -98,7 +98,7 @@ def test_a_print_page_that_holds_the_book_again_is_left_out(wb: Workbench, site:
     site.put({path: f"<main><h1>Chapter {path}</h1>{text}</main>" for path, text in chapters.items()})
     crawled = crawl(f"{site.url}/")
     assert outcomes(wb, crawled) == {"": "added", "print": "duplicate"} | {path[1:]: "added" for path in chapters}
-    assert reason(wb, crawled, "/print") == "holds 6 other pages again"
+    assert reason(wb, crawled, "/print") == "repeats 6 other pages"
     again = crawl(f"{site.url}/")
     assert again["report"] | {"removed": 0} == {"added": 0, "changed": 0, "unchanged": 7, "removed": 0, "failed": 0}
 

@@ -221,7 +221,7 @@ def test_every_address_that_is_not_fetched_is_counted_with_its_reason(
     })  # fmt: skip
     crawled = crawl(f"{site.url}/docs/", exclude=["/archive/"])
     assert crawled["not_fetched"] == {
-        "more than 200 addresses differ only after the question mark": 3,
+        "more than 200 addresses differ only in their query": 3,
         f"outside 127.0.0.1:{site.port}/docs/": 3,
         "a .png file": 1,
         "excluded by the pattern '/archive/'": 1,

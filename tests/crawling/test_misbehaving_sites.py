@@ -67,7 +67,7 @@ def test_too_many_requests_is_waited_for(wb: Workbench, site: TestSite, crawl: C
 def test_a_host_that_asks_for_too_long_a_pause_is_believed(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put({"/": page("Start", links=["/busy"]), "/busy": reply("", 503, headers={"Retry-After": "86400"})})
     crawled = crawl(f"{site.url}/")
-    assert "asked to come back in 86400 s" in reason(wb, crawled, "/busy")
+    assert "asked to wait 86400 s" in reason(wb, crawled, "/busy")
     assert site.hits("/busy") == 1
 
 
@@ -91,7 +91,7 @@ def test_slow_and_endless_answers_end(wb: Workbench, site: TestSite, crawl: Craw
     })  # fmt: skip
     crawled = crawl(f"{site.url}/", timeout=0.8, retries=0)
     assert outcomes(wb, crawled) == {"": "added", "slow": "failed", "endless": "failed", "a": "added"}
-    assert reason(wb, crawled, "/endless") == "It did not answer whole within 0.8 s."
+    assert reason(wb, crawled, "/endless") == "It did not respond completely within 0.8 s."
 
 
 def test_huge_pages_are_not_read_whole(wb: Workbench, site: TestSite, crawl: Crawl) -> None:

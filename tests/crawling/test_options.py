@@ -40,13 +40,13 @@ def test_no_door_lets_a_wrong_option_in_and_nothing_is_left_behind(
     wb: Workbench, site: TestSite, crawl: Callable[..., Any]
 ) -> None:
     for door in (wb.crawls.start, wb.crawls.dry_run):
-        with pytest.raises(InvalidInput, match="rate cannot be -1"):
+        with pytest.raises(InvalidInput, match="Invalid rate -1"):
             door(site.url, rate=-1)
     with pytest.raises(InvalidInput, match="samples cannot be -1"):
         wb.crawls.dry_run(site.url, samples=-1)
     assert (wb.sources.count(), wb.jobs.list(), site.hits()) == (0, [], {})
     site.put({"/": page("Start")})
     crawled = crawl(f"{site.url}/")
-    with pytest.raises(InvalidInput, match="concurrency cannot be 0"):
+    with pytest.raises(InvalidInput, match="Invalid concurrency 0"):
         wb.crawls.recrawl(crawled["id"], concurrency=0)
     assert len(wb.jobs.list()) == 1

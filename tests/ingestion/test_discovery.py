@@ -32,9 +32,9 @@ def test_folders_are_walked_in_sorted_order(folder: Path) -> None:
 
 def test_everything_left_out_has_its_reason(folder: Path) -> None:
     reasons = {str(item.path.relative_to(folder)): item.reason for item in discover([folder]).skipped}
-    assert reasons.pop("node_modules") == "It holds installed packages."
-    assert reasons.pop("a/loop") == "It is a link to a folder above it."
-    assert reasons.pop("broken.md").startswith("It is no file")
+    assert reasons.pop("node_modules") == "It contains installed packages."
+    assert reasons.pop("a/loop") == "It links to one of its parent folders."
+    assert reasons.pop("broken.md").startswith("It is not a regular file")
     assert reasons.pop("image.gif") == "It is a binary file (.gif)."
     assert "Markdown, text, HTML" in reasons.pop("odd.xyz")
     assert reasons == {".hidden": "It is hidden.", ".secret.md": "It is hidden."}
@@ -78,7 +78,7 @@ def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> No
     found = files_under([tmp_path])
     assert found.items == []
     assert [failure.path for failure in found.failures] == [str(tmp_path)]
-    assert "of a kind that is read" in found.failures[0].error
+    assert "no file in a supported format" in found.failures[0].error
 
 
 def test_files_of_kinds_that_are_not_read_are_counted_by_their_suffix(folder: Path) -> None:

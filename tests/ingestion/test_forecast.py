@@ -89,15 +89,15 @@ def test_the_time_left_is_told_by_the_pace_of_the_last_job_where_that_is_known(
 def test_what_was_measured_takes_the_place_of_the_guess() -> None:
     forecast = Forecast([1_000_000, 1_000_000])
     assert forecast.seconds_left is None
-    forecast.model_took(12, 0.6)
+    forecast.record_model_time(12, 0.6)
     guessed = forecast.total
-    forecast.cut(0, 4_000)
+    forecast.record_cut(0, 4_000)
     assert guessed * 1.9 < forecast.total and not forecast.is_exact
-    forecast.cut(1, 4_000)
+    forecast.record_cut(1, 4_000)
     assert (forecast.total, forecast.is_exact) == (8_000, True)
-    forecast.embedded(8_000)
-    forecast.storing_took(4_000, 40.0)
-    forecast.stored(4_000)
+    forecast.record_embedded(8_000)
+    forecast.record_storing_time(4_000, 40.0)
+    forecast.record_stored(4_000)
     assert forecast.seconds_left == pytest.approx(40.0, rel=0.1)
 
 
@@ -105,13 +105,13 @@ def test_one_small_cold_passage_does_not_outweigh_the_pace_of_the_time_before() 
     forecast = Forecast([50, 50_000_000], 0.03)
     before = forecast.seconds_left
     assert before is not None and before > 1_800
-    forecast.cut(0, 1)
-    forecast.embedded(1)
-    forecast.model_took(1, 0.3)  # alone in its batch, and the first of a process
+    forecast.record_cut(0, 1)
+    forecast.record_embedded(1)
+    forecast.record_model_time(1, 0.3)  # alone in its batch, and the first of a process
     assert forecast.seconds_left == pytest.approx(before, rel=0.2)
-    forecast.cut(1, 80_000)
-    forecast.embedded(20_000)
-    forecast.model_took(20_000, 100.0)
+    forecast.record_cut(1, 80_000)
+    forecast.record_embedded(20_000)
+    forecast.record_model_time(20_000, 100.0)
     assert forecast.seconds_left == pytest.approx(60_000 * 0.005 + 80_000 * 0.004, rel=0.1)
 
 

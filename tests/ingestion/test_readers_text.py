@@ -74,7 +74,7 @@ def test_too_large_unknown_and_missing_files_are_refused_in_a_sentence(tmp_path)
     (tmp_path / "big.txt").write_text("x" * 2000)
     with pytest.raises(UnreadableDocument, match="too large"):
         read_file(tmp_path / "big.txt", max_bytes=1000)
-    with pytest.raises(UnreadableDocument, match=r"\.exe\); these are: Markdown, text"):
+    with pytest.raises(UnreadableDocument, match=r"\.exe\)\. Supported: Markdown, text"):
         read_bytes(b"MZ", "setup.exe")
     for path in (tmp_path / "gone.md", tmp_path, tmp_path / "nul\0.md"):
         with pytest.raises(UnreadableDocument):

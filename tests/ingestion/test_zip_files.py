@@ -80,11 +80,11 @@ def protected() -> bytes:
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"no zip at all", "no zip archive or damaged"),
-        (packed({}), "no file of a kind that is read"),
-        (packed({"a.bin": b"\0"}), "no file of a kind that is read"),
-        (protected(), "protected by a password"),
-        (packed({"a.md": b"words " * 50})[:-30], "no zip archive or damaged"),
+        (b"no zip at all", "damaged or not a zip archive"),
+        (packed({}), "no file in a supported format"),
+        (packed({"a.bin": b"\0"}), "no file in a supported format"),
+        (protected(), "password-protected"),
+        (packed({"a.md": b"words " * 50})[:-30], "damaged or not a zip archive"),
     ],
     ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes tell the time
 )
@@ -101,7 +101,7 @@ def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
 def test_a_member_that_lies_about_its_size_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.ingestion.incoming.MAX_BYTES", 100)
     (member,), _ = zip_members(packed({"a.md": b"x" * 101}))
-    with pytest.raises(UnreadableDocument, match="which is the most that is read"):
+    with pytest.raises(UnreadableDocument, match="larger than the limit of"):
         member.load()
 
 

@@ -85,7 +85,7 @@ def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: C
         ({"tags": 5}, "The tags are 5; give a list of texts"),
         ({"tags": [5]}, "The tag is 5"),
         ({"paths": 5}, "A path cannot be 5; give a text or a Path"),
-        ({"paths": [None]}, "A path cannot be None"),
+        ({"paths": [None]}, "Invalid path None: expected str or Path"),
     ],
 )
 def test_an_ingest_of_the_wrong_type_is_refused_with_a_sentence(

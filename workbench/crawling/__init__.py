@@ -1,1 +1,1 @@
-"""Websites: fetched politely and guarded, read, and stored as documents."""
+"""Crawling of websites within rate limits and access rules, and storage of their pages as documents."""

@@ -1,4 +1,4 @@
-"""Pages that need JavaScript: rendered by Chromium over CDP through crawl4ai's browser strategy."""
+"""Rendering of pages that need JavaScript, by Chromium over CDP with crawl4ai's browser strategy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.ingestion.readers.html import STYLED_BY_BROWSER
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-# --- A Chromium of our own: on loopback, with a fresh profile, behind the guarding proxy, and never left behind ---
+# --- Managed Chromium behind the guarding proxy ---
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chromium-headless-shell")
 STARTS_WITHIN = 30.0  # seconds
@@ -42,7 +42,7 @@ FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--force-webrtc-ip-handling-policy",
     "--proxy-bypass-list=<-loopback>", "--remote-debugging-port=0",
 )  # fmt: skip
-# Runs the browser, and ends it when the pipe to us breaks: so it never outlives us, even after SIGKILL.
+# Runs the browser and kills it when the pipe to this process closes, so that it never outlives it, even after SIGKILL.
 KEEPER = """
 import os, shutil, signal, subprocess, sys
 profile, *command = sys.argv[1:]
@@ -67,23 +67,25 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """One running Chromium; ``cdp_url`` is where crawl4ai reaches it."""
+    """A running Chromium; ``cdp_url`` is its address for crawl4ai."""
 
     def __init__(self, proxy_url: str) -> None:
-        """Take ``proxy_url``, the proxy that every request goes through, loopback included."""
+        """Args:
+        proxy_url: Proxy for every request, including loopback.
+        """
         self._proxy_url = proxy_url
         self._keeper: subprocess.Popen[bytes] | None = None
         self.cdp_url = ""
 
     async def start(self) -> None:
-        """Start it and wait until it answers.
+        """Start the browser and wait until it answers.
 
         Raises:
-            CrawlRefused: there is no Chromium here, or it does not start.
+            CrawlRefused: Chromium is not installed or does not start.
         """
         path = find_chromium()
         if path is None:
-            raise CrawlRefused("There is no Chromium on this machine; install it, or crawl with browser 'never'.")
+            raise CrawlRefused("Chromium was not found. Install it, or crawl with browser 'never'.")
         profile = tempfile.mkdtemp(prefix="workbench-chromium-")
         root = ["--no-sandbox"] if sys.platform != "win32" and os.geteuid() == 0 else []  # its sandbox refuses root
         command = [
@@ -105,20 +107,19 @@ class Chromium:
                 return
             await asyncio.sleep(0.1)
         await self.close()
-        raise CrawlRefused(f"Chromium ({path}) did not start within {STARTS_WITHIN:g} s; crawl with browser 'never'.")
+        raise CrawlRefused(f"Chromium ({path}) did not start within {STARTS_WITHIN:g} s. Crawl with browser 'never'.")
 
     async def close(self) -> None:
-        """End it and remove its profile."""
+        """Stop the browser and remove its profile."""
         if self._keeper is not None and self._keeper.stdin is not None:
             self._keeper.stdin.close()
             await asyncio.to_thread(self._keeper.wait)
             self._keeper = None
 
 
-SETTLE = 3_000  # milliseconds a page may go on fetching after it has loaded
-# What the browser does not show is marked, what it shows is not, and shadow roots become part of the HTML, so that the
-# reader of the HTML need not guess from style sheets. Visibility and font size are inherited: only their outermost, or
-# innermost, element is marked.
+SETTLE = 3_000  # milliseconds for requests after a page has loaded
+# Marks invisible elements, unmarks visible ones and inlines shadow roots, so that the HTML reader does not have to
+# interpret style sheets. Visibility and font size are inherited, so only the outermost or innermost element is marked.
 MARK_HIDDEN = """mark => {
   document.documentElement.setAttribute(mark, '');
   const unseen = e => ['hidden', 'collapse'].includes(getComputedStyle(e).visibility);
@@ -143,24 +144,30 @@ MARK_HIDDEN = """mark => {
 }"""
 
 
-# WebRTC sends packets past any proxy; a page that is read needs none.
+# WebRTC bypasses proxies, and reading a page does not need it.
 WITHOUT_WEBRTC = "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[n];"
 UNGUARDED = (
-    "The browser that WORKBENCH_CRAWL_BROWSER_URL names does not send its requests through the workbench's guarding "
-    "proxy, so it is not used; run it on the workbench's machine, leave the setting empty, or crawl without a browser."
+    "The browser at WORKBENCH_CRAWL_BROWSER_URL does not use the workbench's guarding proxy, so it is not used. "
+    "Run it on the workbench's machine, leave the setting empty, or crawl without a browser."
 )
 
 
 class Browser:
-    """A browser for one crawl: our own Chromium, or a given one by its CDP address.
+    """The browser of one crawl: a managed Chromium, or an existing browser by its CDP address.
 
-    Either works in a context of its own whose every request goes through the guarding proxy, loopback included; it is
-    used only after a first request of that context came in at the proxy. A given browser therefore has to run where
-    it reaches this process's loopback.
+    Every request of its context, including loopback, goes through the guarding proxy. The browser is used only after a
+    test
+    request of that context has reached the proxy, so an existing browser must run where it reaches this process's
+    loopback.
     """
 
     def __init__(self, guard: Guard, *, timeout: float, max_bytes: int, cdp_url: str = "") -> None:
-        """Take ``timeout`` in seconds for a page, ``max_bytes`` of its HTML, and ``cdp_url``, empty for our browser."""
+        """Args:
+        guard: Decides which addresses may be reached.
+        timeout: Seconds per page.
+        max_bytes: Maximum size of a page's HTML.
+        cdp_url: Address of an existing browser; empty for a managed Chromium.
+        """
         self._guard, self._timeout, self._max_bytes, self._cdp_url = guard, timeout, max_bytes, cdp_url
         self._proxy = GuardingProxy(guard)
         self._chromium: Chromium | None = None
@@ -173,21 +180,21 @@ class Browser:
         return self._strategy is not None
 
     async def fetch(self, url: str) -> Reply:
-        """Render a page and return its HTML as it stands after its scripts ran.
+        """Render a page and return its HTML after its scripts have run.
 
         Raises:
-            CrawlRefused: the address may not be fetched, or there is no browser.
-            FetchFailed: the page did not load in time, or is too large.
+            CrawlRefused: The address may not be fetched, or there is no browser.
+            FetchFailed: The page did not load in time, or is too large.
         """
         self._guard.check(url)
-        strategy = await self._started()
+        strategy = await self._ensure_started()
         began = time.perf_counter()
-        answer = await self._visited(strategy, url)
+        answer = await self._visit(strategy, url)
         final = str(answer.redirected_url or url).split("#")[0]
         if {url, final} & self._proxy.refused:
-            raise CrawlRefused(f"It leads to {final}, which may not be fetched.")
+            raise CrawlRefused(f"It redirects to {final}, which may not be fetched.")
         seconds = time.perf_counter() - began
-        if canonical(final) != url:  # it sent the browser on: the frontier decides about where to
+        if canonical(final) != url:  # it redirected; the frontier decides whether to follow
             return Reply(url, 302, {"location": final}, b"", seconds, rendered=True)
         body = answer.html.encode("utf-8", "replace")
         if len(body) > self._max_bytes:
@@ -197,18 +204,18 @@ class Browser:
         return Reply(url, answer.status_code or 200, headers, body, seconds, rendered=True)
 
     async def close(self) -> None:
-        """End our own browser, leave a given one; the proxy ends with either."""
+        """Stop a managed browser, leave an existing one running, and stop the proxy."""
         if self._strategy is not None:
             await self._strategy.close()
         if self._chromium is not None:
             await self._chromium.close()
         await self._proxy.close()
 
-    async def _started(self) -> AsyncPlaywrightCrawlerStrategy:
+    async def _ensure_started(self) -> AsyncPlaywrightCrawlerStrategy:
         async with self._starting:
             if self._strategy is None:
                 await self._proxy.start()
-                strategy = await self._connected(self._cdp_url or await self._own_chromium())
+                strategy = await self._connect(self._cdp_url or await self._own_chromium())
                 try:
                     await self._prove(strategy)
                 except BaseException:
@@ -223,7 +230,7 @@ class Browser:
             await self._chromium.start()
         return self._chromium.cdp_url
 
-    async def _connected(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
+    async def _connect(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
         config = BrowserConfig(
             browser_mode="cdp",
             cdp_url=cdp_url,
@@ -235,32 +242,36 @@ class Browser:
             init_scripts=[WITHOUT_WEBRTC],
             verbose=False,
         )
-        strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods have no types
+        strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods are untyped
         strategy.set_hook("before_retrieve_html", _settle)
         try:
             await strategy.__aenter__()
-        except Exception as error:  # crawl4ai raises nothing more exact
+        except Exception as error:  # crawl4ai raises plain exceptions
             reason = " ".join(str(error).split())[:160]
             raise CrawlRefused(
-                f"The browser at {cdp_url} does not answer ({reason}); see WORKBENCH_CRAWL_BROWSER_URL, or crawl with "
-                "browser 'never'."
+                f"The browser at {cdp_url} does not answer ({reason}). Check WORKBENCH_CRAWL_BROWSER_URL, or crawl "
+                "with browser 'never'."
             ) from error
         return strategy
 
     async def _prove(self, strategy: AsyncPlaywrightCrawlerStrategy) -> None:
-        """Let the context ask for an address that only the proxy answers. Raises CrawlRefused."""
+        """Request an address that only the proxy answers.
+
+        Raises:
+            CrawlRefused: The request did not go through the proxy.
+        """
         with contextlib.suppress(FetchFailed):
-            await self._visited(strategy, self._proxy.proof_url)
+            await self._visit(strategy, self._proxy.proof_url)
         if not self._proxy.is_proven:
             raise CrawlRefused(UNGUARDED)
 
-    async def _visited(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
+    async def _visit(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
         config = CrawlerRunConfig(
             page_timeout=int(self._timeout * 1000),
             wait_until="load",
             verbose=False,
             delay_before_return_html=0.0,
-            proxy_config=ProxyConfig(server=self._proxy.url),  # of the context: it reaches nothing past the proxy
+            proxy_config=ProxyConfig(server=self._proxy.url),  # the context reaches nothing without the proxy
         )
         try:
             return await asyncio.wait_for(strategy.crawl(url, config=config), self._timeout + 10)
@@ -272,10 +283,10 @@ class Browser:
 
 
 async def _settle(page: Page, *_: object, **__: object) -> Page:
-    """Let a page finish its own requests, within bounds, and mark what it hides."""
+    """Let a page finish its requests, up to a limit, and mark what it hides."""
     from playwright.async_api import Error
 
-    with contextlib.suppress(Error):  # it goes on talking; the page is taken as it is now
+    with contextlib.suppress(Error):  # it is still loading; use the page as it is
         await page.wait_for_load_state("networkidle", timeout=SETTLE)
     await page.evaluate(MARK_HIDDEN, STYLED_BY_BROWSER)
     return page

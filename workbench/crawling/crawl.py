@@ -1,4 +1,4 @@
-"""One crawl, from its start or from wherever a dead worker left it: each step is in the database before the next."""
+"""A crawl, from its start or from where a stopped worker left it. Each step is stored before the next."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.types.progress import slow_step
 
-# --- Duplicates: a page whose text another page has, or one page that holds many others again ---
+# --- Duplicate pages and collections of other pages ---
 
-NEAR = 0.9  # share of a page's paragraphs and short lines that its copy has; the copy has no others
-FEWEST_BLOCKS = 5  # paragraphs below which only equal texts count as the same
-CONTAINED_SHARE = 0.8  # share of a page's paragraphs that lie in a larger one, to count as held by it
-COVERED = 0.95  # share of the larger page's paragraphs that the pages it holds cover, to count as their collection
+NEAR = 0.9  # share of a page's paragraphs and short lines in its copy, which has no others
+FEWEST_BLOCKS = 5  # paragraphs; pages with fewer are duplicates only if equal
+CONTAINED_SHARE = 0.8  # share of a page's paragraphs in a larger page to count as contained in it
+COVERED = 0.95  # share of the larger page's paragraphs in the contained pages to count as a collection
 FEWEST_HELD = 3
-COMMON = 0.5  # share of all pages above which a paragraph belongs to the site, not to a page
+COMMON = 0.5  # share of pages above which a paragraph is boilerplate
 
 
 @dataclass(frozen=True, slots=True)
 class PageToCompare:
-    """A page as this module sees it: its address, and the hashes of its paragraphs."""
+    """A page's address and the hashes of its paragraphs."""
 
     url: str
     blocks: tuple[int, ...]
 
 
 def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
-    """Return {address: reason} of the pages that only repeat others; ``pages`` in the order they were met.
+    """Return {address: reason} of pages that only repeat others, given pages in crawl order.
 
-    Of two pages that are nearly the same the later one goes if all of its text is in the earlier one: pages that
-    differ in a line, such as two data sheets, are both kept. A collection (a print page that holds a whole book)
-    goes when at least three other pages together cover nearly all of it.
+    Of two nearly equal pages, the later one is a duplicate if all of its text is in the earlier one. Pages that differ
+    in a
+    line, such as two data sheets, are both kept. A collection (a print page with a whole book) is dropped if at least
+    three
+    other pages together cover nearly all of it.
     """
     reasons: dict[str, str] = {}
     holders: dict[int, list[int]] = defaultdict(list)
@@ -63,7 +65,7 @@ def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
 
 
 def _shared(place: int, page: PageToCompare, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
-    """Return {other page's place: the paragraphs it has in common with this one}."""
+    """Return {other page's index: paragraphs in common with this page}."""
     shared: dict[int, list[int]] = defaultdict(list)
     for block in page.blocks:
         for other in holders[block]:
@@ -98,28 +100,32 @@ def _collection(
     ]
     covered = {block for other in contained for block in shared[other]}
     if len(contained) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):
-        return f"holds {len(contained)} other pages again"
+        return f"repeats {len(contained)} other pages"
     return ""
 
 
-LOOK = 0.25  # seconds between looks at what can be stored
-TICK = 0.1  # seconds between looks at what else could be done
-COLLECTION_BYTES = (
-    60_000  # bytes of text above which a page may be a collection of others: it is stored last, if at all
-)
-ENOUGH = 16  # pages that can be stored, from which on it begins
-LONGEST_START = 10  # redirects from the start page that are followed, wherever they lead
-REMOVED_AT_ONCE = 0.2  # share of a source's documents that a crawl removes without being asked to
-REPEATABLE = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages whose text counts
-WITHOUT_TEXT = ("duplicate", "redirected", "removed", "held", "forbidden")  # outcomes of pages that claim no address
+LOOK = 0.25  # seconds between checks for pages to store
+TICK = 0.1  # seconds between checks for other work
+COLLECTION_BYTES = 60_000  # bytes of text; a larger page may be a collection, so it is stored last
+ENOUGH = 16  # pages waiting before storing starts
+LONGEST_START = 10  # redirects followed from the start page, also out of bounds
+REMOVED_AT_ONCE = 0.2  # share of a source's documents that a crawl may remove without confirmation
+REPEATABLE = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages that are compared
+WITHOUT_TEXT = (
+    "duplicate",
+    "redirected",
+    "removed",
+    "held",
+    "forbidden",
+)  # outcomes of pages that claim no address
 STORED = ("added", "changed", "stored")
 UNREAD = f"a sitemap beyond the first {MOST_SITEMAPS}"
-HELD_BACK = "Its document stays until the removal is accepted."
-PageLink = tuple[str, str, str | None]  # address, how it was found, the sitemap's date
+HELD_BACK = "Its document is kept until the removal is accepted."
+PageLink = tuple[str, str, str | None]  # address, how it was found, date in the sitemap
 
 
 class Crawl:
-    """A crawl that fetches side by side, takes links up in order, and stores behind; one instance a run of a job."""
+    """A crawl that fetches in parallel, admits links in order and stores in the background. One instance per run."""
 
     def __init__(
         self,
@@ -134,7 +140,17 @@ class Crawl:
         on_progress: OnProgress,
         log: Callable[[str, str], None],
     ) -> None:
-        """Take ``remove(document id, keep)``, which deletes a document, or marks it as gone where it is to be kept."""
+        """Args:
+        job_id: The job.
+        crawls: Table of crawls.
+        site: Access to the network.
+        storing: Writes pages.
+        memory: What an earlier crawl stored about pages, by address.
+        remove: Called with (document id, keep); deletes a document, or marks it as gone if it is to be kept.
+        should_stop: Returns whether to stop.
+        on_progress: Receives the progress.
+        log: Called with (line, level).
+        """
         self._job_id, self._crawls, self._site, self._storing = job_id, crawls, site, storing
         self._memory, self._remove = memory, remove
         self._should_stop, self._on_progress, self._log = should_stop, on_progress, log
@@ -152,7 +168,11 @@ class Crawl:
                 self._note_text(entry)
 
     async def run(self) -> None:
-        """Crawl until nothing is left. Raises Cancelled when asked to stop; everything is kept for going on."""
+        """Crawl until nothing is left.
+
+        Raises:
+            Cancelled: ``should_stop`` returned true. Everything is kept so that the crawl can be resumed.
+        """
         try:
             while True:
                 await self._fetch_all()
@@ -172,7 +192,7 @@ class Crawl:
                 task.cancel()
             await asyncio.gather(*self._visits, return_exceptions=True)
 
-    # --- fetching ---------------------------------------------------------------------------------------------------
+    # --- Fetching ---
 
     async def _fetch_all(self) -> None:
         storing: asyncio.Task[None] | None = None
@@ -206,7 +226,7 @@ class Crawl:
 
     async def _wait(self) -> None:
         if self._visits:
-            with slow_step():  # each visit has its timeout, and each pause that a site asks for its limit
+            with slow_step():  # visits have timeouts, and requested pauses a limit
                 done, self._visits = await asyncio.wait(self._visits, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
@@ -224,19 +244,19 @@ class Crawl:
             self._log(f"{entry.url}: {again.reason} Trying again in {again.wait:.1f} s.", "warning")
         else:
             if answer.outcome in ("removed", "forbidden"):
-                answer = await asyncio.to_thread(self._held, entry, answer)
+                answer = await asyncio.to_thread(self._hold_removal, entry, answer)
             await asyncio.to_thread(self._crawls.fetched, self._job_id, entry.position, answer, line_of(entry, answer))
             self._take(entry, answer)
         finally:
             entry.in_flight = False
 
     async def _answer(self, entry: Entry) -> PageReply:
-        """Visit a page. What no site should be able to cause is this page's failure, not the end of the crawl."""
+        """Visit a page. Unexpected errors are this page's failure and do not end the crawl."""
         try:
             return await visit(self._site, entry, self._memory.get(entry.url), self.options)
         except (TryAgain, WorkbenchError):
             raise
-        except Exception as error:  # noqa: BLE001 - headers and charsets of foreign servers fail in any way they like
+        except Exception as error:  # noqa: BLE001 - headers and charsets can cause any exception
             reason = f"It cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
             return PageReply("done", "failed", reason, entry.attempts + 1)
 
@@ -246,27 +266,29 @@ class Crawl:
         entry.document_id, entry.size, entry.has_body = answer.document_id, answer.size, answer.body is not None
         entry.media_type, entry.links, entry.metadata = answer.media_type, answer.links, answer.metadata
 
-    # --- removing ---------------------------------------------------------------------------------------------------
+    # --- Removal of documents ---
 
-    def _held(self, entry: Entry, answer: PageReply) -> PageReply:
-        """Hold the removal of a document whose page is gone or forbidden until all pages have been asked for.
+    def _hold_removal(self, entry: Entry, answer: PageReply) -> PageReply:
+        """Hold the removal of a document whose page is gone or forbidden until all pages have been visited.
 
-        Without a document, a page that is gone was a broken link.
+        Without a document, a missing page was a broken link.
         """
-        if self._crawls.document(self._plan.source_id, self._key_of(entry)) is None:
+        if self._crawls.document(self._plan.source_id, self._document_key(entry)) is None:
             return replace(answer, outcome="failed") if answer.outcome == "removed" else answer
         metadata = {"removal": answer.outcome, "accepted": bool(entry.metadata.get("accepted"))}
         return replace(answer, outcome="held", metadata=metadata)
 
     async def _settle_removals(self) -> None:
-        """Remove the documents whose removal was held; none if they are too many of the source to go unasked."""
+        """Remove the documents whose removal was held, unless they are too many to remove unconfirmed."""
         pages = self.frontier.entries
-        alive = {e.document_key or self._key_of(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")}
+        alive = {
+            e.document_key or self._document_key(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")
+        }
         held: list[Entry] = []
         for entry in pages:
-            if entry.outcome == "held" and self._key_of(entry) in alive:  # it was one of two addresses of a page
+            if entry.outcome == "held" and self._document_key(entry) in alive:  # its page has another address
                 outcome = "failed" if entry.metadata.get("removal") == "removed" else "forbidden"
-                await self._settle(entry, outcome, "Its document stays, as another address still has it.")
+                await self._settle(entry, outcome, "Its document is kept, as another address still has it.")
             elif entry.outcome == "held":
                 held.append(entry)
         unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
@@ -283,36 +305,36 @@ class Crawl:
 
     async def _remove_document(self, entry: Entry) -> None:
         is_marked = self._is_marked(entry)
-        document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, self._key_of(entry))
+        document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, self._document_key(entry))
         if document is not None:
             await asyncio.to_thread(self._remove, document, is_marked)
-        done = "Its document stays, marked as gone." if is_marked else "Its document was removed."
+        done = "Its document is kept and marked as gone." if is_marked else "Its document was removed."
         await self._settle(entry, "removed", done)
 
     async def _settle(self, entry: Entry, outcome: str, note: str) -> None:
-        """Give a page its outcome; ``note`` is added to its reason."""
+        """Set the outcome of a page; ``note`` is added to its reason."""
         await asyncio.to_thread(self._crawls.settle_with_note, self._job_id, entry.position, outcome, note)
         entry.state, entry.outcome, entry.has_body = "done", outcome, False
 
     def _is_marked(self, entry: Entry) -> bool:
-        """Return whether the document of a page that is gone is kept and marked; a forbidden one's is removed."""
+        """Return whether the document of a missing page is kept and marked. For a forbidden page it is removed."""
         return self.options.gone == "keep" and entry.metadata.get("removal") == "removed"
 
-    def _key_of(self, entry: Entry) -> str:
-        """Return the address by which the document of an earlier crawl is known."""
+    def _document_key(self, entry: Entry) -> str:
+        """Return the address that identifies a document of an earlier crawl."""
         memory = self._memory.get(entry.url)
         return entry.url if memory is None or memory.outcome == "duplicate" else memory.document_key or entry.url
 
     def _has_document(self, entry: Entry) -> bool:
         """Return whether this page had a document before this crawl."""
-        return self._key_of(entry) in self._known_keys
+        return self._document_key(entry) in self._known_keys
 
     def _forget(self, url: str) -> None:
         document = self._crawls.document(self._plan.source_id, url)
         if document is not None:
             self._remove(document, False)
 
-    # --- taking links up, in order ----------------------------------------------------------------------------------
+    # --- Admission of links, in order ---
 
     async def _expand(self, entry: Entry) -> None:
         seeded = None
@@ -326,7 +348,7 @@ class Crawl:
             links: list[PageLink] = [(url, "link", None) for url in entry.links]
             if self._bounds is None:
                 self._bounds = bounds_of(entry.url, self.options.within)
-                listed, unread = await self._listed(entry.url)
+                listed, unread = await self._list_addresses(entry.url)
                 seeded = (self._bounds.to_dict(), listed + unread)
                 links += listed
             pages = await self._admit(links, entry.depth + (not redirected), entry.url)
@@ -336,7 +358,7 @@ class Crawl:
             self.frontier.discount_redirect()
 
     async def _admit(self, links: Sequence[PageLink], depth: int, parent: str | None) -> list[NewPage]:
-        """Take addresses up, after reading the robots.txt of each host that is within bounds."""
+        """Admit addresses after reading the robots.txt of each host within bounds."""
         assert self._bounds is not None
         inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
         for url in {host_of(link[0]): link[0] for link in inside}.values():
@@ -344,24 +366,24 @@ class Crawl:
         return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, refusal=self._refusal)
 
     def _refusal(self, url: str) -> Refusal | None:
-        """Return why an address is not fetched; a page with a document is visited all the same, which removes it."""
+        """Return why an address is not fetched. A page with a document is visited anyway, which removes it."""
         refusal = self._site.refusal(url)
         is_known = refusal is not None and refusal.outcome == "forbidden" and url in self._memory
         return None if is_known else refusal
 
-    async def _listed(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
-        """Return the addresses that the site lists itself, and the lists that were not read."""
+    async def _list_addresses(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
+        """Return the addresses that the site lists, and the lists that were not read."""
         if not (self.options.recursive and self.options.sitemaps):
             return [], []
-        listed, unread = await self._site.listed(url)
+        listed, unread = await self._site.list_addresses(url)
         if listed:
-            self._log(f"The site lists {len(listed)} addresses itself (sitemap, llms.txt).", "info")
+            self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
         return [(entry.url, entry.via, entry.lastmod) for entry in listed], [(url, UNREAD, None) for url in unread]
 
     async def _settle_if_same(self, entry: Entry) -> None:
-        """Settle a page whose text was met before, and one that is known to be unchanged.
+        """Settle a page whose text was found before or has not changed.
 
-        A page that has a document keeps it, also if its text is now that of another page.
+        A page that has a document keeps it, even if another page now has the same text.
         """
         memory = self._memory.get(entry.url)
         has_document = self._has_document(entry)
@@ -379,21 +401,22 @@ class Crawl:
             self._hashes.setdefault(entry.content_hash, entry.url)
 
     async def _settle_keys(self) -> None:
-        """Give each page that is alone in its text an address of its own.
+        """Give each page with a unique text an address of its own.
 
-        A page may name another address as its canonical one. That is a claim: if the page at that address, or
-        another page that claims it, has a different text, then the claim is wrong and all of them are kept.
+        The canonical address that a page names is only a claim. If the page at that address, or another page that
+        claims it, has
+        a different text, the claim is wrong and all of them are kept.
         """
         by_key: dict[str, list[Entry]] = {}
         for entry in self.frontier.entries:
             if entry.document_key and entry.outcome in REPEATABLE:
                 if entry.state == "fetched" and self._has_document(entry):
-                    await self._rekey(entry, self._key_of(entry))
+                    await self._rekey(entry, self._document_key(entry))
                 by_key.setdefault(entry.document_key, []).append(entry)
         for key, entries in by_key.items():
             owner = self.frontier.get(key)
             is_owned = owner.outcome not in WITHOUT_TEXT if owner else key in self._known_keys
-            keepers = [e for e in entries if self._has_document(e) and self._key_of(e) == key]
+            keepers = [e for e in entries if self._has_document(e) and self._document_key(e) == key]
             if is_owned:
                 keepers = [owner] if owner else keepers
             elif len(entries) == 1:
@@ -408,13 +431,13 @@ class Crawl:
             entry.document_key = key
 
     async def _settle_duplicate(self, entry: Entry, reason: str) -> None:
-        if entry.outcome in STORED:  # by this crawl, before the other page was met
+        if entry.outcome in STORED:  # by this crawl, before it found the other page
             await asyncio.to_thread(self._forget, entry.document_key or entry.url)
         await asyncio.to_thread(self._crawls.settle, self._job_id, entry.position, "duplicate", reason)
         entry.state, entry.outcome, entry.has_body = "done", "duplicate", False
 
     async def _remember_the_rest(self) -> bool:
-        """Visit the pages that an earlier crawl stored and that no link leads to any more: they may be gone."""
+        """Visit pages stored by an earlier crawl that no link leads to any more; they may be gone."""
         if not self.options.recursive or self._bounds is None:
             return False
         rest: list[PageLink] = [
@@ -424,17 +447,17 @@ class Crawl:
         await asyncio.to_thread(self._crawls.admit, self._job_id, pages)
         return any(page.outcome is None for page in pages)
 
-    # --- storing ----------------------------------------------------------------------------------------------------
+    # --- Storing ---
 
     def _storable(self, final: bool = False) -> list[int]:
-        """Return the pages that can be stored now, in order; large ones wait for the end."""
+        """Return the positions of pages that can be stored now, in order. Large ones wait until the end."""
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
         if self._furniture is None and not final and len(ready) < SAMPLE:
             return []
         return [e.position for e in ready if final or (e.size <= COLLECTION_BYTES and not self._waits_for_others(e))]
 
     def _waits_for_others(self, entry: Entry) -> bool:
-        """Return whether a page is stored at the end only: it replaces a document, or claims another address."""
+        """Return whether a page is stored at the end: it replaces a document or claims another address."""
         return self._has_document(entry) or entry.document_key != entry.url
 
     async def _store(self, final: bool) -> None:
@@ -453,9 +476,9 @@ class Crawl:
             self._tell()
 
     async def _settle_repeats(self) -> None:
-        """Find pages that only repeat others, now that all are there."""
+        """Drop pages that only repeat others, once all are fetched."""
         readable = [e for e in self.frontier.entries if e.state != "queued" and e.content_hash]
-        # Pages that ask not to be indexed come last: they may repeat others, and others never count as repeating them.
+        # Pages marked noindex come last: they may be duplicates of others, but others are never duplicates of them.
         forbidden = [e for e in readable if e.outcome in ("forbidden", "held")]
         entries = [e for e in readable if e.outcome in REPEATABLE] + forbidden
         blocks = await asyncio.to_thread(self._crawls.blocks, self._job_id, [e.position for e in entries])
@@ -463,12 +486,12 @@ class Crawl:
         for entry in entries:
             if entry.url in reasons and entry.outcome != "held" and not self._has_document(entry):
                 await self._settle_duplicate(entry, reasons[entry.url])
-                self._log(f"{entry.url}: left out, it {reasons[entry.url]}.", "info")
+                self._log(f"{entry.url}: left out: it {reasons[entry.url]}.", "info")
 
     async def _refuse_stand_ins(self) -> None:
-        """Keep documents whose pages, different before, now all have one text: maintenance, a login, a block.
+        """Keep documents whose pages differed before and now share one text: maintenance, login or a block.
 
-        Numbers, and words of a page's own address, may differ between such pages.
+        Numbers and words of a page's own address may differ between such pages.
         """
         if self.options.accept_removals:
             return
@@ -486,15 +509,13 @@ class Crawl:
         for entries in groups.values():
             former = {self._memory[entry.url].content_hash for entry in entries}
             if len(entries) > 1 and len(former) > 1:
-                reason = (
-                    f"{len(entries)} pages that differed before now have one text, so their documents stay as before."
-                )
+                reason = f"{len(entries)} pages that differed before now have the same text, so their documents stay."
                 for entry in entries:
                     await self._settle(entry, "failed", reason)
                 self._log(f"{reason} {entries[0].url} is one of them.", "warning")
 
     async def _refetch_unknown(self) -> bool:
-        """Fetch pages anew that a 304 stood for, but whose text is nowhere; returns whether there are any."""
+        """Fetch pages again that answered 304 but whose text is not stored; return whether there are any."""
         again = [e for e in self.frontier.entries if e.state == "fetched" and not e.has_body]
         for entry in again:
             await asyncio.to_thread(self._crawls.requeue, self._job_id, entry.position, {"afresh": True})
@@ -503,7 +524,7 @@ class Crawl:
         return bool(again)
 
     async def _count_skipped(self) -> None:
-        """Count the addresses that pages and lists lead to and that were not taken up, by reason."""
+        """Count addresses in pages and lists that were not admitted, by reason."""
         if self._bounds is None or not self.options.recursive:
             return
         unread = {url for url, via, _ in self._crawls.plan(self._job_id).seeds if via == UNREAD}
@@ -512,11 +533,11 @@ class Crawl:
             counts[UNREAD if url in unread else self.frontier.skip_reason(url, self._bounds)] += 1
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
-    # --- telling ----------------------------------------------------------------------------------------------------
+    # --- Progress ---
 
     async def _stop_if_asked(self) -> None:
         if await asyncio.to_thread(self._should_stop):
-            raise Cancelled("Stopped; the crawl can be resumed.")
+            raise Cancelled("Stopped. The crawl can be resumed.")
 
     def _tell(self) -> None:
         entries = self.frontier.entries
@@ -526,5 +547,5 @@ class Crawl:
         failed = sum(entry.outcome == "failed" for entry in entries)
         total = done + queued + waiting
         message = standing(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
-        share = (done + waiting / 2) / total if total else 0.0  # a page that is fetched and not stored is half done
+        share = (done + waiting / 2) / total if total else 0.0  # a fetched page that is not stored counts half
         self._on_progress(Progress(done, total, message, share=share))

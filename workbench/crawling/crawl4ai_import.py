@@ -1,4 +1,4 @@
-"""The one place that imports crawl4ai, after telling it to be quiet and to keep its files out of the home folder."""
+"""The only module that imports crawl4ai, after disabling its notices and moving its files out of the home folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 os.environ.setdefault("CRAWL4AI_NO_CLOUD_NOTICE", "1")
 os.environ.setdefault(
-    "CRAWL4_AI_BASE_DIRECTORY",  # of each person's own; Windows' folder for such files is
+    "CRAWL4_AI_BASE_DIRECTORY",  # one per user; on Windows the temporary folder already is
     str(Path(tempfile.gettempdir()) / f"rag-workbench-crawl4ai-{'' if sys.platform == 'win32' else os.getuid()}"),
 )
 

@@ -1,7 +1,6 @@
-"""The addresses that the crawler may connect to, asked before every connection: public ones, and named hosts.
+"""Addresses that the crawler may connect to: public ones and allowed hosts, checked before every connection.
 
-The addresses that are approved are the ones connected to: a name is resolved once for each connection, by us, so
-that it cannot answer differently a moment later.
+A name is resolved once per connection, and only the approved addresses are connected to, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -28,44 +27,51 @@ NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1
 COMPATIBLE = ipaddress.IPv6Network("::/96")
 PORTS = {"http": 80, "https": 443}
 LOOPBACK_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"))
-LOOKUP = 3.0  # seconds that a name's address is waited for before a crawl is accepted
+LOOKUP = 3.0  # seconds to wait for DNS before a crawl is accepted
 
 
 def system_resolve(host: str) -> list[str]:
-    """Return a name's addresses as the system resolves it. Raises OSError."""
+    """Return a name's addresses from the system resolver.
+
+    Raises:
+        OSError: The name cannot be resolved.
+    """
     return list(dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)))
 
 
 class Guard:
-    """The guard of every connection; ``resolve`` is the only way it learns a name's addresses."""
+    """Decides which hosts may be connected to; ``resolve`` is its only access to DNS."""
 
     def __init__(self, allow_hosts: Iterable[str] = (), resolve: Resolve = system_resolve) -> None:
-        """Take ``allow_hosts`` ("host" or "host:port", as they stand in an address), which may be private."""
+        """Args:
+        allow_hosts: Hosts that may be private, as "host" or "host:port".
+        resolve: Returns the addresses of a name.
+        """
         self._allowed = frozenset(_plain(host) for host in allow_hosts if host.strip())
         self._resolve = resolve
 
     def allows_by_name(self, host: str, port: int | None = None) -> bool:
-        """Tell whether the owner named this host."""
+        """Return whether a host is in ``allow_hosts``."""
         plain = _plain(host)
         return plain in self._allowed or (port is not None and f"{plain}:{port}" in self._allowed)
 
     def check(self, url: str) -> None:
-        """Refuse an address without asking a resolver: by scheme, credentials, literal address, name for loopback.
+        """Check an address without DNS: scheme, credentials, literal address and loopback names.
 
         Raises:
-            CrawlRefused: the sentence says why.
+            CrawlRefused: The address may not be fetched.
         """
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError:
-            raise CrawlRefused(f"{url[:200]!r} is not a web address.") from None
+            raise CrawlRefused(f"{url[:200]!r} is not a valid URL.") from None
         if parts.scheme not in PORTS:
-            raise CrawlRefused(f"Only http and https addresses are fetched, not {parts.scheme or url[:40]!r}.")
+            raise CrawlRefused(f"Only http and https are supported, not {parts.scheme or url[:40]!r}.")
         if not host:
-            raise CrawlRefused(f"{url[:200]!r} names no host.")
+            raise CrawlRefused(f"{url[:200]!r} has no host.")
         if "@" in parts.netloc:
-            raise CrawlRefused("Addresses with a user name in them are not fetched.")
+            raise CrawlRefused("URLs with a user name are not fetched.")
         if self.allows_by_name(host, port or PORTS[parts.scheme]):
             return
         address = literal(host)
@@ -75,12 +81,12 @@ class Guard:
             raise _refusal(host, "this machine")
 
     def check_name(self, url: str, within: float = LOOKUP) -> None:
-        """Refuse a host whose name leads to a private address, where the resolver answers within so many seconds.
+        """Check whether a host's name leads to a private address, if DNS answers within ``within`` seconds.
 
-        A name without an answer passes: the worker may know it, and asks again before it connects.
+        A name without an answer passes; the worker may be able to resolve it and checks again before it connects.
 
         Raises:
-            CrawlRefused: the sentence says why.
+            CrawlRefused: The host is private and not in ``allow_hosts``.
         """
         parts = urlsplit(url)
         answers: SimpleQueue[CrawlRefused | None] = SimpleQueue()
@@ -92,7 +98,7 @@ class Guard:
             except CrawlRefused as error:
                 refusal = error
             except OSError:
-                pass  # no address, which the worker may know
+                pass  # not resolvable here; the worker may resolve it
             answers.put(refusal)
 
         threading.Thread(target=look_up, name="crawl-lookup", daemon=True).start()
@@ -107,8 +113,8 @@ class Guard:
         """Return the addresses to connect to for a host.
 
         Raises:
-            CrawlRefused: one of them is not public, and the owner did not name the host.
-            OSError: the name has no address.
+            CrawlRefused: One of them is not public, and the host is not in ``allow_hosts``.
+            OSError: The name has no address.
         """
         address = literal(host)
         addresses = (str(address),) if address is not None else tuple(self._resolve(_plain(host)))
@@ -126,21 +132,21 @@ class Guard:
 
 def _refusal(host: str, place: str) -> CrawlRefused:
     return CrawlRefused(
-        f"{host} leads to {place}, which is not on the public internet; "
-        "it is not fetched unless WORKBENCH_CRAWL_ALLOW_HOSTS names that host."
+        f"{host} leads to {place}, which is not on the public internet. "
+        "To allow it, add the host to WORKBENCH_CRAWL_ALLOW_HOSTS."
     )
 
 
 def is_loopback_name(host: str) -> bool:
-    """Tell whether a name stands for the machine itself wherever it is asked (RFC 6761: localhost and below it)."""
+    """Return whether a name always means this machine (RFC 6761: localhost and names below it)."""
     plain = _plain(host)
     return plain in LOOPBACK_NAMES or plain.endswith(".localhost")
 
 
 def literal(host: str) -> Address | None:
-    """Return the address a host is written as, in any of the forms that systems understand; None for a name.
+    """Return the address that a host literally is, in any notation that systems accept, or None for a name.
 
-    Decimal (2130706433), hexadecimal, octal and short (127.1) forms count, and IPv6 with or without brackets.
+    These are decimal (2130706433), hexadecimal, octal and short (127.1) forms, and IPv6 with or without brackets.
     """
     plain = _plain(host)
     address = _parsed(plain)
@@ -148,12 +154,12 @@ def literal(host: str) -> Address | None:
         try:
             return ipaddress.IPv4Address(socket.inet_aton(plain.rstrip(".")))
         except OSError:
-            return ipaddress.IPv4Address(0)  # a number that is no address: never public
+            return ipaddress.IPv4Address(0)  # not a valid address; never public
     return address
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address is on the public internet, looking inside the IPv6 forms that carry an IPv4 one."""
+    """Return whether an address is public, also checking IPv4 addresses embedded in IPv6."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inside is None and (any(address in net for net in NAT64) or (address in COMPATIBLE and int(address) > 1)):
@@ -171,7 +177,7 @@ def _parsed(text: str) -> Address | None:
 
 
 def _plain(host: str) -> str:
-    """Return a host in lower case, without brackets or trailing dot, full-width digits and dots as ASCII ones."""
+    """Return a host in lower case without brackets and trailing dot, with full-width digits and dots as ASCII."""
     text = unicodedata.normalize("NFKC", host.strip()).replace("\u3002", ".").lower()
     if text.startswith("["):
         inner, _, rest = text[1:].partition("]")
@@ -179,34 +185,34 @@ def _plain(host: str) -> str:
     return text.rstrip(".")
 
 
-# --- A small forward proxy on loopback through which our browser must go, so that the guard sees its every request ---
+# --- Forward proxy that checks the browser's requests ---
 
-LONGEST_HEAD = 64 * KB  # bytes of a request's head
+LONGEST_HEAD = 64 * KB  # bytes of a request's header section
 CHUNK = 64 * KB  # bytes read at once
 CONNECT_WITHIN = 10.0  # seconds
 HOP_BY_HOP = ("proxy-connection:", "connection:", "proxy-authorization:", "keep-alive:")
 
 
 class GuardingProxy:
-    """An HTTP proxy (absolute addresses and CONNECT); one request a connection for plain HTTP."""
+    """An HTTP proxy on loopback (absolute URLs and CONNECT), with one request per plain HTTP connection."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._nonce = secrets.token_urlsafe(16)
-        self.refused: set[str] = set()  # addresses that the browser asked for and did not get
-        self.is_proven = False  # a browser asked for ``proof_url`` through this proxy
+        self.refused: set[str] = set()  # addresses refused to the browser
+        self.is_proven = False  # a browser has requested ``proof_url`` through this proxy
 
     @property
     def url(self) -> str:
-        """The address it listens on."""
+        """The address that it listens on."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     @property
     def proof_url(self) -> str:
-        """An address on loopback that only a browser behind this proxy gets an answer for."""
+        """A loopback address that only answers a browser behind this proxy."""
         return f"{self.url}/{self._nonce}"
 
     async def start(self) -> None:
@@ -216,7 +222,7 @@ class GuardingProxy:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
 
     async def close(self) -> None:
-        """Stop listening and drop every connection."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
             for writer in list(self._writers):
@@ -229,7 +235,7 @@ class GuardingProxy:
             head = await reader.readuntil(b"\r\n\r\n")
             await self._forward(head.decode("latin-1"), reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError):
-            pass  # the browser left, or sent no request
+            pass  # the browser disconnected or sent no request
         finally:
             self._writers.discard(writer)
             with contextlib.suppress(ConnectionError):
@@ -290,7 +296,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(piece)
             await writer.drain()
     except ConnectionError:
-        pass  # one side left; the other is closed below
+        pass  # one side disconnected; the other is closed below
     finally:
         with contextlib.suppress(ConnectionError, RuntimeError):
             writer.close()

@@ -1,4 +1,4 @@
-"""The page in an answer: its main text as Markdown, its language and dates, and its links."""
+"""The contents of a response: main text as Markdown, language, dates and links."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from workbench.types import JsonValue
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-# --- The words for how a crawl stands: the same while it runs, after a cancel and at its end, in every face ---
+# --- Status messages of a crawl ---
 
-KEPT_OUT = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that were never to be fetched
+KEPT_OUT = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
 _WORDS = {
     "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
     "fetched": "to be stored", "queued": "to be fetched",
@@ -36,12 +36,12 @@ _WORDS = {
 
 
 def word(outcome: str) -> str:
-    """Return an outcome of a page, or the state of one without an outcome yet, as people say it."""
+    """Return the display name of a page's outcome or state."""
     return _WORDS.get(outcome, outcome)
 
 
 def standing(done: int, total: int, *, stored_next: int, fetched_next: int, failed: int) -> str:
-    """Return how far a crawl is; ``failed`` pages are among those done."""
+    """Return the status of a running crawl; ``failed`` pages are among those done."""
     return (
         f"{done:,} of {total:,} pages done, {stored_next:,} {word('fetched')}, {fetched_next:,} {word('queued')}, "
         f"{failed:,} failed"
@@ -49,15 +49,15 @@ def standing(done: int, total: int, *, stored_next: int, fetched_next: int, fail
 
 
 def removals_held(count: int, documents: int) -> str:
-    """Return the sentence on removals that wait to be accepted."""
+    """Return the message about removals that wait for confirmation."""
     return (
-        f"Nothing was removed: {count:,} of {documents:,} documents would go, more than a fifth. "
-        "If the site is right, accept the removals."
+        f"Nothing was removed: {count:,} of {documents:,} documents would be, more than 20%. "
+        "If this is expected, accept the removals."
     )
 
 
 def ending(done: int, total: int, outcomes: Mapping[str, int]) -> str:
-    """Return how a crawl ended: the pages done by their outcomes, which add up, then those that were kept out."""
+    """Return the final status of a crawl: pages done by outcome, which add up, then pages not fetched."""
     counts = {name: count for name, count in outcomes.items() if count}
     settled = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name not in KEPT_OUT)
     kept_out = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name in KEPT_OUT)
@@ -66,13 +66,13 @@ def ending(done: int, total: int, outcomes: Mapping[str, int]) -> str:
     )
 
 
-# --- Texts of any size in pieces: no search over a whole one may hold the interpreter, and with it everybody, ---
+# --- Large texts in pieces, to keep regular expressions short ---
 
-PIECE = 64_000  # characters of a text or bytes of a file; a search over so many takes some milliseconds
+PIECE = 64_000  # characters or bytes; a regular expression takes milliseconds on a piece
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """Yield a text in pieces of about ``size`` characters, cut after a line's end where there is one."""
+    """Yield a text in pieces of about ``size`` characters, cut at line ends if possible."""
     start = 0
     while start < len(text):
         end = start + size
@@ -84,7 +84,7 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 
 
 def words_of(data: bytes, size: int = PIECE) -> Iterator[bytes]:
-    """Yield what ``b" ".join(data.split())`` holds, in pieces of about ``size`` bytes whose words are whole."""
+    """Yield ``b" ".join(data.split())`` in pieces of about ``size`` bytes with whole words."""
     start, is_first = 0, True
     while start < len(data):
         end = start + size
@@ -97,10 +97,10 @@ def words_of(data: bytes, size: int = PIECE) -> Iterator[bytes]:
         start = end
 
 
-# --- The pieces by which pages are compared: paragraphs and short lines, and lines for texts on every page ---
+# --- Hashes for comparing pages ---
 
-LONGEST_LINE = 4_000  # characters of a line by which texts on every page are recognised
-MOST_PIECES = 32  # of 65,536 characters: the beginning of a page that it is compared by
+LONGEST_LINE = 4_000  # characters of a line that can be boilerplate
+MOST_PIECES = 32  # of 65,536 characters; only this beginning of a page is compared
 FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
 INLINE_LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)")
 WORD = re.compile(r"\w+")
@@ -108,9 +108,9 @@ MARKS = re.compile(r"[^\w]+", re.UNICODE)
 
 
 def block_hashes(text: str) -> tuple[int, ...]:
-    """Return the hashes of a text's paragraphs, each once, in order; addresses and white space do not count.
+    """Return distinct hashes of a text's paragraphs in order, ignoring addresses and white space.
 
-    Of a text of more than two million characters the beginning is compared.
+    Only the first two million characters are compared.
     """
     hashes: dict[int, None] = {}
     for block in _paragraphs(text):
@@ -120,14 +120,14 @@ def block_hashes(text: str) -> tuple[int, ...]:
 
 
 def hash_of_shape(body: bytes, url: str) -> int:
-    """Return a hash of a text's words that leaves out numbers and the words of the page's own address."""
+    """Return a hash of a text's words without numbers and words of the page's address."""
     address = set(WORD.findall(unquote(url).lower()))
     words = WORD.findall(body.decode("utf-8", "replace").lower())
     return hash64(" ".join(word for word in words if word not in address and not any(map(str.isdigit, word))))
 
 
 def _paragraphs(text: str) -> Iterator[list[str]]:
-    """Yield the lines of each paragraph; blank lines part them."""
+    """Yield the lines of each paragraph; paragraphs are separated by blank lines."""
     lines: list[str] = []
     for piece in islice(pieces(text), MOST_PIECES):
         for line in piece.removesuffix("\n").split("\n"):
@@ -141,7 +141,7 @@ def _paragraphs(text: str) -> Iterator[list[str]]:
 
 
 def plain_words(text: str) -> str:
-    """Return the words of a line of Markdown in lower case, without addresses and markup."""
+    """Return the words of a Markdown line in lower case, without addresses and markup."""
     return MARKS.sub(" ", INLINE_LINK.sub(r"\1", text[:LONGEST_LINE])).strip().lower()
 
 
@@ -150,10 +150,10 @@ def hash64(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
 
 
-# --- Texts that most pages of a site repeat and do not mark as navigation: menus, banners, footers in plain ---
+# --- Boilerplate: lines repeated on most pages of a site ---
 
-SAMPLE = 20  # pages that are looked at before the first is stored
-FEWEST = 4  # pages without which nothing can be said to repeat
+SAMPLE = 20  # pages sampled before the first is stored
+FEWEST = 4  # minimum pages for detecting repetition
 SHARE = 0.6  # of the sample
 
 
@@ -168,7 +168,7 @@ def furniture_of(texts: Sequence[str]) -> frozenset[int]:
 
 
 def without_furniture(text: str, furniture: frozenset[int]) -> str:
-    """Return a page's text without the furniture at its two ends; unchanged where nothing else would be left."""
+    """Return a page's text without boilerplate at its start and end, or unchanged if nothing else is left."""
     if not furniture:
         return text
     lines = text.split("\n")
@@ -182,15 +182,15 @@ def without_furniture(text: str, furniture: frozenset[int]) -> str:
 
 def _is_furniture(line: str, furniture: frozenset[int]) -> bool:
     if FENCE.match(line):
-        return False  # a code block is never cut open
+        return False  # never cut inside a code block
     words = plain_words(line)
     return hash64(words) in furniture if words else not line.lstrip().startswith("#")
 
 
-# --- The links of a Markdown text ---
+# --- Links of a Markdown text ---
 
-# Inline links, also around pictures; definitions; addresses in angle brackets. Possessive quantifiers and classes
-# without "[" keep the search linear: a text of nothing but brackets is read in one go.
+# Inline links, also around images; definitions; addresses in angle brackets. Possessive quantifiers and classes
+# without "[" keep matching linear, even on a text of brackets.
 MARKDOWN_LINK = re.compile(
     r"(?<!!)\[(?:[^\[\]!]++|!(?!\[)|!\[[^\[\]]*+\]\([^()\s]*+\))*+\]\(\s{0,9}<?([^\s)>]{1,2000}+)"
     r"|^[ ]{0,3}\[[^\[\]\n]{1,999}+\]:[ \t]*+\n?[ \t]*+<?([^\s>]{1,2000}+)"
@@ -200,13 +200,15 @@ MARKDOWN_LINK = re.compile(
 
 
 def markdown_links(text: str) -> Iterator[str]:
-    """Yield the targets of a text's links as they are written, in order, pictures left aside."""
+    """Yield the link targets of a text as written, in order, without images."""
     for piece in pieces(text):
         for match in MARKDOWN_LINK.finditer(piece):
             yield match.group(1) or match.group(2) or match.group(3)
 
 
-UNTOLD = frozenset(("", "text/plain", "application/octet-stream", "binary/octet-stream"))  # the address says more
+UNTOLD = frozenset(
+    ("", "text/plain", "application/octet-stream", "binary/octet-stream")
+)  # the suffix is more informative
 DATES = (
     (".//meta[@property='article:modified_time']", "content", "modified"),
     (".//meta[@property='article:published_time']", "content", "published"),
@@ -215,10 +217,10 @@ DATES = (
     (".//meta[@itemprop='dateModified']", "content", "modified"),
     (".//time[@itemprop='dateModified']", "datetime", "modified"),
 )
-EMPTY = 40  # characters: a page with scripts and less text than this may need a browser
-THIN = 400  # the same, where the page itself says that it waits for its scripts
+EMPTY = 40  # characters; a page with scripts and less text may need a browser
+THIN = 400  # the same if the page says that it waits for its scripts
 ROOTS = frozenset(("root", "app", "__next", "__nuxt", "svelte", "main-app", "application", "gatsby-focus-wrapper"))
-AT_ONCE, SOON = 1.0, 30.0  # seconds until a page sends its reader on: always, or if it has next to no text
+AT_ONCE, SOON = 1.0, 30.0  # delay of a page's refresh that counts as redirect: always, or if it has almost no text
 REFRESH = re.compile(
     r"""\s*([\d.]*\d|)\.?\s*(?:[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""", re.IGNORECASE | re.DOTALL
 )
@@ -231,16 +233,25 @@ WRITTEN_DATE = re.compile(
     r"(?:[a-z]+,? )?\d{1,2}[ -][a-z]{3,9}[ -]\d{2,4}(?:,? \d\d:\d\d(?::\d\d)?)?(?: (?:[a-z]{1,4}|[+-]\d{4}))?",
     re.IGNORECASE,
 )
-MOST_LINKS = 50_000  # of one page, as many as a sitemap has
+MOST_LINKS = 50_000  # per page, the limit of a sitemap
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The contents of a page; ``name`` decides which reader reads ``body`` (".md" for text made from HTML).
+    """The contents of a page.
 
-    ``links`` are canonical addresses in the order of the page, each once. ``needs_script`` when there is next to
-    no text but there are scripts. ``redirect`` is the address that the page only sends its reader on to. ``index``
-    and ``follow`` are the page's own wishes (meta robots, X-Robots-Tag).
+    Attributes:
+        name: File name; its suffix selects the reader of ``body`` (".md" for text extracted from HTML).
+        body: Text of the page, or the file.
+        title: Its title.
+        links: Distinct canonical addresses in page order.
+        metadata: Facts about the page.
+        canonical_url: Canonical address that the page names.
+        is_html: True if it was HTML.
+        needs_script: True if it has scripts but almost no text.
+        index: False if the page asks not to be indexed (robots meta or X-Robots-Tag).
+        follow: False if the page asks not to follow its links.
+        redirect: Address that the page only redirects to.
     """
 
     name: str
@@ -257,7 +268,7 @@ class Page:
 
     @property
     def content_hash(self) -> str:
-        """The hash of the text, by which the same page is recognised at another address."""
+        """Hash of the text, which identifies the same page at another address."""
         digest = hashlib.sha256()
         for piece in words_of(self.body) if self.name.endswith(".md") else (self.body,):
             digest.update(piece)
@@ -265,13 +276,17 @@ class Page:
 
 
 def extract(fetched: Reply) -> Page:
-    """Turn an answer into a page. Raises UnreadableDocument for a kind that no reader reads."""
+    """Convert a response to a page.
+
+    Raises:
+        UnreadableDocument: Its format is not supported, or it cannot be parsed.
+    """
     media_type, head = fetched.media_type, fetched.body[:1024].lstrip()[:15].lower()
     if media_type in HTML.media_types or (media_type in UNTOLD and head.startswith((b"<!doctype html", b"<html"))):
         return _guarded(fetched)
     name = _name_of(fetched)
     if reader_for(name) is None:
-        raise UnreadableDocument(f"It is of a kind that is not read ({media_type or 'no content type'}).")
+        raise UnreadableDocument(f"Its format is not supported ({media_type or 'no content type'}).")
     if not is_prose(name):
         index, follow = robots_wishes(_robots_lines(fetched))
         return Page(name, fetched.body, is_html=False, index=index, follow=follow)
@@ -283,7 +298,7 @@ def extract(fetched: Reply) -> Page:
 
 
 def _guarded(fetched: Reply) -> Page:
-    """Read HTML; an error of the parser at a broken page is this page's failure, not the crawl's."""
+    """Parse HTML. A parser error is this page's failure and does not end the crawl."""
     try:
         return _from_html(fetched)
     except UnreadableDocument:
@@ -296,7 +311,7 @@ def _from_html(fetched: Reply) -> Page:
     declared = fetched.charset if codec_of(fetched.charset) else declared_charset(fetched.body)
     body = fetched.body
     if 0 < body.count(0) < len(body) / 10:
-        body = body.replace(b"\0", b"")  # a stray NUL, which browsers pass over; UTF-16 has many more
+        body = body.replace(b"\0", b"")  # stray NULs, which browsers ignore; UTF-16 has many more
     root = parsed(decode(body, fetched.url, declared))
     if root is None:
         return Page("page.md", b"")
@@ -328,7 +343,7 @@ def _from_html(fetched: Reply) -> Page:
 
 
 def _about(root: HtmlElement) -> dict[str, JsonValue]:
-    """Return language and dates, where the page names them."""
+    """Return language and dates if the page has them."""
     properties: dict[str, JsonValue] = {}
     language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
     if language:
@@ -341,7 +356,7 @@ def _about(root: HtmlElement) -> dict[str, JsonValue]:
 
 
 def _waits_for_script(root: HtmlElement) -> bool:
-    """Tell whether a page has an empty element that a script is to fill, or asks for JavaScript."""
+    """Return whether a page has an empty element for a script to fill, or asks for JavaScript."""
     for element in root.iter("div", "main", "app-root", "noscript"):
         text = "".join(element.itertext()).strip()
         if element.tag == "noscript":
@@ -357,7 +372,7 @@ def _meta(root: HtmlElement, name: str) -> list[str]:
 
 
 def _refresh(root: HtmlElement) -> list[tuple[float, str]]:
-    """Return (seconds, address) of each place that the page sends a reader with scripts on to."""
+    """Return (seconds, address) of each redirect of the page by refresh or script."""
     targets: list[tuple[float, str]] = []
     for tag in root.iterfind(".//meta"):
         if tag.get("http-equiv", "").strip().lower() == "refresh" and not any(
@@ -371,7 +386,7 @@ def _refresh(root: HtmlElement) -> list[tuple[float, str]]:
 
 
 def _redirect(base: str, refreshes: list[tuple[float, str]], length: int) -> str | None:
-    """Return the address that a page is only a signpost to; a page to read that goes on later is none."""
+    """Return the address that a page redirects to, or None if it is a page to read with a later refresh."""
     for seconds, target in refreshes:
         if seconds <= AT_ONCE or (seconds <= SOON and length < THIN):
             return canonical(target, base)
@@ -383,9 +398,9 @@ def _robots_lines(fetched: Reply) -> list[str]:
 
 
 def robots_wishes(lines: Iterable[str]) -> tuple[bool, bool]:
-    """Return whether a page may be indexed and followed, by X-Robots-Tag headers and the contents of robots metas.
+    """Return whether a page may be indexed and followed, from X-Robots-Tag headers and robots meta tags.
 
-    A name before a colon is the robot that the rest of its line is for, unless it is a directive that has a value
+    A name before a colon is the robot that the rest of the line applies to, unless it is a directive with a value
     (https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag).
     """
     index = follow = True
@@ -407,7 +422,7 @@ def robots_wishes(lines: Iterable[str]) -> tuple[bool, bool]:
 
 
 def _is_past(text: str) -> bool:
-    """Return whether the date at the beginning of a text is over; a text without a date is not."""
+    """Return whether a text starts with a date in the past. A text without a date does not."""
     for match in (ISO_DATE.match(text), WRITTEN_DATE.match(text)):
         if match:
             try:
@@ -435,7 +450,7 @@ def _unique(base: str, hrefs: Iterable[str]) -> tuple[str, ...]:
 
 
 def _name_of(fetched: Reply) -> str:
-    """Return a file name whose suffix says how to read the answer: the content type's, else the address's."""
+    """Return a file name whose suffix selects the reader, from the content type or else the address."""
     path = PurePosixPath(unquote(urlsplit(fetched.url).path))
     by_type, by_suffix = BY_MEDIA_TYPE.get(fetched.media_type), READERS.get(path.suffix.lower())
     if fetched.media_type in UNTOLD and by_suffix is not None and by_suffix.media_types and by_suffix is not HTML:

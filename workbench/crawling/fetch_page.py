@@ -1,4 +1,4 @@
-"""One visit to one address: from the frontier's entry to the answer that is kept, whatever the site does."""
+"""Visits of single pages, and the storing of fetched pages."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
 from workbench.types import IngestReport, ShouldStop
 
-# --- The way from fetched pages to documents: waiting pages go through the ingestion pipeline ---
+# --- Storing of fetched pages ---
 
-Ingest = Callable[..., IngestReport]  # (source id, items, should_stop=, after_write=) as the knowledge service does it
-PAGES, SIZE = 64, MB  # so many pages at most, of so many bytes of text and one page more, are stored together
-SHOWN_LINKS = 200  # outgoing links that a document's metadata keeps
+Ingest = Callable[..., IngestReport]  # called with (source id, items, should_stop=, after_write=)
+PAGES, SIZE = 64, MB  # limits of pages stored together: pages, and bytes of text before the last
+SHOWN_LINKS = 200  # outgoing links kept in a document's metadata
 
 
 class Storing:
-    """The writer of one crawl's pages; each document and the note that its page is done are one transaction."""
+    """Writes the pages of one crawl; a document and the outcome of its page are stored in one transaction."""
 
     def __init__(self, crawls: Crawls, job_id: str, source_id: str, index: str, ingest: Ingest) -> None:
         self._crawls, self._job_id, self._source_id, self._index = crawls, job_id, source_id, index
@@ -39,7 +39,11 @@ class Storing:
     def store(
         self, positions: Sequence[int], furniture: frozenset[int], should_stop: ShouldStop
     ) -> dict[int, tuple[str, str | None]]:
-        """Store pages; returns {position: (outcome, reason)}. Raises Cancelled; written pages stay."""
+        """Store pages; return {position: (outcome, reason)}.
+
+        Raises:
+            Cancelled: ``should_stop`` returned true. Pages written before are kept.
+        """
         bodies = self._crawls.bodies(self._job_id, positions)
         by_key = {body.document_key: body for body in bodies}
         written: dict[int, tuple[str, str | None]] = {}
@@ -63,7 +67,7 @@ class Storing:
 
 
 def together(pages: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
-    """Yield the positions of pages (position, bytes of text) in groups that are stored together."""
+    """Yield groups of positions to store together, given pages as (position, bytes of text)."""
     group: list[int] = []
     room = SIZE
     for position, size in pages:
@@ -109,7 +113,7 @@ LENGTH_OF_DATE = len("2026-11-25")
 
 
 class TryAgain(Exception):
-    """The visit failed in a way that may pass; ``wait`` seconds before the next."""
+    """The visit failed temporarily; retry after ``wait`` seconds."""
 
     def __init__(self, reason: str, wait: float) -> None:
         super().__init__(reason)
@@ -119,12 +123,16 @@ class TryAgain(Exception):
 async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: CrawlOptions) -> PageReply:
     """Fetch and read one page.
 
-    ``memory`` is what an earlier crawl knows of it: its validators are sent along, and a 304 costs nothing more.
+    Args:
+        site: Access to the network.
+        entry: The page.
+        memory: What an earlier crawl stored. Its validators are sent, so that an unchanged page answers 304.
+        options: Options of the crawl.
 
     Raises:
-        TryAgain: it failed, and tries are left.
+        TryAgain: The visit failed and retries are left.
     """
-    if excluded := options.excludes(entry.url):  # the start page, or where it redirects to; others are not queued
+    if excluded := options.excludes(entry.url):  # the start page or its redirect; others are not queued
         return PageReply("done", "left_out", excluded, entry.attempts)
     is_afresh = options.refresh or bool(entry.metadata.get("afresh"))
     usable = memory if memory is not None and not is_afresh and _can_stand(memory) else None
@@ -133,7 +141,7 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
     if refusal is not None:
         return PageReply("done", refusal.outcome, refusal.reason, attempts)
     if usable is not None and usable.indexed and _is_unchanged_by_sitemap(entry.lastmod, usable):
-        return _remembered(entry, usable, 0.0, None, "the sitemap gives a date before the last crawl")
+        return _remembered(entry, usable, 0.0, None, "not modified since the last crawl, according to the sitemap")
     try:
         fetched, page = await site.page(entry.url, _validators(usable))
     except CrawlRefused as error:
@@ -152,10 +160,11 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
 
 
 def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
-    """Return whether a sitemap's date, the same as before, lies before the moment at which the page was last asked for.
+    """Return whether a sitemap's date is the same as before and earlier than the last visit.
 
-    A date without a time is over when it has ended everywhere on Earth (noon of the next day in UTC): until then the
-    page may have been changed after it was asked for.
+    A date without a time ends when it has ended everywhere on Earth (noon of the next day in UTC). Until then the page
+    may
+    have been changed after the visit.
     """
     if not lastmod or lastmod != memory.lastmod or memory.fetched_at is None:
         return False
@@ -171,7 +180,7 @@ def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
 
 
 def _can_stand(memory: PageMemory) -> bool:
-    """Tell whether a 304 would do: the document is there, or the page only repeated others."""
+    """Return whether a 304 is sufficient: the document exists, or the page was a duplicate."""
     return memory.indexed or memory.outcome == "duplicate"
 
 
@@ -219,7 +228,7 @@ def _without_page(fetched: Reply, entry: Entry) -> PageReply:
 
 def _redirected(target: str | None, where: str, entry: Entry) -> PageReply:
     if target is None:
-        return PageReply("done", "failed", f"It redirects to {where[:200] or 'nowhere'!r}, which is no web page.")
+        return PageReply("done", "failed", f"It redirects to {where[:200] or 'nowhere'!r}, which is not a web page.")
     if target == entry.url:
         return PageReply("done", "failed", "It redirects to itself.")
     return PageReply("done", "redirected", f"to {target}", final_url=target, links=(target,))
@@ -230,7 +239,7 @@ def _with_page(fetched: Reply, page: Page, entry: Entry, options: CrawlOptions) 
         return _redirected(page.redirect, page.redirect, entry)
     links = page.links if page.follow and options.recursive else ()
     if not page.body.strip():
-        hint = "without JavaScript it is empty" if page.needs_script else "There is no text on it"
+        hint = "without JavaScript it is empty" if page.needs_script else "it has no text"
         return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links)
     metadata = dict(page.metadata) | ({} if page.is_html else {"file_name": page.name})
     text = page.body.decode("utf-8", "replace") if is_prose(page.name) else ""
@@ -257,10 +266,10 @@ def _with_page(fetched: Reply, page: Page, entry: Entry, options: CrawlOptions) 
 
 
 def _key(page: Page, url: str) -> str:
-    """Return the address a document is known by: the page's own, or the canonical one it names for the same path.
+    """Return the address that identifies a document: the page's, or its canonical one with the same path.
 
-    A canonical address elsewhere is not believed: sites that give their front page for every page are many, and
-    a true copy is recognised by its text anyway. One without its query is a claim, which ``Crawl`` checks.
+    Other canonical addresses are ignored: many sites give their front page for every page, and real duplicates are
+    recognised by their text. One without the query is a claim, which ``Crawl`` checks.
     """
     canonical_url = page.canonical_url
     if canonical_url is None:
@@ -275,7 +284,7 @@ def _bare(path: str) -> str:
 
 
 def line_of(entry: Entry, answer: PageReply) -> str:
-    """Return the line of the job's log that tells of a visit."""
+    """Return the log line for a visit."""
     what = answer.outcome or ("unchanged" if answer.body is None else "fetched")
     status = f"{answer.status_code} " if answer.status_code else ""
     how = ", rendered" if answer.rendered else ""

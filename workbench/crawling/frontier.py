@@ -1,8 +1,7 @@
-"""The frontier: the pages a crawl has met, in order, and those that come next; without network and database.
+"""The frontier: the pages of a crawl in order, and which are next; without network or database.
 
-The order is that of one careful reader who walks breadth first, although many pages are fetched at once: a page's
-links are taken up only after those of every page before it. So a crawl comes out the same however it was
-interrupted, and ``max_pages`` always cuts at the same place.
+The order is breadth-first as if pages were fetched one by one: a page's links are admitted only after those of every
+page before it. So an interrupted crawl has the same result, and ``max_pages`` always cuts at the same page.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from workbench.crawling.options import CrawlOptions
 from workbench.crawling.urls import CrawlBounds, file_suffix
 from workbench.storage.crawls import NewPage
 
-MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders have no end
-MOST_REPEATS = 3  # times a folder may occur in one path: /a/b/a/b/a/b is a loop of relative links
+MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders are endless
+MOST_REPEATS = 3  # occurrences of a folder in one path; /a/b/a/b/a/b is a loop of relative links
 MOST_SEGMENTS = 25
-MOST_NOTED = 5_000  # addresses that are kept with the reason why they are not fetched
+MOST_NOTED = 5_000  # addresses stored with the reason why they are not fetched
 DIGITS = re.compile(r"\d+")
 
 
 @dataclass(slots=True)
 class Entry:
-    """One page in the frontier; the database holds the same."""
+    """A page in the frontier, as in the database."""
 
     position: int
     url: str
@@ -47,7 +46,7 @@ class Entry:
     media_type: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     links: Sequence[str] = ()
-    not_before: float = 0.0  # on the monotonic clock of this process
+    not_before: float = 0.0  # on this process's monotonic clock
     in_flight: bool = False
 
 
@@ -71,16 +70,16 @@ class Frontier:
         return url in self._by_url
 
     def get(self, url: str) -> Entry | None:
-        """Return a page by its address."""
+        """Return a page by its address, or None."""
         return self._by_url.get(url)
 
     @property
     def admitted(self) -> int:
-        """The number of addresses that are to be fetched or have been."""
+        """The number of addresses to fetch or fetched."""
         return self._admitted
 
     def waiting(self, now: float) -> Iterator[Entry]:
-        """Yield the pages to fetch next, in order; ``now`` on the monotonic clock."""
+        """Yield the pages to fetch next, in order; ``now`` is the monotonic clock."""
         self._skip_fetched()
         for position in range(self._first_queued, len(self.entries)):
             entry = self.entries[position]
@@ -88,7 +87,7 @@ class Frontier:
                 yield entry
 
     def next_to_expand(self) -> Entry | None:
-        """Return the first page whose links are not taken up yet, once it was fetched; None until then."""
+        """Return the first page whose links are not admitted yet if it has been fetched, else None."""
         while self._first_unexpanded < len(self.entries) and self.entries[self._first_unexpanded].expanded:
             self._first_unexpanded += 1
         if self._first_unexpanded == len(self.entries):
@@ -98,7 +97,7 @@ class Frontier:
 
     @property
     def is_exhausted(self) -> bool:
-        """True when every page was fetched and its links taken up."""
+        """True if every page has been fetched and its links admitted."""
         self._skip_fetched()
         self.next_to_expand()
         return self._first_queued == self._first_unexpanded == len(self.entries)
@@ -108,12 +107,12 @@ class Frontier:
             self._first_queued += 1
 
     def reopen(self, entry: Entry) -> None:
-        """Put a page back among those to fetch."""
+        """Queue a page again."""
         entry.state, entry.outcome, entry.attempts, entry.in_flight = "queued", None, 0, False
         self._first_queued = min(self._first_queued, entry.position)
 
     def discount_redirect(self) -> None:
-        """Take a page that only points on out of the count; not for ever, or a chain without end had no limit."""
+        """Do not count a page that only redirects, up to a limit, so that redirect chains end."""
         if self._redirects < self._options.max_pages:
             self._redirects += 1
             self._admitted -= 1
@@ -127,15 +126,15 @@ class Frontier:
         bounds: CrawlBounds,
         refusal: Callable[[str], Refusal | None],
     ) -> list[NewPage]:
-        """Take new addresses (address, via, lastmod) up, in order; those not to be fetched are kept with the reason.
+        """Admit new (address, via, lastmod) in order; those not to be fetched are stored with the reason.
 
-        Addresses outside the bounds are not kept, nor more than ``MOST_NOTED`` others: ``skip_reason`` counts them.
+        Addresses out of bounds are not stored, nor more than ``MOST_NOTED`` others; ``skip_reason`` explains them.
         """
         pages: list[NewPage] = []
         for url, via, lastmod in urls:
             if url in self._by_url or not bounds.contains(url):
                 continue
-            outcome, reason = self._judged(url, depth, refusal)
+            outcome, reason = self._judge(url, depth, refusal)
             if outcome is not None:
                 if self._noted >= MOST_NOTED:
                     continue
@@ -144,7 +143,7 @@ class Frontier:
         return pages
 
     def admit_target(self, url: str, entry: Entry, refusal: Callable[[str], Refusal | None]) -> list[NewPage]:
-        """Take up the address that the start page redirects to, wherever it lies."""
+        """Admit the address that the start page redirects to, also out of bounds."""
         if url in self._by_url:
             return []
         refused = refusal(url)
@@ -152,13 +151,13 @@ class Frontier:
         return [self._add(url, entry.depth, entry.url, "start", None, outcome, reason)]
 
     def skip_reason(self, url: str, bounds: CrawlBounds) -> str:
-        """Return why an address that was met is not among the entries."""
+        """Return why a found address is not among the entries."""
         if not bounds.contains(url):
             return f"outside {bounds.host}{bounds.prefix}"
-        _, reason = self._judged(url, 0, lambda _: None)
-        return reason or f"beyond the first {MOST_NOTED:,} addresses that were not fetched"
+        _, reason = self._judge(url, 0, lambda _: None)
+        return reason or f"after the first {MOST_NOTED:,} addresses that were not fetched"
 
-    def _judged(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
+    def _judge(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
         refused = refusal(url)
         if refused:
             return refused.outcome, refused.reason
@@ -173,7 +172,7 @@ class Frontier:
         if reason:
             return "left_out", reason
         if urlsplit(url).query and self._queries[_without_query(url)] >= MOST_QUERIES:
-            return "left_out", f"more than {MOST_QUERIES} addresses differ only after the question mark"
+            return "left_out", f"more than {MOST_QUERIES} addresses differ only in their query"
         if self._admitted >= self._options.max_pages:
             return "left_out", f"over the limit of {self._options.max_pages} pages"
         return None, None

@@ -1,7 +1,7 @@
-"""Plain HTTP by crawl4ai's strategy, with our guard at the connection and limits on what an answer may cost.
+"""Plain HTTP through crawl4ai's strategy, with the guard at the connection and limits on the response.
 
-crawl4ai's own request follows redirects by itself, reads bodies of any size and hides headers of failures; so
-``crawl`` is the one method that is written anew: one request, one answer, never more than was allowed.
+crawl4ai's own request follows redirects, reads bodies of any size and hides headers of failures. So ``crawl`` is
+overridden: one request, one response, within limits.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from workbench.crawling.egress import Guard
 from workbench.errors import CrawlRefused
 from workbench.formatting import KB, MB
 
-# --- Replies of the network: an answer, or the reason there is none ---
+# --- Responses and failures ---
 
 USER_AGENT = "RAGWorkbench/0.1 (+crawler; obeys robots.txt)"
-AGENT_TOKEN = "RAGWorkbench"  # the name robots.txt knows us by
+AGENT_TOKEN = "RAGWorkbench"  # name in robots.txt
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 GONE = frozenset((404, 410))
 WORTH_RETRYING = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524))
@@ -34,7 +34,16 @@ WORTH_RETRYING = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 52
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer; header names in lower case, ``body`` decompressed, ``seconds`` from asking to the last byte."""
+    """A response.
+
+    Attributes:
+        url: Requested address.
+        status: Status code.
+        headers: Headers by name in lower case.
+        body: Decompressed body.
+        seconds: Time from request to last byte.
+        rendered: True if a browser rendered it.
+    """
 
     url: str
     status: int
@@ -45,12 +54,12 @@ class Reply:
 
     @property
     def media_type(self) -> str:
-        """The content type without its parameters; "" where none was given."""
+        """The content type without its parameters, or ""."""
         return self.headers.get("content-type", "").split(";")[0].strip().lower()
 
     @property
     def charset(self) -> str | None:
-        """The charset the content type declares."""
+        """The charset declared by the content type, or None."""
         for parameter in self.headers.get("content-type", "").split(";")[1:]:
             name, _, value = parameter.partition("=")
             if name.strip().lower() == "charset" and value.strip():
@@ -62,8 +71,13 @@ class Reply:
 class Refusal:
     """Why an address is not fetched.
 
-    ``outcome``: "forbidden" if the site says no, "not_allowed" if this workbench may not go there, "failed" if the
-    site could not be asked. Only the first says anything about the document that an earlier crawl stored.
+    Only "forbidden" affects the document that an earlier crawl stored.
+
+    Attributes:
+        outcome: "forbidden" if the site forbids it, "not_allowed" if this workbench may not connect to it, "failed" if
+            the
+            site's robots.txt could not be read.
+        reason: A sentence.
     """
 
     outcome: str
@@ -71,7 +85,7 @@ class Refusal:
 
 
 class FetchFailed(Exception):
-    """No usable answer; ``retry`` when another try may help, ``retry_after`` seconds where the host named them."""
+    """No usable response; ``retry`` if a retry may help, after ``retry_after`` seconds if the host gave them."""
 
     def __init__(
         self, reason: str, *, retry: bool, retry_after: float | None = None, status: int | None = None
@@ -82,7 +96,7 @@ class FetchFailed(Exception):
 
 CHUNK = 64 * KB  # bytes read at once
 CONNECT_WITHIN = 10.0  # seconds
-LONGEST_HEADER = 256 * KB  # bytes of one header or the status line; policies and cookies of 8 to 64 KB occur
+LONGEST_HEADER = 256 * KB  # bytes of a header or the status line; real policies and cookies have 8 to 64 KB
 MOST_HEADERS = 1_000
 HEADERS = {
     "User-Agent": USER_AGENT,
@@ -94,7 +108,7 @@ SocketFactory = Callable[[AddrInfoType], socket.socket]
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver that gives aiohttp exactly the addresses the guard approved, at the moment of connecting."""
+    """A resolver for aiohttp that returns exactly the addresses approved by the guard on connecting."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -102,7 +116,12 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the approved addresses. Raises CrawlRefused or OSError."""
+        """Return the approved addresses.
+
+        Raises:
+            CrawlRefused: The host may not be connected to.
+            OSError: The name has no address.
+        """
         addresses = await asyncio.to_thread(self._guard.addresses, host, port)
         return [
             ResolveResult(
@@ -117,16 +136,21 @@ class GuardedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Do nothing: no resource is held."""
+        """Do nothing; there are no resources."""
 
 
 class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
-    """crawl4ai's HTTP strategy behind the guard; ``crawl`` makes one request and follows nothing."""
+    """crawl4ai's HTTP strategy behind the guard. It makes single requests and follows no redirects."""
 
     def __init__(
         self, guard: Guard, *, timeout: float, max_bytes: int, socket_factory: SocketFactory | None = None
     ) -> None:
-        """Take ``timeout`` in seconds for a whole answer; ``socket_factory`` makes the sockets (aiohttp's meaning)."""
+        """Args:
+        guard: Decides which addresses may be reached.
+        timeout: Seconds for a whole response.
+        max_bytes: Maximum size of a body.
+        socket_factory: Creates sockets, as in aiohttp.
+        """
         super().__init__()
         self._guard, self._timeout, self._max_bytes = guard, timeout, max_bytes
         self._socket_factory = socket_factory
@@ -151,7 +175,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             )
 
     async def crawl(self, url: str, config: object = None, **kwargs: object) -> AsyncCrawlResponse:
-        """Implement crawl4ai's interface: the answer's text, decoded as its header says."""
+        """Implement crawl4ai's interface: return the text, decoded as its header says."""
         fetched = await self.fetch(url)
         text = fetched.body.decode(fetched.charset or "utf-8", errors="replace")
         return AsyncCrawlResponse(
@@ -162,8 +186,8 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
         """Make one request.
 
         Raises:
-            CrawlRefused: the address may not be connected to; nothing was sent.
-            FetchFailed: no answer, or one that is too large, too slow or broken.
+            CrawlRefused: The address may not be connected to; nothing was sent.
+            FetchFailed: There was no response, or it was too large, too slow or invalid.
         """
         self._guard.check(url)
         await self.start()
@@ -178,7 +202,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
         except FetchFailed:
             raise
         except TimeoutError as error:
-            raise FetchFailed(f"It did not answer whole within {self._timeout:g} s.", retry=True) from error
+            raise FetchFailed(f"It did not respond completely within {self._timeout:g} s.", retry=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             refused = _refusal_in(error)
             if refused is not None:
@@ -204,10 +228,10 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
 
 
 def _readable(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by their names in lower case, as text without halves of characters.
+    """Return headers by name in lower case, as text without surrogates.
 
-    Of repeated headers the last one counts, except for X-Robots-Tag, of which each line counts. aiohttp gives bytes
-    that are no UTF-8 as surrogates. In an address they are escaped as they came; elsewhere they are read as Latin-1.
+    Of repeated headers the last counts, except that X-Robots-Tag headers are joined. aiohttp returns bytes that are not
+    UTF-8 as surrogates; they are escaped in addresses and decoded as Latin-1 elsewhere.
     """
     readable: dict[str, str] = {}
     for name, value in headers:

@@ -1,4 +1,4 @@
-"""Options of one crawl; every field has a default that suits a documentation site."""
+"""Options of a crawl, with defaults that suit a documentation site."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.formatting import KB, MB
 from workbench.types import Value
 
 MOST_PAGES = 100_000
-MOST_PATTERNS, LONGEST_PATTERN = 200, 500  # patterns of one option; characters of one
+MOST_PATTERNS, LONGEST_PATTERN = 200, 500  # patterns per option; characters per pattern
 WORDS: dict[str, tuple[str, ...]] = {
     "within": ("path", "host", "domain"), "browser": ("auto", "always", "never"), "gone": ("remove", "keep"),
 }  # fmt: skip
@@ -28,17 +28,28 @@ MEASURES: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions(Value):
-    """How far a crawl goes and how it behaves.
+    """Extent and behaviour of a crawl.
 
-    ``within``: "path" (the start page's folder), "host", or "domain" (its subdomains, too). ``include`` and
-    ``exclude`` are substrings of the address, or globs where they hold ``*``, ``?`` or ``[``; exclude wins.
-    ``browser``: "auto" renders pages that come empty without JavaScript. ``gone``: what becomes of a document whose
-    page answers 404 or 410. ``refresh`` asks for every page in full, whatever an earlier crawl knows of it.
-    ``accept_removals`` lets a crawl remove or replace more of a source than it would without being asked. ``rate``:
-    requests a second and host (0 is the polite rate, unlimited for allowed local hosts); a delay that robots.txt asks
-    for holds beside it. ``concurrency``: requests at once over all hosts. ``timeout`` in seconds for a whole page,
-    ``max_bytes`` of its body after decompression. ``backoff``: seconds before the first retry, doubled for each
-    further one; ``longest_wait``: the longest Retry-After in seconds that is obeyed.
+    Attributes:
+        recursive: Whether to follow links.
+        max_pages: Maximum number of pages.
+        max_depth: Maximum number of links from the start page.
+        within: "path" (the start page's folder), "host", or "domain" (also its subdomains).
+        include: Patterns of addresses to fetch: substrings, or globs if they contain ``*``, ``?`` or ``[``.
+        exclude: Patterns of addresses not to fetch; they take precedence.
+        sitemaps: Whether to read sitemaps and llms.txt.
+        browser: "auto" renders pages that are empty without JavaScript.
+        gone: What to do with a document whose page answers 404 or 410.
+        refresh: Whether to fetch every page in full, even if unchanged since an earlier crawl.
+        accept_removals: Whether the crawl may remove or replace a large share of a source.
+        rate: Requests per second and host; 0 is a polite rate, unlimited for allowed local hosts. A delay in robots.txt
+            also applies.
+        concurrency: Simultaneous requests over all hosts.
+        timeout: Seconds for a whole page.
+        max_bytes: Maximum size of a decompressed body.
+        retries: Number of retries.
+        backoff: Seconds before the first retry, doubled for each further one.
+        longest_wait: Longest Retry-After in seconds that is obeyed.
     """
 
     recursive: bool = True
@@ -62,27 +73,27 @@ class CrawlOptions(Value):
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> CrawlOptions:
-        """Return options from plain values, checked.
+        """Return checked options from plain values.
 
         Raises:
-            InvalidInput: an unknown name, or a value out of its range.
+            InvalidInput: A name is unknown, or a value out of range.
         """
         names = {item.name for item in fields(cls)}
         for name in given:
             if name not in names:
-                raise InvalidInput(f"A crawl has no option {name!r}; its options are {choices(sorted(names), 20)}.")
+                raise InvalidInput(f"Unknown crawl option {name!r}. Choose from {choices(sorted(names), 20)}.")
         checked = {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
-        return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - each field has the check of its type
+        return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - types are checked above
 
     def excludes(self, url: str) -> str | None:
-        """Return which pattern excludes an address, or None; this holds for the start page too."""
+        """Return a message with the pattern that excludes an address, or None. Also applies to the start page."""
         for pattern in self.exclude:
             if matches(pattern, url):
                 return f"excluded by the pattern {pattern!r}"
         return None
 
     def refuses(self, url: str) -> str | None:
-        """Return the reason for which the patterns leave an address out, or None."""
+        """Return why the patterns leave an address out, or None."""
         if excluded := self.excludes(url):
             return excluded
         if self.include and not any(matches(pattern, url) for pattern in self.include):
@@ -91,7 +102,7 @@ class CrawlOptions(Value):
 
 
 def matches(pattern: str, url: str) -> bool:
-    """Tell whether a pattern (substring, or glob over the whole address) fits an address."""
+    """Return whether a pattern (substring, or glob over the whole address) matches an address."""
     if any(char in pattern for char in "*?["):
         return fnmatch.fnmatchcase(url, pattern) or fnmatch.fnmatchcase(url, f"*{pattern}")
     return pattern in url
@@ -101,23 +112,23 @@ def _pattern_list(name: str, value: object) -> tuple[str, ...]:
     patterns = list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else [None]
     texts = [pattern for pattern in patterns if isinstance(pattern, str)]
     if len(texts) < len(patterns):
-        raise InvalidInput(f"{name} is a list of patterns, such as ['/archive/', '*/tag/*']; it cannot be {value!r}.")
+        raise InvalidInput(f"Invalid {name} {value!r}: expected a list of patterns, such as ['/archive/', '*/tag/*'].")
     if len(texts) > MOST_PATTERNS or any(len(text) > LONGEST_PATTERN for text in texts):
         raise InvalidInput(
-            f"{name} holds at most {MOST_PATTERNS} patterns of at most {LONGEST_PATTERN} characters each; use fewer."
+            f"Too many or too long patterns in {name}: at most {MOST_PATTERNS} of {LONGEST_PATTERN} characters."
         )
     return tuple(text for text in texts if text.strip())
 
 
 def _word(name: str, value: object) -> str:
     if not isinstance(value, str) or value not in WORDS[name]:
-        raise InvalidInput(f"{name} cannot be {value!r}; use one of {choices(WORDS[name])}.")
+        raise InvalidInput(f"Invalid {name} {value!r}: choose one of {choices(WORDS[name])}.")
     return value
 
 
 def _switch(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise InvalidInput(f"{name} cannot be {value!r}; use true or false.")
+        raise InvalidInput(f"Invalid {name} {value!r}: expected true or false.")
     return value
 
 
@@ -125,7 +136,7 @@ def _count(name: str, value: object) -> int:
     low, high = COUNTS[name]
     number = _number(value)
     if number is None or not low <= number <= high or number != int(number):
-        raise InvalidInput(f"{name} cannot be {value!r}; use a whole number from {low:,} to {high:,}.")
+        raise InvalidInput(f"Invalid {name} {value!r}: expected an integer from {low:,} to {high:,}.")
     return int(number)
 
 
@@ -136,7 +147,7 @@ def _measure(name: str, value: object) -> float:
         return 0.0
     if number is None or not low <= number <= high:
         polite = ", or 0 for a polite rate" if name == "rate" else ""
-        raise InvalidInput(f"{name} cannot be {value!r}; use a number from {low:g} to {high:g}{polite}.")
+        raise InvalidInput(f"Invalid {name} {value!r}: expected a number from {low:g} to {high:g}{polite}.")
     return float(number)
 
 

@@ -1,4 +1,4 @@
-"""Manners towards each host: how many requests at once, how far apart, and when it asked for a pause."""
+"""Rate limits per host, robots.txt, and the addresses that a site lists."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from workbench.crawling.urls import canonical, path_of
 from workbench.formatting import MB
 from workbench.ingestion.readers.office import XmlElement
 
-POLITE_INTERVAL = 0.5  # seconds between two requests to a host that is not ours
+POLITE_INTERVAL = 0.5  # seconds between requests to a foreign host
 POLITE_CONCURRENCY = 2
 
 
 class Turnstile:
-    """A turnstile that lets ``concurrency`` requests to one host through at once, ``interval`` seconds apart."""
+    """Rate limiter of one host: at most ``concurrency`` requests at once, ``interval`` seconds apart."""
 
     def __init__(self, concurrency: int, interval: float) -> None:
         self.concurrency, self.interval = concurrency, interval
-        self.turns = 0  # requests let through so far
+        self.turns = 0  # requests so far
         self._room = asyncio.Semaphore(concurrency)
         self._next = self._paused_until = 0.0
 
     @asynccontextmanager
     async def turn(self) -> AsyncGenerator[None]:
-        """Wait for a turn and hold it while inside."""
+        """Wait for a slot and hold it."""
         async with self._room:
             while (wait := max(self._next, self._paused_until) - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
@@ -47,26 +47,30 @@ class Turnstile:
             yield
 
     def slow_down(self, interval: float) -> None:
-        """Let one request through at a time, ``interval`` seconds apart at least: the host's robots.txt asks for it."""
+        """Allow one request at a time, at least ``interval`` seconds apart, as robots.txt asks."""
         if interval > self.interval:
             self.interval, self.concurrency = interval, 1
             self._room = asyncio.Semaphore(1)
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for a while: the host asked for it."""
+        """Allow no requests for ``seconds``, as the host asked."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
 
 class Manners:
-    """One turnstile a host, made when the host is first met."""
+    """The rate limiters of all hosts, created on first use."""
 
     def __init__(self, concurrency: int, rate: float, is_ours: Callable[[str], bool]) -> None:
-        """Take ``rate`` in requests a second (0: a polite one); hosts that are ours need no politeness."""
+        """Args:
+        concurrency: Simultaneous requests per host.
+        rate: Requests per second and host; 0 is a polite rate.
+        is_ours: Returns whether a host is ours, so that it needs no default limit.
+        """
         self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
         self._hosts: dict[str, Turnstile] = {}
 
     def of(self, host: str, crawl_delay: float = 0.0) -> Turnstile:
-        """Return a host's turnstile, slowed down where its robots.txt asks for a delay."""
+        """Return a host's rate limiter, slowed down to the delay in its robots.txt."""
         if host not in self._hosts:
             ours = self._is_ours(host)
             interval = 1 / self._rate if self._rate else (0.0 if ours else POLITE_INTERVAL)
@@ -77,7 +81,7 @@ class Manners:
 
 
 def retry_after(header: str | None) -> float | None:
-    """Return the seconds a Retry-After header asks to wait: a number, or the time until a date; None without one."""
+    """Return the seconds of a Retry-After header, given as a number or a date, or None."""
     if not header:
         return None
     try:
@@ -93,38 +97,38 @@ def retry_after(header: str | None) -> float | None:
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
-# --- robots.txt as Protego reads it (RFC 9309), with the rule that forbids an address, which people are told ---
+# --- robots.txt (RFC 9309), parsed by Protego ---
 
-LONGEST = 512_000  # characters that are read; the RFC asks for at least 500 KiB
-LONGEST_DELAY = 60.0  # seconds; a site that asks for more gets this: slower than any crawl can use
-MOST_NAMED = 1_000  # rules of one file that are told apart; with more of them the address alone is told
+LONGEST = 512_000  # characters read; the RFC requires at least 500 KiB
+LONGEST_DELAY = 60.0  # seconds; longer delays are cut to this, because they make a crawl impracticable
+MOST_NAMED = 1_000  # rules per file for which the forbidding rule is named in messages
 DISALLOW = re.compile(r"^([ \t]*disallow[ \t]*:[ \t]*)([^\s#][^\n#]*)", re.IGNORECASE | re.MULTILINE)
-HOST = "http://robots.invalid"  # rules are about paths: the host does not matter
+HOST = "http://robots.invalid"  # rules are about paths; any host works
 
 
 @dataclass(frozen=True)
 class Robots:
-    """The rules of one host's robots.txt for a user agent's product token; an empty text forbids nothing."""
+    """The robots.txt rules of one host for a user agent. An empty text forbids nothing."""
 
     text: str = ""
     agent: str = ""
-    trouble: str = ""  # why the site could not be asked for the file; nothing is fetched, and nothing removed
+    trouble: str = ""  # why the file could not be read; nothing is fetched or removed
     barred: str = ""  # why this workbench may not connect to the host
 
     @property
     def crawl_delay(self) -> float:
-        """Seconds between two requests that the host asks for, by Crawl-delay or Request-rate; 0 where by neither."""
+        """Seconds between requests by Crawl-delay or Request-rate, or 0."""
         rate = self._protego.request_rate(self.agent)
         delays = [self._protego.crawl_delay(self.agent) or 0.0, rate.seconds / rate.requests if rate else 0.0]
         return min(LONGEST_DELAY, max(delays))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps it names, as they stand there."""
+        """The sitemaps that it names, as written."""
         return tuple(self._protego.sitemaps)
 
     def refuses(self, url: str) -> str | None:
-        """Return the rule that forbids an address, or None."""
+        """Return a message with the rule that forbids an address, or None."""
         if self._protego.can_fetch(url, self.agent):
             return None
         matching = [rule for rule, alone in self._rules if not alone.can_fetch(url, self.agent)]
@@ -136,10 +140,11 @@ class Robots:
 
     @cached_property
     def _rules(self) -> list[tuple[str, Protego]]:
-        """The rules that are for this agent, each as a file of its own.
+        """The rules for this agent, each as a parser of its own.
 
-        Protego tells whether an address is forbidden and not by which rule. So each rule's path is replaced by a
-        number, and the numbers that are forbidden are the rules of the groups that apply.
+        Protego only reports whether an address is forbidden. So each rule's path is replaced by a number, and the
+        forbidden
+        numbers are the rules of the groups that apply.
         """
         rules = [match.group(2).strip() for match in DISALLOW.finditer(self.text)][:MOST_NAMED]
         numbers = iter(range(len(rules) + 1))
@@ -150,25 +155,25 @@ class Robots:
 
 
 def unreadable(reason: str) -> Robots:
-    """Return the rules of a host that cannot answer for them now: it is not crawled."""
-    return Robots(trouble=f"robots.txt could not be read, so nothing is fetched there. {reason}")
+    """Return rules for a host whose robots.txt cannot be read now; it is not crawled."""
+    return Robots(trouble=f"robots.txt could not be read, so the host is not crawled. {reason}")
 
 
 def parse(text: str, agent: str) -> Robots:
-    """Read a robots.txt for a user agent's product token. Lines that make no sense are skipped."""
+    """Parse a robots.txt for a user agent's product token. Invalid lines are skipped."""
     return Robots(text[:LONGEST].lstrip("\ufeff"), agent)
 
 
-# --- The addresses a site lists itself: sitemap.xml (and indexes of sitemaps, also gzipped), llms.txt, ---
+# --- Sitemaps and llms.txt ---
 
-MOST_SITEMAPS = 500  # files that are read: with half a second between them some four minutes
+MOST_SITEMAPS = 500  # files read; about four minutes at two per second
 MOST_ADDRESSES = 50_000  # addresses of one sitemap, by its protocol
 LARGEST = 50 * MB  # bytes of a sitemap after decompression, by its protocol
 
 
 @dataclass(frozen=True, slots=True)
 class ListedAddress:
-    """An address that a site lists; ``lastmod`` as it stands there."""
+    """An address in a sitemap or llms.txt; ``lastmod`` is as written."""
 
     url: str
     via: str
@@ -176,10 +181,10 @@ class ListedAddress:
 
 
 def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]]:
-    """Return (pages, further sitemaps) of a sitemap or sitemap index; a plain list of addresses is one, too."""
+    """Return (pages, further sitemaps) of a sitemap, a sitemap index or a plain list of addresses."""
     from lxml import etree as lxml_etree  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
-    etree = cast("Any", lxml_etree)  # lxml ships no types
+    etree = cast("Any", lxml_etree)  # lxml has no type stubs
     data = _unzipped(data)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
@@ -203,7 +208,7 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
 
 
 def read_llms(text: str, base: str) -> list[ListedAddress]:
-    """Return the addresses an llms.txt links to."""
+    """Return the addresses that an llms.txt links to."""
     addresses = (canonical(target, base) for target in markdown_links(text))
     return [ListedAddress(url, "llms") for url in islice(filter(None, addresses), MOST_ADDRESSES)]
 

@@ -1,4 +1,4 @@
-"""A crawl on trial, without storing anything: a few pages are fetched, the rest is what they lead to."""
+"""Dry runs of crawls, which store nothing, and reading of single web pages."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from workbench.errors import CrawlRefused
 from workbench.storage.crawls import NewPage, PageReply
 from workbench.types import JsonObject, Value
 
-# --- The estimate of a crawl's time and of what it will bring, from a few of its pages ---
+# --- Estimate from a few pages ---
 
-PASSAGE = 800  # bytes of text in a passage, about
+PASSAGE = 800  # approximate bytes of text per passage
 
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """The requests that a crawl will make to one host, and the host's pace.
+    """Expected requests to one host.
 
-    At least ``interval`` seconds lie between two of them, and at most ``concurrency`` are made at once.
+    Attributes:
+        requests: Number of requests.
+        interval: Minimum seconds between requests.
+        concurrency: Maximum simultaneous requests.
     """
 
     requests: int
@@ -37,7 +40,15 @@ class HostLoad:
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Value):
-    """The outcome of a crawl; ``at_least`` where not all of its pages are known. ``seconds`` of fetching."""
+    """Estimated result of a crawl.
+
+    Attributes:
+        pages: Number of pages.
+        at_least: True if not all pages are known.
+        seconds: Seconds of fetching.
+        text_bytes: Bytes of text.
+        passages: Number of passages.
+    """
 
     pages: int
     at_least: bool
@@ -49,27 +60,27 @@ class Estimate(Value):
 def estimate(
     hosts: Iterable[HostLoad], concurrency: int, pages: int, seconds: float, size: float, is_complete: bool
 ) -> Estimate:
-    """Return the estimate for ``pages`` pages that take ``seconds`` to answer and hold ``size`` bytes, on average."""
+    """Return the estimate for ``pages`` pages with a mean response time of ``seconds`` and ``size`` bytes of text."""
     text = round(pages * size)
     duration = round(fetching_seconds(hosts, concurrency, seconds), 1)
     return Estimate(pages, not is_complete, duration, text, round(text / PASSAGE))
 
 
 def fetching_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float) -> float:
-    """Return how long requests of ``seconds`` each will take, ``concurrency`` of them at once over all hosts.
+    """Return the time for requests of ``seconds`` each, at most ``concurrency`` at once over all hosts.
 
-    A host lets the next request through after its interval, and when one of its places is free. Hosts are asked side
-    by side, so the slowest one counts, or the work of all of them where the places are too few:
-    max(max over hosts of n * max(interval, seconds / places), N * seconds / concurrency).
+    A host accepts the next request after its interval if a slot is free. Hosts are crawled in parallel, so the result
+    is
+    max(max over hosts of n * max(interval, seconds / slots), N * seconds / concurrency).
     """
     loads = list(hosts)
     slowest = max((load.requests * max(load.interval, seconds / load.concurrency) for load in loads), default=0.0)
     return max(slowest, sum(load.requests for load in loads) * seconds / concurrency)
 
 
-LOOKED_AT = 12  # pages fetched at most: enough for samples and an estimate
+LOOKED_AT = 12  # maximum pages fetched for samples and the estimate
 SAMPLE_CHARACTERS = 2_000
-SHOWN = 500  # addresses of each list
+SHOWN = 500  # addresses shown per list
 
 
 class WantedPage(TypedDict):
@@ -88,7 +99,7 @@ class RefusedAddress(TypedDict):
 
 
 class TextSample(TypedDict):
-    """The text of a page, its beginning; ``characters`` is how long the whole is."""
+    """The beginning of a page's text; ``characters`` is its whole length."""
 
     url: str
     title: str | None
@@ -100,7 +111,7 @@ class TextSample(TypedDict):
 
 
 class DryRun(TypedDict):
-    """The report on a crawl that was not made; ``scope`` are its bounds, ``estimate`` is ``Estimate.to_dict``."""
+    """The report of a dry run; ``scope`` are the bounds, ``estimate`` is ``Estimate.to_dict``."""
 
     url: str
     scope: JsonObject | None
@@ -114,10 +125,10 @@ class DryRun(TypedDict):
 
 
 async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> DryRun:
-    """Walk the first pages and report.
+    """Fetch the first pages and report.
 
     Raises:
-        CrawlRefused: the start page cannot be fetched; the sentence says why.
+        CrawlRefused: The start page cannot be fetched.
     """
     frontier = Frontier(options, [Entry(0, url, 0, "start")])
     reasons: dict[str, str] = {}
@@ -141,7 +152,7 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
         if bounds is None:
             bounds = bounds_of(entry.url, options.within)
             if options.recursive and options.sitemaps:
-                listed, _ = await site.listed(entry.url)
+                listed, _ = await site.list_addresses(entry.url)
                 links += [(address.url, address.via, address.lastmod) for address in listed]
         for address in {host_of(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)
@@ -152,7 +163,7 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
 
 
 async def _loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
-    """Return what each host would be asked for: its pages, and what the look asked for beside them."""
+    """Return the expected requests to each host, including those of the dry run."""
     pages = [entry.url for entry in frontier.entries if entry.outcome not in (*KEPT_OUT, "redirected")]
     looks = Counter(host_of(entry.url) for entry, _ in visited if entry.outcome != "redirected")
     loads: list[HostLoad] = []
@@ -223,14 +234,14 @@ def _sample(entry: Entry, answer: PageReply) -> TextSample:
     }
 
 
-# --- One page of the web, fetched and read without being stored ---
+# --- Reading of a single page ---
 
 MOST_HOPS = 5  # redirects
 
 
 @dataclass(frozen=True, slots=True)
 class WebPage(Value):
-    """A page's main text as Markdown; ``url`` is the address that answered, after redirects."""
+    """A page's main text as Markdown; ``url`` is the address after redirects."""
 
     url: str
     title: str
@@ -239,11 +250,11 @@ class WebPage(Value):
 
 
 async def read_page(site: Site, url: str) -> WebPage:
-    """Return the page at an address, which robots.txt allows to be fetched.
+    """Return the page at an address if robots.txt allows it.
 
     Raises:
-        CrawlRefused: it may not be fetched, or does not answer; the sentence says why.
-        UnreadableDocument: it is of a kind that is not read.
+        CrawlRefused: It may not be fetched, or does not respond.
+        UnreadableDocument: Its format is not supported.
     """
     from workbench.ingestion.readers import read_bytes
 
@@ -262,4 +273,4 @@ async def read_page(site: Site, url: str) -> WebPage:
         if target is None:
             raise CrawlRefused(f"{url} cannot be fetched. It answered {fetched.status}.")
         url = target
-    raise CrawlRefused(f"{url} cannot be fetched. It leads on more than {MOST_HOPS} times.")
+    raise CrawlRefused(f"{url} cannot be fetched. It redirects more than {MOST_HOPS} times.")

@@ -1,4 +1,4 @@
-"""One crawl's way to the network: the guard, the manners, robots.txt, plain HTTP and, where needed, the browser."""
+"""Network access of a crawl: guard, rate limits, robots.txt, plain HTTP and a browser if needed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,17 @@ MOST_HOPS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9
 
 
 class Site:
-    """The way to the hosts that a crawl meets; one for the whole crawl, closed at its end."""
+    """Access to the hosts of one crawl; closed at its end."""
 
     def __init__(
         self, guard: Guard, options: CrawlOptions, *, browser_url: str = "", socket_factory: SocketFactory | None = None
     ) -> None:
-        """Take ``browser_url``, the CDP address of a given browser; empty means a Chromium of our own, when needed."""
+        """Args:
+        guard: Decides which addresses may be reached.
+        options: Options of the crawl.
+        browser_url: CDP address of an existing browser; empty for a managed Chromium, started if needed.
+        socket_factory: Creates sockets, as in aiohttp.
+        """
         from workbench.crawling.http import GuardedHTTPStrategy
 
         self._guard, self._options, self._browser_url = guard, options, browser_url
@@ -49,30 +54,31 @@ class Site:
         self._manners = Manners(options.concurrency, options.rate, lambda host: guard.allows_by_name(*_host_port(host)))
         self._robots: dict[str, Robots] = {}
         self._browser: Browser | None = None
-        self.browser_trouble = ""  # why pages that need a browser did not get one
+        self.browser_trouble = ""  # why no browser is available
 
     async def close(self) -> None:
-        """Give back the connections and end the browser."""
+        """Close the connections and the browser."""
         await self._http.close()
         if self._browser is not None:
             await self._browser.close()
 
     async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Reply, Page | None]:
-        """Fetch a page and read it; the page is None where the answer is a 304 or another status than success.
+        """Fetch and read a page; the page is None for a 304 or any status but success.
 
         Raises:
-            CrawlRefused: it may not be fetched. UnreadableDocument: it is of a kind that is not read.
-            FetchFailed: no answer, or one worth another try.
+            CrawlRefused: It may not be fetched.
+            UnreadableDocument: Its format is not supported.
+            FetchFailed: There was no response, or one worth a retry.
         """
         if self._options.browser == "always":
-            fetched = await self._rendered(url)
+            fetched = await self._render(url)
         else:
             fetched = await self._plain(url, validators)
         if not 200 <= fetched.status < 300:
             return fetched, None
         page = await asyncio.to_thread(extract, fetched)
         if page.needs_script and self._options.browser == "auto" and not fetched.rendered:
-            rendered = await self._rendered_if_possible(url)
+            rendered = await self._render_if_possible(url)
             if rendered is not None and not 200 <= rendered.status < 300:
                 return rendered, None
             if rendered is not None:
@@ -82,7 +88,7 @@ class Site:
         return fetched, page
 
     async def robots(self, url: str) -> Robots:
-        """Return the rules of an address's host, fetched once. A host that cannot say is not crawled."""
+        """Return the robots.txt rules of an address's host, fetched once."""
         parts = urlsplit(url)
         place = f"{parts.scheme}://{parts.netloc}"
         if place not in self._robots:
@@ -90,11 +96,11 @@ class Site:
         return self._robots[place]
 
     async def turnstile(self, url: str) -> Turnstile:
-        """Return the turnstile of an address's host, as slow as its robots.txt asks for."""
+        """Return the rate limiter of an address's host, with the delay of its robots.txt."""
         return self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
 
     def refusal(self, url: str) -> Refusal | None:
-        """Return why an address may not be fetched, by the guard and by its host's robots.txt if that was read."""
+        """Return why an address may not be fetched, from the guard and robots.txt, if already read; else None."""
         parts = urlsplit(url)
         try:
             self._guard.check(url)
@@ -107,14 +113,14 @@ class Site:
         return Refusal("forbidden", rule) if rule else None
 
     async def refusal_after_asking(self, url: str) -> Refusal | None:
-        """Return the same after reading the host's robots.txt; a host that cannot be asked for it is not crawled."""
+        """Read the host's robots.txt, then return why an address may not be fetched, or None."""
         robots = await self.robots(url)
         return Refusal("failed", robots.trouble) if robots.trouble else self.refusal(url)
 
-    async def listed(self, url: str) -> tuple[list[ListedAddress], list[str]]:
-        """Return (addresses the site lists itself, sitemaps that were not read).
+    async def list_addresses(self, url: str) -> tuple[list[ListedAddress], list[str]]:
+        """Return the addresses that the site lists, and the sitemaps that were not read.
 
-        The addresses are those of its sitemaps, then those of its llms.txt, then llms-full.txt.
+        Addresses are ordered by source: sitemaps, llms.txt, llms-full.txt.
         """
         root = urljoin(url, "/")
         robots = await self.robots(url)
@@ -144,7 +150,7 @@ class Site:
             if data:
                 try:
                     pages, further = await asyncio.to_thread(read_sitemap, data, url)
-                except Exception:  # noqa: BLE001 - a file that no parser survives lists nothing
+                except Exception:  # noqa: BLE001 - an invalid sitemap lists nothing
                     continue
                 entries += pages
                 waiting += further
@@ -157,14 +163,14 @@ class Site:
         if fetched.status in WORTH_RETRYING:
             wait = retry_after(fetched.headers.get("retry-after"))
             if wait is not None and wait > self._options.longest_wait:
-                reason = f"It answered {fetched.status} and asked to come back in {wait:.0f} s."
+                reason = f"It answered {fetched.status} and asked to wait {wait:.0f} s."
                 raise FetchFailed(reason, retry=False, status=fetched.status)
             if wait:
                 turnstile.pause(wait)
             raise FetchFailed(f"It answered {fetched.status}.", retry=True, retry_after=wait, status=fetched.status)
         return fetched
 
-    async def _rendered(self, url: str) -> Reply:
+    async def _render(self, url: str) -> Reply:
         if self._browser is None:
             from workbench.crawling.browser import Browser
 
@@ -176,12 +182,12 @@ class Site:
         async with turnstile.turn():
             return await self._browser.fetch(url)
 
-    async def _rendered_if_possible(self, url: str) -> Reply | None:
-        """Render a page; where there is no browser, say so once and take the page as it came."""
+    async def _render_if_possible(self, url: str) -> Reply | None:
+        """Render a page. Without a browser, note the reason once and return None."""
         if self.browser_trouble:
             return None
         try:
-            return await self._rendered(url)
+            return await self._render(url)
         except CrawlRefused as error:
             if self._browser is None or self._browser.is_running:
                 raise
@@ -192,7 +198,7 @@ class Site:
 
     async def _read_robots(self, place: str) -> Robots:
         try:
-            fetched = await self._followed(f"{place}/robots.txt", Robots())
+            fetched = await self._fetch_redirected(f"{place}/robots.txt", Robots())
         except FetchFailed as error:
             return unreadable(error.reason)
         except CrawlRefused as error:
@@ -204,16 +210,16 @@ class Site:
         return parse(fetched.body.decode("utf-8", "replace"), AGENT_TOKEN)
 
     async def _small(self, url: str) -> bytes | None:
-        """Fetch a file the site keeps for crawlers; None where it has none."""
+        """Fetch a file for crawlers, or return None if the site has none."""
         try:
             robots = await self.robots(url)
-            fetched = None if await self.refusal_after_asking(url) else await self._followed(url, robots)
+            fetched = None if await self.refusal_after_asking(url) else await self._fetch_redirected(url, robots)
         except (FetchFailed, CrawlRefused):
             return None
         return fetched.body if fetched is not None and fetched.status == 200 else None
 
-    async def _followed(self, url: str, robots: Robots) -> Reply | None:
-        """Fetch through redirects and a few retries; None where they lead nowhere."""
+    async def _fetch_redirected(self, url: str, robots: Robots) -> Reply | None:
+        """Fetch with redirects and retries; return None if a redirect has no target."""
         for hop in range(MOST_HOPS + 1):
             turnstile = self._manners.of(host_of(url), robots.crawl_delay)
             async with turnstile.turn():

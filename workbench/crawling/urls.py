@@ -1,4 +1,4 @@
-"""One address, one spelling: the canonical form by which pages are told apart."""
+"""Canonical addresses, which identify pages, and the bounds of a crawl."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, u
 
 from workbench.types import JsonValue, Value, as_text
 
-LONGEST = 2_000  # characters; a longer one is a trap or a form's state, not a page
-LONGEST_WRITTEN = 4 * LONGEST  # before dot segments and escapes are gone; data: addresses hold whole pictures
+LONGEST = 2_000  # characters; longer ones are traps or form state, not pages
+LONGEST_WRITTEN = 4 * LONGEST  # before normalisation; data: URLs contain whole images
 DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING = re.compile(
     r"^(utm_\w+|gclid|dclid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id|wickedid"
@@ -18,7 +18,7 @@ TRACKING = re.compile(
     re.IGNORECASE,
 )
 SESSION = re.compile(r"^(?:session_?id|aspsessionid\w*)$", re.IGNORECASE)
-# A session's value is long and random; "sessionId=101" or "session=keynote-2026" is the page of a talk.
+# Session ids are long and random; "sessionId=101" or "session=keynote-2026" is the page of a talk.
 SESSION_VALUE = re.compile(r"^(?=[^A-Za-z]*[A-Za-z])(?=\D*\d\D*\d)[0-9A-Za-z]{16,}$")
 SESSION_PATH = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
@@ -28,7 +28,7 @@ FILES = re.compile(
     r"|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|msi|deb|rpm|apk|iso|jar|whl|bin|dll|so|wasm|rss|atom|ics|torrent)$",
     re.IGNORECASE,
 )
-# Names of things that end like a file: Node.js, Socket.so. A capital letter makes them a page's title.
+# Names that end like a file: Node.js, Socket.so. A capital letter shows that it is a page title.
 TITLES = re.compile(r"[A-Z][\w-]*\.(?:js|mjs|css|map|so|bin|jar|wasm|ico)", re.ASCII)
 DOCUMENTS = re.compile(
     r"\.(?:x?html?|shtml|php\d?|aspx?|jspx?|cgi|pl|cfm|do|md|mdx|markdown|rst|adoc|txt|text|xml|xsl|json|jsonl|ya?ml|toml"
@@ -38,10 +38,11 @@ DOCUMENTS = re.compile(
 
 
 def canonical(url: str, base: str | None = None) -> str | None:
-    """Return the canonical form of an address, resolved against ``base``; None where it is no web page's address.
+    """Return the canonical form of an address, resolved against ``base``, or None if it is not a web page's.
 
-    Scheme and host in lower case (IDNA), no default port, no fragment, no dot segments, no tracking or session
-    parameters, escapes only where they are needed. The order of parameters is kept: some sites mind it.
+    Scheme and host are in lower case (IDNA), without default port, fragment, dot segments, tracking and session
+    parameters,
+    and unnecessary escapes. The order of parameters is kept, because it matters to some sites.
     """
     if len(url) > LONGEST_WRITTEN:
         return None
@@ -60,7 +61,7 @@ def canonical(url: str, base: str | None = None) -> str | None:
     try:
         path = _without_dots(_escaped(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
         query = _query(parts.query)
-    except ValueError:  # half a character
+    except ValueError:  # an unpaired surrogate
         return None
     address = urlunsplit((parts.scheme, netloc, path, query, ""))
     return address if len(address) <= LONGEST else None
@@ -78,7 +79,7 @@ def path_of(url: str) -> str:
 
 
 def file_suffix(url: str) -> str | None:
-    """Return the suffix of an address that names a file without text (an image, a script, an archive), or None.
+    """Return the suffix of an address of a file without text (image, script, archive), or None.
 
     ``/wiki/Node.js`` and ``/index.php/File:Plan.png`` are pages whose titles end like a file.
     """
@@ -90,7 +91,7 @@ def file_suffix(url: str) -> str | None:
 
 
 def is_folder(url: str) -> bool:
-    """Return whether an address without a final slash names a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
+    """Return whether an address without final slash is a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
     name = urlsplit(url).path.rpartition("/")[2]
     return bool(name) and not (DOCUMENTS.search(name) or FILES.search(name))
 
@@ -113,14 +114,14 @@ def _query(query: str) -> str:
 
 
 def _is_noise(piece: str) -> bool:
-    """Return whether a parameter only follows its reader around: campaigns, clicks, sessions."""
+    """Return whether a parameter is for tracking: campaigns, clicks, sessions."""
     pairs = parse_qsl(piece, keep_blank_values=True)
     name, value = pairs[0] if pairs else ("", "")
     return bool(TRACKING.match(name)) or bool(SESSION.match(name) and SESSION_VALUE.match(value))
 
 
 def _escaped(text: str, safe: str) -> str:
-    """Escape what needs it, unescape what does not, and write escapes in capitals."""
+    """Escape only the necessary characters, with escapes in upper case."""
 
     def escape(match: re.Match[str]) -> str:
         char = unquote_to_bytes(match.group()).decode("latin-1")
@@ -142,19 +143,25 @@ def _without_dots(path: str) -> str:
     return "/" + "/".join(names)
 
 
-# --- The part of the web that one crawl keeps to ---
+# --- Bounds of a crawl ---
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlBounds(Value):
-    """A host with its port and a path prefix; ``subdomains`` lets its subdomains in, too."""
+    """Bounds of a crawl.
+
+    Attributes:
+        host: Host, with port if given.
+        prefix: Prefix of paths.
+        subdomains: Whether subdomains are included.
+    """
 
     host: str
     prefix: str = "/"
     subdomains: bool = False
 
     def contains(self, url: str) -> bool:
-        """Tell whether a canonical address lies inside; http and https are the same place."""
+        """Return whether a canonical address is inside; http and https are equal."""
         parts = urlsplit(url)
         bare, own = parts.netloc.removeprefix("www."), self.host.removeprefix("www.")
         if bare != own and not (self.subdomains and bare.endswith("." + own)):
@@ -163,14 +170,14 @@ class CrawlBounds(Value):
 
 
 def bounds_from(values: Mapping[str, JsonValue]) -> CrawlBounds:
-    """Return the bounds that ``CrawlBounds.to_dict`` wrote."""
+    """Return the bounds written by ``CrawlBounds.to_dict``."""
     return CrawlBounds(as_text(values["host"]), as_text(values["prefix"]), bool(values["subdomains"]))
 
 
 def bounds_of(url: str, within: str) -> CrawlBounds:
-    """Return the bounds of a start page: its folder, its host, or its host with subdomains.
+    """Return the bounds for a start page: its folder, its host, or its host with subdomains.
 
-    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``; ``/docs/v1.2`` is a folder, too.
+    The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``; ``/docs/v1.2`` is also a folder.
     """
     parts = urlsplit(url)
     if within != "path":

@@ -1,1 +1,1 @@
-"""The way of a document into an index: read, cut, embedded, written."""
+"""Ingestion: reading, chunking, embedding and storing documents."""

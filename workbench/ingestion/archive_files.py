@@ -1,4 +1,4 @@
-"""Archives on disk: dated research notes and saved pages, each with what its place and its head say of it."""
+"""Archives on disk: dated research notes and saved pages, with metadata from their paths and first lines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
 _URL_LINE = re.compile(
     rb"^\W{0,6}(?:source[ _]?url|url|source|link|original)\W{1,6}(https?://[^\s>\")\]]{1,2000})", re.I | re.M
 )
-_HEAD = 2_048  # bytes of a saved page in which its address is looked for
+_HEAD = 2_048  # bytes of a saved page searched for its address
 
 
 def archive_items(folder: Path) -> list[Incoming]:
-    """Return the files below a folder of archives as things to ingest, with archive, date and address.
+    """Return the files below an archive folder as items, with archive, date and address.
 
-    The folder is resolved already; links that lead out of it are left out.
+    ``folder`` must be resolved already. Links that lead out of it are skipped.
     """
     items = files_under([folder]).items
     return [_described(item, folder) for item in items if lies_inside(folder / item.key, folder)]

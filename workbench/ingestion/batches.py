@@ -1,4 +1,4 @@
-"""The batches of an ingest: documents that go through the model together and into the database in one transaction."""
+"""Batches of an ingest: documents that are embedded together and stored in one transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from workbench.storage.job_parts import Part
 
 @dataclass(frozen=True, slots=True)
 class SettledItem:
-    """One item that needs no embedding: it is unchanged, or cannot be read; ``place`` is its place among the items."""
+    """An item that needs no embedding, because it is unchanged or unreadable.
+
+    Attributes:
+        place: Its index among the items.
+        item: The item.
+        known_id: Id of the stored document if it is unchanged.
+        error: Why it cannot be read.
+    """
 
     place: int
     item: Incoming
@@ -24,10 +31,15 @@ class SettledItem:
 
 @dataclass(frozen=True, slots=True)
 class PreparedItem:
-    """One item as a document that is cut and waits for its vectors; ``place`` is its place among the items.
+    """An item that has been read and chunked and waits for its vectors.
 
-    ``refills`` when the source had this version before the ingest began, and only the index lacked it. ``notes`` are
-    sentences on its pages for the report.
+    Attributes:
+        place: Its index among the items.
+        item: The item.
+        document: The document as read.
+        cut: Its passages.
+        refills: True if the source had this version already and only the index lacked it.
+        notes: Sentences about its pages, for the report.
     """
 
     place: int
@@ -40,7 +52,12 @@ class PreparedItem:
 
 @dataclass(frozen=True, slots=True)
 class PartEnd:
-    """The end of a part whose items came before it; ``room`` is what it takes up while it runs ahead."""
+    """The end of a part, after its items.
+
+    Attributes:
+        part: The part.
+        room: Bytes that it takes of the prefetch budget.
+    """
 
     part: Part
     room: int
@@ -48,9 +65,15 @@ class PartEnd:
 
 @dataclass(frozen=True, slots=True)
 class ItemBatch:
-    """Documents of one transaction, with the items of the same part that need none; ``room`` is what they take up.
+    """Documents of one transaction.
 
-    Without documents and without a part it says that the next one takes long to come.
+    Without documents and part, it signals that the next batch will take long.
+
+    Attributes:
+        items: The documents.
+        room: Bytes that they take of the prefetch budget.
+        settled: Items of the same part that need no embedding.
+        part: The part of a shared job.
     """
 
     items: Sequence[PreparedItem]
@@ -60,17 +83,17 @@ class ItemBatch:
 
     @property
     def is_pause(self) -> bool:
-        """True where there is nothing to embed and nothing to note."""
+        """True if there is nothing to embed or record."""
         return not self.items and self.part is None
 
     @property
     def passages(self) -> int:
-        """The passages of its documents."""
+        """The number of passages of its documents."""
         return sum(len(prepared.cut.passages) for prepared in self.items)
 
 
 def change_of(prepared: PreparedItem, stored: WrittenDocument) -> DocumentChange:
-    """Return what a write did to the document: nothing where another process stored the same version meanwhile."""
+    """Return what a write did to the document: "unchanged" if another process stored the same version first."""
     if stored.added:
         return "added"
     return "unchanged" if stored.same and not prepared.refills else "changed"
@@ -82,9 +105,10 @@ def batches_of_items(
     give_back: Callable[[int], None],
     full: int,
 ) -> Iterator[ItemBatch]:
-    """Group documents until a batch is ``full`` (passages); items that need no embedding are settled on the way.
+    """Group documents into batches of at least ``full`` passages; settle items that need no embedding.
 
-    One key stands once in a batch: of two files of one name the later takes the place of the earlier, whole.
+    A key occurs once per batch. Of two files with the same key, the later one replaces the earlier in a batch of its
+    own.
     """
     batch: dict[str, PreparedItem] = {}
     size = 0
@@ -108,7 +132,7 @@ def batches_of_items(
 
 
 def batches_of_parts(ahead: Iterable[PreparedItem | SettledItem | PartEnd | None], tally: Tally) -> Iterator[ItemBatch]:
-    """Group the items of each part."""
+    """Group the items of each part into a batch."""
     batch: list[PreparedItem] = []
     settled: list[SettledItem] = []
     for prepared in ahead:
@@ -131,4 +155,4 @@ def _whole(batch: dict[str, PreparedItem]) -> ItemBatch:
 
 
 def _settle(settled: SettledItem, tally: Tally) -> None:
-    tally.settled(settled.place, settled.item.path or settled.item.key, settled.known_id, settled.error)
+    tally.report_settled(settled.place, settled.item.path or settled.item.key, settled.known_id, settled.error)

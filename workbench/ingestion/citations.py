@@ -1,4 +1,4 @@
-"""The links of a document, read and stored with it: the pipeline's last act on every one, in its transaction."""
+"""Extraction and storage of a document's links, in the transaction that writes the document."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from workbench.storage.citations import Citations, NewCitation
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import DocumentRecord, Documents, NewDocument
 
-# --- Phrases of a text that may be titles of other documents: quoted, emphasised, or written in capitals ---
+# --- Phrases that may be titles of other documents ---
 
-MOST_MENTIONS = 400  # keys a document
-FEWEST_WORDS, MOST_WORDS = 2, 10  # one word is a word, not a title
+MOST_MENTIONS = 400  # keys per document
+FEWEST_WORDS, MOST_WORDS = 2, 10  # a single word is rarely a title
 
 _SMALL = "a|an|and|as|at|by|for|from|in|into|of|on|or|the|to|vs|with"
 _CAPITAL = r"[A-Z\u00c0-\u00de][\w'’-]{0,40}"
@@ -26,7 +26,7 @@ _MARKED = re.compile(
 
 
 def mention_keys(text: str) -> list[str]:
-    """Return the title keys of phrases of 2 to 10 words that may be titles, each once, at most 400."""
+    """Return title keys of phrases that may be titles (2 to 10 words), without duplicates, at most 400."""
     keys: dict[str, None] = {}
     for phrase in _phrases(text):
         if FEWEST_WORDS <= len(phrase.split()) <= MOST_WORDS:
@@ -53,14 +53,14 @@ LONGEST_TARGET = 2_000  # characters
 
 
 def citation_writer(citations: Citations) -> Callable[[Connection, str, NewDocument], None]:
-    """Return the function that the pipeline calls after it has written a document."""
+    """Return the function that the pipeline calls after writing a document."""
     return partial(write_citations, citations)
 
 
 def write_citations(
     citations: Citations, connection: Connection, document_id: str, document: NewDocument | DocumentRecord
 ) -> None:
-    """Read a document's links and store them in place of the stored ones, in the caller's transaction."""
+    """Extract a document's links and replace the stored ones, in the caller's transaction."""
     addresses = addresses_of(document.title, document.path, document.url, document.metadata)
     links = links_of(document.text, document.path, document.url)
     mentions = _others(mention_keys(document.text), addresses)
@@ -68,7 +68,7 @@ def write_citations(
 
 
 def reread(database: Database, documents: Documents, citations: Citations, document_ids: Sequence[str]) -> None:
-    """Read the links of stored documents again; one that was deleted meanwhile is passed over."""
+    """Extract the links of stored documents again. Documents deleted in the meantime are skipped."""
     for document_id in document_ids:
         try:
             record = documents.record(document_id)
@@ -79,7 +79,7 @@ def reread(database: Database, documents: Documents, citations: Citations, docum
 
 
 def links_of(text: str, path: str | None, url: str | None) -> list[NewCitation]:
-    """Return a text's links with the addresses they may mean from a document at ``path`` or ``url``."""
+    """Return a text's links with the addresses they may refer to, relative to ``path`` or ``url``."""
     citations = []
     for link in extract_links(text):
         keys, absolute = keys_of_target(link.kind, link.target, path, url)

@@ -1,4 +1,4 @@
-"""Conversations on disk: ``TYPE/YYYY-MM-DD/NNN-slug``, a folder of files or one file, each read as one document."""
+"""Conversations on disk: ``TYPE/YYYY-MM-DD/NNN-slug``, a folder or a file, each read as one document."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _NUMBERED = re.compile(r"\d{1,6}-.+", re.DOTALL)
-SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation that is one file; some of the readers' prose
+SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation in a single file
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One conversation; ``key`` is its path in the workspace, and says ``type`` and ``day`` (else "" and None)."""
+    """A conversation.
+
+    Attributes:
+        key: Its path in the workspace.
+        path: Its path on disk.
+        type: Its type, or "".
+        day: Its date, or None.
+    """
 
     key: str
     path: Path
@@ -30,12 +37,12 @@ class Conversation:
 
     @property
     def name(self) -> str:
-        """Its path without a file's ending: ``TYPE/YYYY-MM-DD/NNN-slug``."""
+        """Its key without a file suffix: ``TYPE/YYYY-MM-DD/NNN-slug``."""
         return self.key.removesuffix(self.path.suffix) if self.path.suffix in SUFFIXES else self.key
 
 
 def conversations_in(workspace: Path) -> list[Conversation]:
-    """Return every conversation of a workspace, by path; hidden folders and what leads out of it stay out."""
+    """Return every conversation of a workspace by path, without hidden folders and links that lead out of it."""
     conversations = []
     for kind in _children(workspace, workspace):
         for day in _children(kind, workspace) if kind.is_dir() else ():
@@ -48,10 +55,11 @@ def conversations_in(workspace: Path) -> list[Conversation]:
 
 
 def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
-    """Return the conversations that a path inside a workspace means.
+    """Return the conversations at a path inside a workspace.
 
-    A conversation or a file in it means that conversation; a folder above conversations all of those; any other file
-    stands for itself.
+    A path in a conversation gives that conversation, and a folder above conversations gives all of them. Any other file
+    is
+    returned as a document of its own.
     """
     for parent in (path, *path.parents):
         if parent == workspace:
@@ -68,7 +76,7 @@ def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
 
 
 def conversation_at(path: Path, workspace: Path) -> Conversation | None:
-    """Return the conversation that is exactly at a path, or None where the path has another form."""
+    """Return the conversation exactly at a path, or None if the path does not have that form."""
     parts = path.relative_to(workspace).parts
     if len(parts) != 3 or not _NUMBERED.match(parts[2]):
         return None
@@ -79,7 +87,7 @@ def conversation_at(path: Path, workspace: Path) -> Conversation | None:
 
 
 def incoming(conversation: Conversation, workspace: Path) -> Incoming:
-    """Return a conversation as one thing to ingest: one file as it is, several under their names."""
+    """Return a conversation as an item: a single file unchanged, several joined under their names."""
     stem = conversation.path.stem if conversation.path.suffix in SUFFIXES else conversation.path.name
     metadata = {"conversation": conversation.name, "conversation_type": conversation.type}
     if conversation.day:
@@ -96,7 +104,7 @@ def incoming(conversation: Conversation, workspace: Path) -> Incoming:
 
 
 def files_of(conversation: Conversation, workspace: Path) -> list[Path]:
-    """Return a conversation's readable files, by path; links that lead out of the workspace are not followed."""
+    """Return a conversation's readable files by path. Links that lead out of the workspace are skipped."""
     if conversation.path.is_file():
         return [conversation.path] if lies_inside(conversation.path, workspace) else []
     return [file for file in discover([conversation.path]) if lies_inside(file, workspace)]
@@ -104,7 +112,7 @@ def files_of(conversation: Conversation, workspace: Path) -> list[Path]:
 
 def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
     if not files:
-        raise UnreadableDocument(f"'{conversation.key}' holds no file that can be read.")
+        raise UnreadableDocument(f"'{conversation.key}' contains no readable file.")
     if len(files) == 1:
         return _bytes_of(files[0])
     pieces, failures = [], []
@@ -121,7 +129,7 @@ def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
 def _bytes_of(file: Path) -> bytes:
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise UnreadableDocument(f"'{file.name}' has more than {size_text(MAX_BYTES)} and is not read.")
+            raise UnreadableDocument(f"'{file.name}' is larger than the limit of {size_text(MAX_BYTES)}.")
         return file.read_bytes()
     except OSError as error:
         raise UnreadableDocument(f"'{file.name}' cannot be opened ({error.strerror}).") from error

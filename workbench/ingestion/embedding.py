@@ -1,4 +1,4 @@
-"""Vectors for new passages: those that the same text had before, else those that the model computes."""
+"""Vectors of new passages, reused from stored passages with the same text or computed by the model."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from workbench.storage.store import PassageStore
 from workbench.types import ShouldStop
 from workbench.types.progress import slow_step
 
-# --- Vectors on their way from the model to the database: few stay in memory, those of a book in a file ---
+# --- Vectors between model and database ---
 
-IN_MEMORY = 2 * MB  # bytes of vectors and token bits; a batch of small documents takes a third of it
-NO_BITS = -1  # in the place of their number of bytes
+IN_MEMORY = 2 * MB  # bytes of vectors and token bits; a batch of small documents takes a third
+NO_BITS = -1  # stored instead of a byte count
 
 
 class VectorFile:
-    """Vectors and token bits by their row, in a nameless temporary file that ends with its last user."""
+    """Vectors and token bits by row, in an unnamed temporary file that is deleted with its last reference."""
 
     def __init__(self) -> None:
-        file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - closed when nothing refers to it
+        file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - closed with its last reference
         self._file = file
         self._places = array("Q", (0,))
         self._bits = array("l")
@@ -43,7 +43,7 @@ class VectorFile:
         return len(self._bits)
 
     def append(self, vector: NDArray[np.float32], token_bits: bytes | None) -> int:
-        """Keep a vector and its tokens; returns its row."""
+        """Store a vector and its token bits; return its row."""
         data = vector.tobytes()
         self._file.seek(self._places[-1])
         self._file.write(data)
@@ -63,20 +63,27 @@ class VectorFile:
 
 
 T = TypeVar("T")
-WINDOW = 512  # passages whose texts and tokens are in memory at once, of a book of thousands
+WINDOW = 512  # passages whose texts and tokens are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPassages:
-    """The vectors and token bits of passages, in order; ``computed`` went through the model."""
+    """The vectors and token bits of passages, in order.
 
-    rows: Sequence[int]  # of each passage in the file; passages of one text share a row
+    Attributes:
+        rows: Row of each passage in the file; passages with the same text share one.
+        file: The vectors and token bits.
+        computed: Number of texts that the model embedded.
+        parts: Parts embedded by several workers, which are deleted when the vectors are written.
+    """
+
+    rows: Sequence[int]
     file: VectorFile
     computed: int
-    parts: Sequence[int] = ()  # that workers embedded together; they are dropped with the write
+    parts: Sequence[int] = ()
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float32], bytes | None]]:
-        """Yield each passage's vector and its token bits, where the model has token vectors."""
+        """Yield each passage's vector and its token bits, or None if the model has no token vectors."""
         return (self.file.read(row) for row in self.rows)
 
 
@@ -87,9 +94,14 @@ def embed(
     on_batch: OnBatch | None = None,
     on_known: Callable[[int], None] | None = None,
 ) -> EmbeddedPassages:
-    """Embed passages, a window at a time; ``stores`` are the indexes of the same model whose vectors may be used again.
+    """Embed passages, one window at a time.
 
-    ``on_known`` receives the number of passages that needed no embedding, ``on_batch`` of those just embedded.
+    Args:
+        passages: The passages.
+        encoder: The model.
+        stores: Indexes of the same model whose vectors are reused.
+        on_batch: Called with the number of passages just embedded; may raise to stop.
+        on_known: Called with the number of passages that needed no embedding.
     """
     file = VectorFile()
     row_of: dict[bytes, int] = {}
@@ -112,7 +124,7 @@ def embed(
 
 
 def windows(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield neighbouring items in lists of at most ``size``."""
+    """Yield consecutive items in lists of at most ``size``."""
     rest = iter(items)
     while window := list(islice(rest, size)):
         yield window
@@ -121,7 +133,7 @@ def windows(items: Iterable[T], size: int) -> Iterator[list[T]]:
 def known_vectors(
     stores: Sequence[PassageStore], hashes: set[bytes]
 ) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
-    """Return the vectors and token bits that texts have in some index already, by the texts' hashes."""
+    """Return stored vectors and token bits by text hash."""
     embeddings: dict[bytes, tuple[NDArray[np.float32], bytes | None]] = {}
     for store in stores:
         missing = [key for key in hashes if key not in embeddings]
@@ -130,14 +142,14 @@ def known_vectors(
     return embeddings
 
 
-# --- The embedding of many passages by several workers: their texts are offered in parts, their vectors collected ---
+# --- Embedding by several workers ---
 
-PART = 128  # passages of a part
-LEAST = 3 * PART  # passages from which on they are offered to others
+PART = 128  # passages per part
+LEAST = 3 * PART  # smallest number of passages that is offered to other workers
 
 
 class SharedEmbedding:
-    """The passages of one write, embedded together with other workers; used once."""
+    """The passages of one write, embedded together with other workers. An instance is used once."""
 
     def __init__(
         self,
@@ -147,14 +159,20 @@ class SharedEmbedding:
         on_batch: OnBatch | None = None,
         on_known: Callable[[int], None] | None = None,
     ) -> None:
-        """Take the arguments of ``embed``; ``on_batch`` counts what others embedded, too, and may raise to stop."""
+        """Args:
+        encoder: The model.
+        stores: Indexes of the same model whose vectors are reused.
+        hands: Table of the parts that are offered to workers.
+        on_batch: Called with the number of passages that this or another worker embedded; may raise to stop.
+        on_known: Called with the number of passages that needed no embedding.
+        """
         self._encoder, self._stores, self._hands = encoder, stores, hands
         self._on_batch, self._on_known = on_batch or _nobody, on_known or _nobody
         self._file = VectorFile()
         self._row_of: dict[bytes, int] = {}
-        self._hashes: list[bytes] = []  # of every passage, in order
-        self._offered: set[bytes] = set()  # texts that are in a part
-        self._waiting: set[int] = set()  # parts that are not done
+        self._hashes: list[bytes] = []  # for every passage, in order
+        self._offered: set[bytes] = set()  # texts that are already in a part
+        self._waiting: set[int] = set()  # unfinished parts
         self._parts: list[int] = []
         self._computed = 0
 
@@ -162,8 +180,8 @@ class SharedEmbedding:
         """Embed passages, in order.
 
         Raises:
-            PartLost: the job was started anew, or deleted, meanwhile.
-            WorkbenchError: a part was taken too often: it kills its workers.
+            PartLost: The job was restarted or deleted in the meantime.
+            WorkbenchError: A part was taken too often, because it crashes its workers.
         """
         for window in windows(passages, WINDOW):
             self._offer(window)
@@ -176,7 +194,7 @@ class SharedEmbedding:
             self._look()
             self._on_batch(self._computed - before)
             if part is None and self._waiting:
-                self._on_known(0)  # tells once more: the last word may have been left out
+                self._on_known(0)  # report again, as the last report may have been skipped
                 time.sleep(PAUSE)
         for part_id in self._parts:
             for key, (vector, bits) in self._hands.parts.vectors(part_id):
@@ -190,7 +208,7 @@ class SharedEmbedding:
         return EmbeddedPassages(rows, self._file, self._computed, tuple(self._parts))
 
     def _offer(self, window: Sequence[NewPassage]) -> None:
-        """Find the vectors that texts have already, and offer the others, in parts."""
+        """Find stored vectors, and offer the other texts in parts."""
         hashes = [passage.passage_hash for passage in window]
         self._hashes += hashes
         texts = {
@@ -224,14 +242,14 @@ class SharedEmbedding:
         self._waiting.add(part_id)
 
     def _look(self) -> None:
-        """See which parts were done meanwhile, by anybody."""
+        """Check which parts have been finished by any worker."""
         standings = self._hands.parts.standing(list(self._waiting))
         if len(standings) < len(self._waiting):
             raise PartLost("its parts are gone")
         for standing in standings:
             if standing.given_up:
                 raise WorkbenchError(
-                    f"Workers left a part of it {MOST_TIMES} times; see the machine's memory, then resume it."
+                    f"Workers abandoned a part {MOST_TIMES} times. Check the machine's memory, then resume the job."
                 )
             if standing.done:
                 self._waiting.discard(standing.id)
@@ -239,29 +257,33 @@ class SharedEmbedding:
 
 
 def embed_part(hands: EmbeddingHands, part: EmbeddingPart, encoder: Encoder, ask: OnBatch) -> None:
-    """Embed the texts of a part and keep their vectors; ``ask`` is called with 0 again and again, and may raise."""
+    """Embed the texts of a part and store their vectors. ``ask`` is called repeatedly with 0 and may raise to stop."""
     with slow_step():
         encoded = encoder.encode(part.texts, on_batch=lambda _: ask(0))
     hands.done(part, encoded.vectors, encoded.token_bits)
 
 
 def help_to_embed(hands: EmbeddingHands, encoder: Encoder, ask: OnBatch) -> None:
-    """Embed one part for others, where one waits; ``ask`` as for ``embed_part``."""
+    """Embed one waiting part for another worker; ``ask`` as in ``embed_part``."""
     part = hands.take(encoder.name)
     if part is not None:
         embed_part(hands, part, encoder, ask)
 
 
 def embed_waiting(hands: EmbeddingHands, encoder_of: Callable[[str], Encoder], should_stop: ShouldStop) -> None:
-    """Embed parts for others until none waits, or this worker is wanted elsewhere. Raises Cancelled."""
+    """Embed parts for other workers until none waits.
+
+    Raises:
+        Cancelled: ``should_stop`` returned true.
+    """
 
     def ask(_: int) -> None:
         if should_stop():
-            raise Cancelled("Stopped; what was embedded before this moment stays.")
+            raise Cancelled("Stopped. Passages embedded so far are kept.")
 
     while not should_stop() and (part := hands.take()) is not None:
         embed_part(hands, part, encoder_of(part.model), ask)
 
 
 def _nobody(_: int) -> None:
-    """Tell nobody."""
+    """Ignore the count."""

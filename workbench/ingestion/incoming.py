@@ -1,4 +1,4 @@
-"""Items that come in: files, uploads and texts, each with a key that makes it the same document again."""
+"""Items to ingest: files, uploads and texts, each with a key that identifies its document in the source."""
 
 from __future__ import annotations
 
@@ -21,28 +21,25 @@ from workbench.ingestion.readers.formats import format_titles, original_type
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.types import IngestFailure
 
-# --- Staying inside a folder: an agent may search nothing that a link brings in from elsewhere ---
+# --- Links that lead out of a folder ---
 
 
 def lies_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a path, with every link followed, lies below ``folder``, which is resolved already."""
+    """Return whether a path, after following every link, is below ``folder``, which must be resolved already."""
     try:
         return path.resolve().is_relative_to(folder)
-    except (OSError, RuntimeError):  # a link that leads in a circle
+    except (OSError, RuntimeError):  # a circular link
         return False
 
 
-# --- The state of a folder's files as the file system tells it, which shows what has changed without reading ---
+# --- File stamps, which show changes without reading ---
 
-Stamp = tuple[int, int, int, int]  # device's file number, size, time of change of content and of entry
+Stamp = tuple[int, int, int, int]  # inode, size, mtime and ctime
 Stamps = dict[str, Stamp]  # by path below the folder
 
 
 def stamps_of(folder: Path) -> Stamps:
-    """Return what the file system says of every file below a resolved folder.
-
-    Hidden files and folders do not count, nor do links that lead out of it.
-    """
+    """Return the stamp of every file below a resolved folder, without hidden entries and links that lead out of it."""
     stamps: Stamps = {}
     waiting = [(str(folder), "")]
     while waiting:
@@ -63,21 +60,26 @@ def stamps_of(folder: Path) -> Stamps:
                     if entry.is_symlink() and not lies_inside(Path(entry.path), folder):
                         continue
                     status = entry.stat()
-                except OSError:  # gone between the listing and now
+                except OSError:  # deleted after it was listed
                     continue
                 stamps[prefix + name] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     return stamps
 
 
-# --- Zip archives of documents: each file in one that can be read is a document of its own, as in a folder ---
+# --- Zip archives, read like folders ---
 
 SUFFIX = ".zip"
-MOST_UNPACKED = GB  # bytes of an uploaded archive's files together, which are held in memory
+MOST_UNPACKED = GB  # total bytes of an uploaded archive's files, which are held in memory
 
 
 @dataclass(frozen=True, slots=True)
 class UnpackedFiles:
-    """Uploaded files as (name, bytes), and the names of what their archives hold beside them that is not read."""
+    """Unpacked uploads.
+
+    Attributes:
+        files: The files as (name, bytes).
+        left_out: Names of files in archives whose format is not supported.
+    """
 
     files: list[tuple[str, bytes]]
     left_out: list[str]
@@ -85,7 +87,13 @@ class UnpackedFiles:
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """A file in an archive: its path there, its size in bytes as the archive says, and the function that reads it."""
+    """A file in an archive.
+
+    Attributes:
+        name: Its path in the archive.
+        size: Its size in bytes according to the archive.
+        load: Returns its contents.
+    """
 
     name: str
     size: int
@@ -93,21 +101,21 @@ class ZipMember:
 
 
 def is_zip(name: str) -> bool:
-    """Tell by its name whether a file is a zip archive."""
+    """Return whether a file name is that of a zip archive."""
     return name.lower().endswith(SUFFIX)
 
 
 def zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
-    """Return the files of an archive that can be read, and the paths of the others (hidden ones left out).
+    """Return the readable files of an archive, and the paths of the others without hidden ones.
 
     Raises:
-        UnreadableDocument: it is no zip archive, or is damaged.
+        UnreadableDocument: It is damaged or not a zip archive.
     """
     try:
         with _opened(archive) as opened:
             infos = [info for info in opened.infolist() if not info.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise UnreadableDocument(f"It is no zip archive or damaged ({error}); pack the files anew.") from error
+        raise UnreadableDocument(f"It is damaged or not a zip archive ({error}). Zip the files again.") from error
     members = [
         ZipMember(info.filename, info.file_size, partial(_read, archive, info))
         for info in infos
@@ -118,18 +126,17 @@ def zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
 
 
 def unpacked(name: str, data: bytes) -> UnpackedFiles:
-    """Return the files of an uploaded archive, named below the archive's own name.
+    """Return the files of an uploaded archive, named below the archive's name.
 
     Raises:
-        UnreadableDocument: it is no zip archive, a file in it cannot be read, it holds none that is read, or more than
-            1 GB.
+        UnreadableDocument: It is not a zip archive, a file in it cannot be read, none is supported, or it is over 1 GB.
     """
     try:
         members, others = zip_members(data)
         if sum(member.size for member in members) > MOST_UNPACKED:
-            raise UnreadableDocument("It unpacks to more than 1 GB; add it by 'workbench ingest', or split it.")
+            raise UnreadableDocument("It is over 1 GB when unpacked. Use 'workbench ingest', or split it.")
         if not members:
-            raise UnreadableDocument("It holds no file of a kind that is read.")
+            raise UnreadableDocument("It contains no file in a supported format.")
         files = [(below(name, member.name), member.load()) for member in members]
         return UnpackedFiles(files, [below(name, other) for other in others])
     except UnreadableDocument as error:
@@ -137,7 +144,11 @@ def unpacked(name: str, data: bytes) -> UnpackedFiles:
 
 
 def taken_apart(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
-    """Return uploads with the readable files of each zip archive in its place. Raises UnreadableDocument."""
+    """Return uploads with each zip archive replaced by its readable files.
+
+    Raises:
+        UnreadableDocument: As for ``unpacked``.
+    """
     parts = [unpacked(name, data) if is_zip(name) else UnpackedFiles([(name, data)], []) for name, data in uploads]
     return UnpackedFiles(
         [file for part in parts for file in part.files], [name for part in parts for name in part.left_out]
@@ -145,7 +156,7 @@ def taken_apart(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
 
 
 def below(archive: str, name: str) -> str:
-    """Return a file's name with the archive's before it, where its files do not lie in a folder of that name."""
+    """Return a file's name prefixed by its archive's name, unless it is in a folder of that name."""
     stem = PurePosixPath(archive).stem
     return name if name.startswith(f"{stem}/") else f"{stem}/{name}"
 
@@ -156,16 +167,14 @@ def _opened(archive: Path | bytes) -> zipfile.ZipFile:
 
 def _read(archive: Path | bytes, info: zipfile.ZipInfo) -> bytes:
     if info.flag_bits & 1:
-        raise UnreadableDocument(f"{info.filename} is protected by a password; pack the files without one.")
+        raise UnreadableDocument(f"{info.filename} is password-protected. Zip the files without a password.")
     try:
         with _opened(archive) as opened, opened.open(info) as file:
-            data = file.read(MAX_BYTES + 1)  # the size that the archive states is not believed
+            data = file.read(MAX_BYTES + 1)  # the size stated by the archive may be wrong
     except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
-        raise UnreadableDocument(f"{info.filename} is damaged in the archive ({error}); pack it anew.") from error
+        raise UnreadableDocument(f"{info.filename} is damaged in the archive ({error}). Zip it again.") from error
     if len(data) > MAX_BYTES:
-        raise UnreadableDocument(
-            f"{info.filename} is more than {size_text(MAX_BYTES)}, which is the most that is read."
-        )
+        raise UnreadableDocument(f"{info.filename} is larger than the limit of {size_text(MAX_BYTES)}.")
     return data
 
 
@@ -173,21 +182,34 @@ def _is_hidden(name: str) -> bool:
     return passed_over(name) or "__MACOSX" in name.split("/")
 
 
-# Raise it when readers change what they make of the same bytes: everything, every PDF or every workbook is read again.
+# Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
 READING = "2"
-PDF_READING = "6"
+PDF_READING = "7"
 SHEET_READING = "3"
-LARGE = 250 * KB  # bytes: larger items come after all smaller ones, which are written without waiting for them
-TEXT_SHARE = 3  # PDFs of filings have a third of their bytes in text
-SCAN_READING = "scans 4"  # beside the PDF's where the extra reads scans: installed later, it reads every PDF again
+LARGE = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
+TEXT_SHARE = 3  # a third of the bytes of a PDF is text, measured on filings
+SCAN_READING = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """One thing to ingest; ``load`` gives its bytes, ``key`` identifies it within its source.
+    """An item to ingest.
 
-    ``title``, ``url``, ``metadata`` and ``document_type`` win over what the reader finds (a crawled page comes as
-    Markdown, and is HTML all the same).
+    The given title, URL, metadata and document type take precedence over the reader's. A crawled page, for example,
+    comes as
+    Markdown but has the type HTML.
+
+    Attributes:
+        key: Identifies the document within its source.
+        name: File name; its suffix selects the reader.
+        load: Returns the contents.
+        path: Path to store with the document.
+        url: Address of the document.
+        title: Title of the document.
+        metadata: Metadata of the document.
+        keep_file: True to store the original.
+        document_type: Type of the document.
+        size: Bytes, if known before loading, else 0.
     """
 
     key: str
@@ -199,19 +221,22 @@ class Incoming:
     metadata: Mapping[str, object] = field(default_factory=dict)
     keep_file: bool = False
     document_type: str | None = None
-    size: int = 0  # bytes, where they are known before loading
+    size: int = 0
 
     @property
     def room(self) -> int:
-        """The bytes of text that it is taken for while it waits: of a file whose original is kept, little is text."""
+        """Estimated bytes of text while it waits. Only part of a file whose original is kept is text."""
         return self.size // TEXT_SHARE if self.keep_file else self.size
 
 
 @dataclass(frozen=True, slots=True)
 class PathContents:
-    """The contents of paths: files to read, what was asked for and cannot be read, and how many others of which kind.
+    """The files found under some paths.
 
-    ``left_out`` counts the files below folders whose kind is not read, by suffix in lower case ("" for none).
+    Attributes:
+        items: Files to read.
+        failures: Given paths that cannot be read.
+        left_out: Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
     """
 
     items: list[Incoming]
@@ -220,7 +245,7 @@ class PathContents:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the hash that tells whether a document changed."""
+    """Return the hash that shows whether a document has changed."""
     reading = READING
     if data.startswith(b"%PDF-"):
         reading = PDF_READING + (SCAN_READING if reads_scans() else "")
@@ -232,10 +257,10 @@ def content_hash(data: bytes) -> str:
 def read(
     item: Incoming, data: bytes, on_page: OnPage | None = None, parser: ParserProcess | None = None
 ) -> RawDocument:
-    """Turn bytes into a document, the caller's title and metadata winning; the others as for ``read_bytes``.
+    """Convert bytes to a document. The item's title and metadata take precedence.
 
     Raises:
-        UnreadableDocument: the bytes cannot be turned into text.
+        UnreadableDocument: The bytes cannot be read.
     """
     raw = read_bytes(data, item.name, on_page=on_page, parser=parser)
     return replace(
@@ -247,11 +272,11 @@ def read(
 
 
 def files_under(paths: Iterable[Path | str]) -> PathContents:
-    """Return the readable files under paths, keyed by path, and the failures of those that cannot be read.
+    """Return the readable files under paths, keyed by path, and failures for those that cannot be read.
 
-    Files below a folder are keyed relative to it, so that a corpus keeps its identity when its folder moves; files of
-    several paths that would share a key are keyed relative to what these paths have in common. A zip archive that is
-    named itself is read as a folder.
+    Keys of files below a folder are relative to it, so they stay the same if the folder is moved. If several paths give
+    the
+    same key, keys are relative to the common parent of these paths. A zip archive is read like a folder.
     """
     from workbench.ingestion.readers import discover
 
@@ -272,9 +297,7 @@ def files_under(paths: Iterable[Path | str]) -> PathContents:
         missed = [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.missed]
         if not discovery.files and not missed:
             kinds_read = ", ".join(format_titles())
-            missed.append(
-                IngestFailure(str(root), f"It holds no file of a kind that is read; these are: {kinds_read}.")
-            )
+            missed.append(IngestFailure(str(root), f"It contains no file in a supported format: {kinds_read}."))
         failures += [replace(failure, path=readable(failure.path)) for failure in missed]
         unread |= {skip.path.resolve() for skip in discovery.skipped if skip.unread_kind}
         for path in discovery.files:
@@ -287,7 +310,7 @@ def files_under(paths: Iterable[Path | str]) -> PathContents:
 
 
 def own_title(places: Sequence[Path | str]) -> str | None:
-    """Return the title of a source that is made for one folder or zip archive; None for a file or several paths."""
+    """Return the title of a source for one folder or zip archive, or None for a file or several paths."""
     path = Path(places[0])
     if len(places) > 1:
         return None
@@ -297,13 +320,13 @@ def own_title(places: Sequence[Path | str]) -> str | None:
 
 
 def _files_of_zip(path: Path) -> PathContents:
-    """Return the files of a zip archive that was named itself, keyed below its name."""
+    """Return the files of a zip archive, with keys below its name."""
     try:
         members, others = zip_members(path)
     except UnreadableDocument as error:
         return PathContents([], [IngestFailure(readable(str(path)), str(error))], {})
     if not members:
-        empty = IngestFailure(readable(str(path)), "It holds no file of a kind that is read.")
+        empty = IngestFailure(readable(str(path)), "It contains no file in a supported format.")
         return PathContents([], [empty], {})
     items = [
         Incoming(key, Path(key).name, member.load, path=key, keep_file=keeps_original(key), size=member.size)
@@ -313,7 +336,7 @@ def _files_of_zip(path: Path) -> PathContents:
 
 
 def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
-    """Give files that share a key longer ones: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
+    """Lengthen equal keys: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
     times = Counter(keys.values())
     shared = {path: Path.cwd() / path for path, key in keys.items() if times[key] > 1}
     if not shared:
@@ -332,12 +355,12 @@ def _file(path: Path, key: str) -> Incoming:
 
 
 def readable(path: str) -> str:
-    """Return a path as text; bytes in it that are no UTF-8 (names out of old archives) are taken for Latin-1."""
+    """Return a path as text. Bytes that are not UTF-8 (names from old archives) are decoded as Latin-1."""
     return "".join(chr(ord(char) - 0xDC00) if "\udc80" <= char <= "\udcff" else char for char in path)
 
 
 def upload(name: str, data: bytes) -> Incoming:
-    """Return an uploaded file as something to ingest."""
+    """Return an uploaded file as an item."""
     clean = Path(name).name or "upload"
     return Incoming(
         key=clean, name=clean, load=lambda: data, path=clean, keep_file=keeps_original(clean), size=len(data)
@@ -347,13 +370,13 @@ def upload(name: str, data: bytes) -> Incoming:
 def text_item(
     key: str, text: str, *, title: str, url: str | None = None, metadata: Mapping[str, object] | None = None
 ) -> Incoming:
-    """Return a text (Markdown) as something to ingest."""
+    """Return a Markdown text as an item."""
     name = f"{title or 'text'}.md"
     return Incoming(key, name, lambda: text.encode(), title=title, url=url, metadata=metadata or {}, size=len(text))
 
 
 def small_first(items: Sequence[Incoming]) -> list[tuple[int, Incoming]]:
-    """Return (place, item), those over 250 kB after all others and by size; items of one key keep their order."""
+    """Return (index, item) with items over 250 kB last, by size. Items with the same key keep their order."""
     largest: dict[str, int] = {}
     for item in items:
         largest[item.key] = max(item.size, largest.get(item.key, 0))
@@ -366,14 +389,14 @@ def small_first(items: Sequence[Incoming]) -> list[tuple[int, Incoming]]:
 
 
 def keeps_original(name: str) -> bool:
-    """Tell by its name whether a file's original is kept beside its text, as a PDF's is."""
+    """Return whether the original of a file is stored next to its text, as for a PDF."""
     return original_type(name) is not None
 
 
 def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # its loader says what is wrong with it
+    except OSError:  # its loader reports the error
         return 0
 
 
@@ -382,11 +405,11 @@ def _reader_of(path: Path) -> Callable[[], bytes]:
         try:
             size = path.stat().st_size
             if size > MAX_BYTES:
-                raise UnreadableDocument(f"It is {size_text(size)}; at most {size_text(MAX_BYTES)} are read.")
+                raise UnreadableDocument(f"It is {size_text(size)}; the limit is {size_text(MAX_BYTES)}.")
             return path.read_bytes()
         except OSError as error:
             raise UnreadableDocument(
-                f"It cannot be opened ({error.strerror or error}); check that it may be read."
+                f"It cannot be opened ({error.strerror or error}). Check its permissions."
             ) from error
 
     return load

@@ -1,4 +1,4 @@
-"""The builder of an index from stored documents: no upload, and no embedding of a text that is known."""
+"""Builds an index from stored documents, reusing stored vectors."""
 
 from __future__ import annotations
 
@@ -15,46 +15,55 @@ from workbench.storage.documents import Documents
 from workbench.storage.job_parts import Part, PartsInHand
 from workbench.types import Index, OnProgress, Progress, ShouldStop, as_texts
 
-EMBEDDING_SHARE = 0.9  # of a passage's time; storing it takes the rest (FIRST_PACE and STORING of forecast.py)
+EMBEDDING_SHARE = 0.9  # of a passage's time; storing takes the rest (see FIRST_PACE and STORING)
 
 
 @dataclass(frozen=True, slots=True)
 class CutBatch:
-    """Documents that are embedded and written together; ``part`` is what they are of a job that workers share."""
+    """Documents that are embedded and written together.
+
+    Attributes:
+        documents: The documents.
+        part: The part of a shared job.
+    """
 
     documents: Sequence[CutDocument]
     part: Part | None = None
 
     @property
     def is_pause(self) -> bool:
-        """True where there is nothing to do but to wait for others."""
+        """True if there is nothing to do but wait for other workers."""
         return not self.documents and self.part is None
 
 
 class BuildProgress:
-    """How far a build is: the batch that is embedded and the one that is written count, each as far as it is."""
+    """Progress of a build, including the batches that are being embedded and written."""
 
     def __init__(self, on_progress: OnProgress | None, documents: int, size: int) -> None:
-        """Take ``size``, the bytes of text in all documents; 0 if unknown."""
+        """Args:
+        on_progress: Receives the progress.
+        documents: Number of documents.
+        size: Bytes of text in all documents; 0 if unknown.
+        """
         self._on_progress, self._total, self._size = on_progress, documents, size
         self.done = 0
         self._embedded = self._before = self._passages = self._under_way = 0
         self._batch_bytes = self._begun_bytes = self._written_bytes = 0
 
     def begin(self, batch: CutBatch) -> None:
-        """Note that a batch is embedded now; the one before it is on its way into the database."""
+        """Record that a batch is being embedded. The one before it is being written."""
         self._begun_bytes += self._batch_bytes
         self._before, self._passages = self._embedded, sum(len(document.passages) for document in batch.documents)
         self._batch_bytes, self._under_way = _bytes_of(batch), len(batch.documents)
         self.embedded(0)
 
     def embedded(self, count: int) -> None:
-        """Count passages that have their vectors."""
+        """Count embedded passages."""
         self._embedded += count
         self._tell(f"{self._embedded:,} of {self._before + self._passages:,} passages embedded")
 
     def wrote(self, batch: CutBatch, count: int) -> None:
-        """Count the documents of a batch, which are in the index now."""
+        """Count the documents of a batch that has been written."""
         self.done += count
         self._written_bytes += _bytes_of(batch)
         self._tell(f"{self.done:,} of {self._total:,} documents")
@@ -75,7 +84,7 @@ def _bytes_of(batch: CutBatch) -> int:
 
 
 class IndexBuilder:
-    """A builder that brings one index up to date with the stored documents."""
+    """Brings an index up to date with the stored documents."""
 
     def __init__(
         self,
@@ -97,18 +106,19 @@ class IndexBuilder:
         should_stop: ShouldStop | None = None,
         parts: PartsInHand | None = None,
     ) -> int:
-        """Add or renew what is missing; returns the number of documents done here.
+        """Add or update missing documents; return the number of documents done by this call.
 
-        With ``parts``, of a job that several workers share, each part is a transaction of its own.
+        With ``parts`` of a shared job, each part is a transaction.
 
         Raises:
-            Cancelled: ``should_stop`` said so; the finished documents stay, and a next build goes on from there.
-            PartLost: a part went into other hands.
+            Cancelled: ``should_stop`` returned true. Finished documents are kept, and the next build continues from
+                there.
+            PartLost: Another worker took over a part.
         """
 
-        def stop_if_asked(_: int = 0) -> None:  # also as the model's on_batch
+        def stop_if_asked(_: int = 0) -> None:  # also used as on_batch
             if should_stop is not None and should_stop():
-                raise Cancelled("Stopped; the documents done so far are in the index.")
+                raise Cancelled("Stopped. Documents finished so far are in the index.")
 
         def on_batch(count: int = 0) -> None:
             progress.embedded(count)
@@ -119,8 +129,8 @@ class IndexBuilder:
             progress = BuildProgress(on_progress, len(missing), sum(self._documents.sizes(missing).values()))
             batches = self._batches(missing, stop_if_asked)
         else:
-            progress = BuildProgress(on_progress, parts.tally().items, 0)  # its parts tell how far the whole is
-            batches = self._batches_of(parts, stop_if_asked)
+            progress = BuildProgress(on_progress, parts.tally().items, 0)  # the parts give the total progress
+            batches = self._part_batches(parts, stop_if_asked)
         with WriteBehind(self._database) as writing:
             for batch in batches:
                 if batch.is_pause:
@@ -148,8 +158,8 @@ class IndexBuilder:
         if batch:
             yield CutBatch(batch)
 
-    def _batches_of(self, parts: PartsInHand, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
-        """Yield each part as a batch; one without documents where others still have parts in hand."""
+    def _part_batches(self, parts: PartsInHand, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
+        """Yield each part as a batch, and an empty batch while other workers still have parts."""
         for part in parts.all_taken():
             stop_if_asked(0)
             if part is None:
@@ -161,12 +171,12 @@ class IndexBuilder:
         for document_id in document_ids:
             stop_if_asked(0)
             try:
-                document = self._stored(document_id)
-            except NotFound:  # deleted since the list was made
+                document = self._load(document_id)
+            except NotFound:  # deleted after it was listed
                 continue
             yield self._writer.cut(document, stop_if_asked)
 
-    def _stored(self, document_id: str) -> StoredDocument:
+    def _load(self, document_id: str) -> StoredDocument:
         record = self._documents.record(document_id)
         return StoredDocument(**{field.name: getattr(record, field.name) for field in fields(StoredDocument)})
 

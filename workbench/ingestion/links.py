@@ -1,7 +1,6 @@
-"""The links of a text: Markdown links, references, HTML links, wiki links, bare URLs and bare paths.
+"""Extraction of links from a text: Markdown links, references, HTML links, wiki links, bare URLs and bare paths.
 
-Works on the text as it is stored (Markdown, or plain text), by bounded patterns: broken or huge input costs time in
-proportion to its length and never raises.
+It works on the stored text with bounded patterns, so invalid or huge input takes linear time and never raises.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from functools import partial
 from itertools import chain
 from urllib.parse import unquote, urljoin, urlsplit
 
-# --- The addresses a document can be cited by, and the addresses a link may mean: equal keys are the same place ---
+# --- Keys of addresses: equal keys mean the same document ---
 
-LONGEST_KEY = 200  # characters; a longer one is kept as a hash, because a database index bounds its keys
-ENDINGS = (  # of pages, which a link may leave out; every one is a suffix that a reader reads
+LONGEST_KEY = 200  # characters; a longer one is stored as a hash, because database indexes limit their keys
+ENDINGS = (  # suffixes that a link may omit
     ".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".ipynb", ".pdf", ".docx",
 )  # fmt: skip
 _INDEX_NAMES = frozenset(("index", "_index", "readme", "default"))
@@ -32,7 +31,7 @@ _SCHEME = re.compile(r"\A[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 def addresses_of(
     title: str, path: str | None, url: str | None, metadata: Mapping[str, object]
 ) -> list[tuple[str, int]]:
-    """Return (key, depth) of every address of a document, each key once; depth counts the folders above it."""
+    """Return (key, depth) of every address of a document without duplicates; depth counts its parent folders."""
     keys: list[str | None] = [title_key(title)]
     depth = 0
     if path:
@@ -50,11 +49,19 @@ def addresses_of(
 
 
 def keys_of_target(kind: str, target: str, path: str | None, url: str | None) -> tuple[list[str], str | None]:
-    """Return the addresses a link may mean, the likeliest first, and its absolute URL where it has one.
+    """Return the keys a link may refer to, most likely first, and its absolute URL or None.
 
-    ``path`` and ``url`` are the citing document's. A path from the site's root is tried with every folder above the
-    citing document as that root, the outermost first; a relative one from the document's folder, then from the page
-    as a folder, as sites with pretty URLs mean it. A bare path in a text (kind "path") must be a file's exact path.
+    A path from the site root is tried with every folder above the citing document as root, outermost first. A relative
+    path
+    is resolved from the document's folder, then from the page as a folder, as on sites with pretty URLs. A bare path in
+    the
+    text (kind "path") must be a file's exact path.
+
+    Args:
+        kind: Kind of the link.
+        target: Target as written.
+        path: Path of the citing document.
+        url: URL of the citing document.
     """
     own = _clean(path) if path else ""
     if kind == "wiki":
@@ -72,7 +79,7 @@ def keys_of_target(kind: str, target: str, path: str | None, url: str | None) ->
         keys += [_key("file", _clean(f"{folder}/{bare}")) for folder in dict.fromkeys(folders)]
     elif path and bare.startswith("/"):
         keys += [*(page_key(f"{root}/{bare}") for root in _roots(own)), _key("site", _page(_clean(bare)))]
-        keys = [key for key in keys if key != page_key(own)]  # a guessed root never makes a page its own target
+        keys = [key for key in keys if key != page_key(own)]  # a guessed root must not make a page link to itself
     elif path:
         folder = posixpath.dirname(own)
         keys += [_key("file", _clean(f"{folder}/{bare}")), page_key(f"{folder}/{bare}")]
@@ -82,7 +89,7 @@ def keys_of_target(kind: str, target: str, path: str | None, url: str | None) ->
 
 
 def url_key(url: str) -> str | None:
-    """Return the key of a URL: scheme, www., default port, fragment, index name and final slash do not count."""
+    """Return the key of a URL. Scheme, www., default port, fragment, index name and final slash are ignored."""
     try:
         parts = urlsplit(url.strip())
         host = (parts.hostname or "").removeprefix("www.")
@@ -104,13 +111,13 @@ def page_key(path: str) -> str | None:
 
 
 def name_key(name: str) -> str | None:
-    """Return the key of a file's name without its ending; blanks, hyphens and underscores are alike."""
+    """Return the key of a file name without suffix. Spaces, hyphens and underscores are equal."""
     stem = _without_ending(name)
     return _key("name", _SEPARATORS.sub("-", _fold(stem)).strip("-"))
 
 
 def title_key(title: str) -> str | None:
-    """Return the key of a title: case and width of blanks do not count."""
+    """Return the key of a title. Case and the width of white space are ignored."""
     return _key("title", _fold(" ".join(title.split())))
 
 
@@ -128,7 +135,7 @@ def _roots(own: str) -> Iterable[str]:
 
 
 def _clean(path: str) -> str:
-    """Return a path with plain slashes and without dots; one that climbs above the root stays at the root."""
+    """Return a path with forward slashes and without dot segments. ".." at the root stays there."""
     parts: list[str] = []
     for part in path.replace("\\", "/").split("/"):
         if part == "..":
@@ -178,16 +185,16 @@ def _key(kind: str, value: str) -> str | None:
     return f"{kind}:{value}"
 
 
-MOST_LINKS = 5_000  # a document; a page with more is a dump, and its first links say what it is
+MOST_LINKS = 5_000  # links per document; the first are enough for a page with more
 LONGEST_CONTEXT = 300  # characters
-PART = 200_000  # characters of a text that are looked at at once, and more where code or a comment goes on
+PART = 200_000  # characters processed at once, more if code or a comment continues
 
-# How sure it is that a citation is meant. A bare path may be an example; a title in words may be a coincidence.
+# Confidence that a citation is intended. A bare path may be an example, and a title phrase a coincidence.
 CONFIDENCE = {"link": 1.0, "reference": 1.0, "html": 1.0, "url": 1.0, "wiki": 1.0, "path": 0.9, "mention": 0.6}
 
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_WHOLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # what is not cut in two
+_WHOLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
 _CODE_SHORTCODE = re.compile(
     r"\{\{[<%]\s{0,3}(highlight|code-toggle)\b[^{}\n]{0,300}(?<!/)[>%]\}\}.{0,5000}?\{\{[<%]\s{0,3}/\s{0,3}\1\s{0,3}[%>]\}\}",
     re.DOTALL,
@@ -222,7 +229,15 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link of a text: ``target`` as written, without its fragment; ``[start:end]`` is where it stands."""
+    """A link of a text.
+
+    Attributes:
+        kind: Kind of the link.
+        target: Target as written, without its fragment.
+        label: Text of the link.
+        start: Start of the link, in characters.
+        end: End of the link, in characters.
+    """
 
     kind: str
     target: str
@@ -233,14 +248,19 @@ class Link:
 
 @dataclass
 class _References:
-    """The targets that a text defines under a label: where each definition is, and which of them are used."""
+    """Reference definitions of a text.
+
+    Attributes:
+        definitions: Target, start and end of each definition by label.
+        used: Labels that are used.
+    """
 
     definitions: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     used: set[str] = field(default_factory=set[str])
 
 
 class _Part:
-    """A stretch of a text that begins at ``start``, and the same without code."""
+    """A part of a text that starts at ``start``, with and without code."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.text, self.start = text[start:end], start
@@ -251,7 +271,7 @@ class _Part:
 
 
 def extract_links(text: str) -> list[Link]:
-    """Return the links of a text in reading order, at most 5,000; images, mail and in-page links are left out."""
+    """Return the links of a text in reading order, at most 5,000, without images, mail and in-page links."""
     bounds = list(_parts(text))
     whole = [_Part(text, *bounds[0])] if len(bounds) == 1 else None
     references = _References()
@@ -270,7 +290,7 @@ def extract_links(text: str) -> list[Link]:
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield a text in stretches that end with a blank line outside of code and comments; of each, copies are made."""
+    """Yield a text in parts that end with a blank line outside code and comments, to bound the size of copies."""
     start = closed = 0
     for opening, closing in chain((match.span() for match in _WHOLE.finditer(text)), [(len(text), len(text))]):
         while (blank := text.find("\n\n", max(start + PART, closed), opening)) >= 0:
@@ -307,7 +327,7 @@ def _note_definitions(part: _Part, definitions: dict[str, tuple[str, int, int]])
 
 
 def context_of(text: str, link: Link) -> str:
-    """Return the sentence a link stands in, as written, at most 300 characters."""
+    """Return the sentence that contains a link, as written, at most 300 characters."""
     half = LONGEST_CONTEXT
     before, after = text[max(0, link.start - half) : link.start], text[link.end : link.end + half]
     starts = [match.end() for match in _SENTENCE_END.finditer(before)]
@@ -334,7 +354,7 @@ def _inline(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, in
 
 
 def _label_start(masked: str, close: int) -> int:
-    """Return where the bracket that ``masked[close]`` closes was opened, or -1; looks back 1,000 characters."""
+    """Return the position of the bracket that ``masked[close]`` closes, at most 1,000 characters before, or -1."""
     depth = 0
     for place in range(close, max(-1, close - 1000), -1):
         if masked[place] == "]":
@@ -380,7 +400,7 @@ def _bare(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Lin
         while written.endswith(")") and written.count(")") > written.count("("):
             written = written[:-1].rstrip(".,;:!?*_~'")
         if written in _INDEX_FILES:
-            continue  # the name of a kind of file, not of one
+            continue  # a file suffix, not a file name
         link = _link(kind, written, written, match.start(), match.start() + len(written))
         if link is not None:
             links.append(link)
@@ -390,7 +410,7 @@ def _bare(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Lin
 
 
 def _link(kind: str, target: str, label: str, start: int, end: int) -> Link | None:
-    """Return a link, or None where it leads to no document."""
+    """Return a link, or None if it does not lead to a document."""
     bare = target.strip().partition("#")[0].strip()
     if not bare or "{{" in bare or _NOT_FOLLOWED.match(target.strip()) or _IMAGE.search(bare.partition("?")[0]):
         return None

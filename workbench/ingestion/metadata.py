@@ -1,4 +1,4 @@
-"""The facts that a document tells of itself apart from its text: file name in words, description, keywords."""
+"""Facts about a document apart from its text: words of its file name, description, keywords, date and headings."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from pathlib import PurePosixPath
 
 from workbench.types.json import JsonValue
 
-OWN_TITLE = "own_title"  # the title that a PDF has among its properties, where its first heading is its title
-SAYING = ("description", "summary", OWN_TITLE, "subject", "keywords")  # of front matter, HTML meta and properties
-CONTENTS = frozenset(("table of contents", "contents", "index", "inhaltsverzeichnis", "inhalt"))  # headings, no titles
+OWN_TITLE = "own_title"  # the title property of a PDF whose first heading is used as title
+SAYING = (
+    "description",
+    "summary",
+    OWN_TITLE,
+    "subject",
+    "keywords",
+)  # front matter, HTML meta tags, properties
+CONTENTS = frozenset(("table of contents", "contents", "index", "inhaltsverzeichnis", "inhalt"))  # not titles
 NOTHING_SAYING = frozenset(("index", "readme", "document", "untitled", "main", "text", "download", "upload", "file"))
-APART = re.compile(r"[\s_+.]+|(?<!\d)-+|-+(?!\d)|(?<=[a-z])(?=[A-Z][a-z])")  # 2023-05-30 stays in one
+APART = re.compile(r"[\s_+.]+|(?<!\d)-+|-+(?!\d)|(?<=[a-z])(?=[A-Z][a-z])")  # keeps 2023-05-30 whole
 RANDOM = re.compile(r"[0-9a-f]{12,}|[0-9a-f-]{36}|\d+", re.IGNORECASE)  # a hash, a UUID, a bare number
 WORD = re.compile(r"[^\W_]+")
 SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,8}")
@@ -23,7 +29,13 @@ SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """A document's file name in words, its title, and its author's description of it; "" where there is none."""
+    """What a document is about.
+
+    Attributes:
+        name: Words of its file name, or "".
+        title: Its title, or "".
+        says: Its author's description, or "".
+    """
 
     name: str = ""
     title: str = ""
@@ -31,7 +43,7 @@ class About:
 
 
 def about_document(title: str, path: str | None, metadata: Mapping[str, object]) -> About:
-    """Return what names and describes a document, each thing said once."""
+    """Return what names and describes a document, without repetitions."""
     name = file_words(path or "")
     if name and title == PurePosixPath(path or "").stem:
         return About(name, "", _sayings(name, metadata))
@@ -39,9 +51,9 @@ def about_document(title: str, path: str | None, metadata: Mapping[str, object])
 
 
 def file_words(path: str) -> str:
-    """Return a file's name as words: ``reports/3M_2018_10K.pdf`` is "3M 2018 10K".
+    """Return the words of a file name: ``reports/3M_2018_10K.pdf`` gives "3M 2018 10K".
 
-    Returns "" for an address, a key without a suffix, a hash, a number, and names such as "index" and "readme".
+    Returns "" for a URL, a key without suffix, a hash, a number, and names such as "index" and "readme".
     """
     file = PurePosixPath(path)
     if "://" in path or not SUFFIX.fullmatch(file.suffix) or RANDOM.fullmatch(file.stem):
@@ -51,7 +63,7 @@ def file_words(path: str) -> str:
 
 
 def _sayings(title: str, metadata: Mapping[str, object]) -> str:
-    """Join the sayings, one that is in the title or in another one left out."""
+    """Join the descriptions, without those contained in the title or in another one."""
     sayings: list[str] = []
     for saying in (_words(metadata.get(key)) for key in SAYING):
         if saying and not _within(saying, " ".join([title, *sayings])):
@@ -72,20 +84,21 @@ def _within(words: str, text: str) -> bool:
     return set(WORD.findall(words.casefold())) <= set(WORD.findall(text.casefold()))
 
 
-# --- The context put before a passage for embedding and keyword search: its document, the headings and what ---
+# --- Context that is embedded and searched with a passage ---
 
-HEADER_CHARACTERS = 160  # about 40 tokens of English: of MiniLM's 254 the default passage of 200 and its header fit
+HEADER_CHARACTERS = 160  # about 40 English tokens; with the default passage of 200 they fit MiniLM's 254
 SEPARATOR = " > "
 SAYS = " — "
-LEAST_SAID = 24  # characters; a shorter piece of a description says nothing
+LEAST_SAID = 24  # characters; a shorter piece of a description is not informative
 BLANKS = re.compile(r"\s+")
 
 
 def context_header(title: str, heading_path: Sequence[str], budget: int = HEADER_CHARACTERS) -> str:
     """Join title and headings, outermost first, in at most ``budget`` characters.
 
-    Where they do not fit, middle headings go first (an ellipsis marks them), then the ends are cut. A heading that
-    repeats the one before it, or the title, is said once. Returns "" for no title and no heading.
+    If they do not fit, middle headings are replaced by an ellipsis, then the ends are cut. Repeated headings are
+    dropped.
+    Returns "" without title and headings.
     """
     parts = _without_repeats([title, *heading_path])
     if not parts or budget <= 0:
@@ -106,7 +119,7 @@ def context_header(title: str, heading_path: Sequence[str], budget: int = HEADER
 
 
 def with_sayings(header: str, sayings: str, budget: int = HEADER_CHARACTERS) -> str:
-    """Put a document's description after the header, both in ``budget`` characters, where it is worth a few words."""
+    """Append a document's description to its header within ``budget`` characters, if a few words fit."""
     room = budget - len(header) - len(SAYS)
     if not sayings or room < LEAST_SAID:
         return header
@@ -123,7 +136,7 @@ def _without_repeats(parts: Sequence[str]) -> list[str]:
 
 
 def _cut(text: str, budget: int) -> str:
-    """Cut to ``budget`` characters, at a word's end where one is near."""
+    """Cut to ``budget`` characters, at the end of a word if possible."""
     if len(text) <= budget:
         return text
     if budget <= 1:
@@ -133,11 +146,11 @@ def _cut(text: str, budget: int) -> str:
     return (piece[:space] if space > budget // 2 else piece).rstrip() + "…"
 
 
-# --- The date that a document says of itself ---
+# --- Date of a document ---
 
 
 def date_of(metadata: Mapping[str, object]) -> date | None:
-    """Return the date a document says of itself, where it says one that can be read."""
+    """Return the date in a document's metadata, or None if there is none that can be parsed."""
     names = ("date", "lastUpdated", "lastmod", "modified", "published", "created")
     for value in itertools.chain.from_iterable((metadata.get(name),) for name in names):
         if isinstance(value, str):
@@ -148,33 +161,33 @@ def date_of(metadata: Mapping[str, object]) -> date | None:
     return None
 
 
-# --- Sentences on the pages of a document that could not be read, or that OCR may have misread ---
+# --- Notes about pages that failed or are uncertain ---
 
-SHOWN = 20  # page numbers named in a sentence
+SHOWN = 20  # page numbers listed in a note
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return a sentence each for pages that failed, pictures that did, and pages of little confidence, by metadata."""
+    """Return one sentence each for failed pages, failed images and pages with low OCR confidence."""
     notes: list[str] = []
     if pages := _pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
     if pages := _pages(metadata.get("unread_pictures")):
-        notes.append(f"{name}: words in the pictures of {pages} could not be read; the text beside them was.")
+        notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _pages(metadata.get("uncertain_pages")):
-        notes.append(f"{name}: OCR is not sure of {pages}; compare with the picture.")
+        notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
     return tuple(notes)
 
 
 def scan_note(metadata: Mapping[str, JsonValue]) -> str:
-    """Return which pages OCR read, and how sure it is: "pages 1, 2 read by OCR, 99 % sure"; "" where it read none."""
+    """Return which pages OCR read and its confidence: "pages 1, 2 read by OCR, 99% confidence", or ""."""
     pages, sure = _pages(metadata.get("scanned_pages")), metadata.get("ocr_confidence")
     if not pages:
         return ""
-    return f"{pages} read by OCR" + (f", {100 * sure:.0f} % sure" if isinstance(sure, int | float) else "")
+    return f"{pages} read by OCR" + (f", {100 * sure:.0f}% confidence" if isinstance(sure, int | float) else "")
 
 
 def _pages(numbers: JsonValue) -> str:
-    """Return "page 3" or "pages 3, 4 and 2 more"; "" where there are none."""
+    """Return "page 3" or "pages 3, 4 and 2 more", or "" for no pages."""
     if not isinstance(numbers, list) or not numbers:
         return ""
     named = ", ".join(str(number) for number in numbers[:SHOWN])

@@ -1,8 +1,9 @@
-"""The way in: documents are read, cut, embedded and stored, whole, in one transaction each time.
+"""The ingestion pipeline: documents are read, chunked, embedded and stored, each batch in one transaction.
 
-Reading and cutting run ahead in one thread and writing behind in another, so that the embedding model, which takes
-nearly all the time, never waits. An unchanged document (by content hash) costs a hash and nothing else. The bytes that
-run ahead are bounded: a document larger than that is read once all before it is on its way into the database.
+Reading and chunking run ahead in one thread and writing runs behind in another, so the embedding model, which takes
+most
+of the time, never waits. An unchanged document (same content hash) costs only its hash. The bytes that run ahead are
+limited; a larger document is read after all those before it have been embedded.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
 from workbench.types import IngestFailure, IngestReport, OnProgress, ShouldStop
 
-UNTOLD = "application/octet-stream"  # the media type of an original whose reader names none
-AHEAD = 4 * MB  # bytes of text that may be read and cut, and not yet on their way into the database
-PARTS_AHEAD = 2  # parts in hand that are not on their way into the database: one at the model, one before it
-AfterWrite = Callable[[Connection, str, NewDocument], None]  # (connection, document id, document), in the transaction
+UNTOLD = "application/octet-stream"  # media type of an original if its reader has none
+AHEAD = 4 * MB  # bytes of text that may be prepared and not yet being written
+PARTS_AHEAD = 2  # parts that are not being written: one in the model, one before it
+AfterWrite = Callable[[Connection, str, NewDocument], None]  # (connection, document id, document)
 
 
 @dataclass(frozen=True, slots=True)
 class _Preparing:
-    """The means of reading and cutting that all items of an ingest have in common."""
+    """What all items of an ingest need for reading and chunking."""
 
     source_id: str
     known_documents: dict[str, KnownDocument]
@@ -56,7 +57,7 @@ class _Preparing:
 
 
 class Pipeline:
-    """The pipeline that brings documents into one index."""
+    """Ingests documents into one index."""
 
     def __init__(
         self,
@@ -81,13 +82,20 @@ class Pipeline:
         should_stop: ShouldStop | None = None,
         shared: SharedItems | None = None,
     ) -> IngestReport:
-        """Bring items into a source; unchanged ones are left alone, unreadable ones are listed.
+        """Ingest items into a source; unchanged ones are skipped, unreadable ones are reported.
 
-        With ``shared`` it takes parts of them, each a transaction of its own, and reports on the parts of everybody.
+        Args:
+            source_id: The source.
+            items: The items.
+            failures: Failures from before the ingest, for the report.
+            on_progress: Receives the progress.
+            should_stop: Returns whether to stop.
+            shared: Parts of a job shared by several workers. Each part is a transaction, and the report covers all
+                workers.
 
         Raises:
-            Cancelled: ``should_stop`` said so; every document written before stays, whole.
-            PartLost: a part went into other hands.
+            Cancelled: ``should_stop`` returned true. Documents written before are kept.
+            PartLost: Another worker took over a part.
         """
         began, found_failures = time.perf_counter(), list(failures)
         tally = Tally([item.size for item in items], on_progress, list(found_failures), self._on_items, self._pace)
@@ -96,8 +104,8 @@ class Pipeline:
         room = Room(AHEAD if shared is None else PARTS_AHEAD)
         parser = ParserProcess(ask)
         preparing = _Preparing(source_id, known_documents, tally, ask, parser)
-        prepared = self._prepared(items, room, preparing) if shared is None else (
-            self._prepared_parts(items, shared, room, preparing)
+        prepared = self._prepare_items(items, room, preparing) if shared is None else (
+            self._prepare_parts(items, shared, room, preparing)
         )  # fmt: skip
         ahead = run_ahead(prepared, ask=ask)
         with parser, WriteBehind(self._database) as writing, closing(ahead), closing(room):
@@ -108,15 +116,15 @@ class Pipeline:
                 if batch.is_pause:
                     self._try_model(tally)
                     if shared is not None:
-                        writing.wait(ask)  # raises what went wrong with the part that others wait for
+                        writing.wait(ask)  # raises an error of the write that other workers wait for
                         self._writer.help(lambda _: ask())
-                        tally.waits()
+                        tally.report_waiting()
                     continue
                 embedded = self._embed(batch, tally, should_stop)
                 writing.wait(ask)
                 writing.submit(partial(self._write, batch, embedded, tally, shared), partial(_wrote, batch, tally))
                 room_taken, size = batch.room, sum(prepared.item.room for prepared in batch.items)
-                del batch, embedded  # the next document is not read before memory has let go of a large one
+                del batch, embedded  # release a large document before the next one is read
                 if size > AHEAD:
                     writing.wait(ask)
                 room.give_back(room_taken)
@@ -126,12 +134,13 @@ class Pipeline:
             return tally.report(source_id, seconds)
         return report_of([result for _, result in shared.parts.results()], source_id, found_failures, seconds)
 
-    def _prepared(
+    def _prepare_items(
         self, items: Sequence[Incoming], room: Room, preparing: _Preparing
     ) -> Iterator[PreparedItem | SettledItem | None]:
-        """Yield the items, prepared, the small ones first.
+        """Yield the prepared items, small ones first.
 
-        None goes before a large item is cut, and before one that has to wait for room: those before it may go in.
+        None comes before a large item is chunked and before one that waits for room, so that earlier ones can be
+        written.
         """
         for place, item in small_first(items):
             if not room.fits(item.room):
@@ -140,12 +149,12 @@ class Pipeline:
                 return
             yield from self._prepare(place, item, preparing)
 
-    def _prepared_parts(
+    def _prepare_parts(
         self, items: Sequence[Incoming], shared: SharedItems, room: Room, preparing: _Preparing
     ) -> Iterator[PreparedItem | SettledItem | PartEnd | None]:
-        """Yield the items of one part after the other, each part with its end; None where others' parts are waited for.
+        """Yield the items of each part and its end; None while waiting for other workers' parts.
 
-        A part is taken while the one before it goes through the model, and no sooner: the others are for others.
+        A part is not claimed before the previous one is in the model, to leave the others for other workers.
         """
         taking = shared.parts.all_taken()
         while room.take(1):
@@ -158,7 +167,7 @@ class Pipeline:
                 yield None
                 continue
             places, taken = shared.of_part(part), 1
-            if sum(items[place].room for place in places) > AHEAD:  # it goes alone
+            if sum(items[place].room for place in places) > AHEAD:  # it exceeds the budget and goes alone
                 if not room.take(PARTS_AHEAD - 1):
                     return
                 taken = PARTS_AHEAD
@@ -169,13 +178,13 @@ class Pipeline:
     def _prepare(
         self, place: int, item: Incoming, preparing: _Preparing
     ) -> Iterator[PreparedItem | SettledItem | None]:
-        """Yield one item, read and cut; None before a large one is cut."""
+        """Yield one item after reading and chunking it; None before a large one is chunked."""
         tally, stop_if_asked = preparing.tally, preparing.stop_if_asked
         shown = item.title or item.name
 
         def ask(_: int) -> None:
             stop_if_asked()
-            tally.reading(shown)
+            tally.report_reading(shown)
 
         page_began: float | None = None
 
@@ -183,7 +192,7 @@ class Pipeline:
             nonlocal page_began
             stop_if_asked()
             before, page_began = page_began, time.perf_counter()
-            tally.page(shown, page, pages, 0.0 if before is None else page_began - before)
+            tally.report_page(shown, page, pages, 0.0 if before is None else page_began - before)
 
         before = preparing.known_documents.get(item.key)
         try:
@@ -209,7 +218,11 @@ class Pipeline:
         on_page: OnPage,
         parser: ParserProcess,
     ) -> NewDocument | KnownDocument:
-        """Read an item; returns the stored document where that is the same. Raises UnreadableDocument."""
+        """Read an item; return the stored document if it is the same.
+
+        Raises:
+            UnreadableDocument: The item cannot be read.
+        """
         data = item.load()
         digest = content_hash(data)
         if before is not None and before.content_hash == before.indexed_hash == digest:
@@ -233,9 +246,9 @@ class Pipeline:
         )
 
     def _try_model(self, tally: Tally) -> None:
-        """Learn how long a passage takes while the first ones are being cut, where that costs nobody anything."""
+        """Measure the time per passage while the first ones are being chunked, if the model is local."""
         if self._writer.embeds_here and not tally.has_rate:
-            tally.model_took(*try_model(self._writer.encoder))
+            tally.record_model_time(*try_model(self._writer.encoder))
 
     def _embed(self, batch: ItemBatch, tally: Tally, should_stop: ShouldStop | None) -> EmbeddedPassages:
         last = time.perf_counter()
@@ -244,14 +257,14 @@ class Pipeline:
             nonlocal last
             if count:
                 last, since = time.perf_counter(), last
-                tally.embedding(count, last - since)
+                tally.count_embedded(count, last - since)
             _stop_if_asked(should_stop)
 
         if batch.items:
             places = [prepared.place for prepared in batch.items]
-            tally.begins(places, [len(prepared.cut.passages) for prepared in batch.items])
+            tally.begin_batch(places, [len(prepared.cut.passages) for prepared in batch.items])
         cut = [prepared.cut for prepared in batch.items]
-        return self._writer.embed(cut, on_batch, partial(tally.embedding, anew=False))
+        return self._writer.embed(cut, on_batch, partial(tally.count_embedded, anew=False))
 
     def _write(
         self,
@@ -261,9 +274,10 @@ class Pipeline:
         shared: SharedItems | None,
         connection: Connection,
     ) -> tuple[list[tuple[str, DocumentChange]], float]:
-        """Write whole documents and tell of them, with the note that their part is done, in one transaction.
+        """Write and report documents, and mark their part as done, in one transaction.
 
-        Returns (id, outcome) of each, and the seconds it took.
+        Returns:
+            (id, outcome) of each document, and the seconds it took.
         """
         began = time.perf_counter()
         documents = self._write_documents(batch.items, embedded, tally, connection) if batch.items else []
@@ -275,7 +289,7 @@ class Pipeline:
         self, items: Sequence[PreparedItem], embedded: EmbeddedPassages, tally: Tally, connection: Connection
     ) -> list[tuple[str, DocumentChange]]:
         cut = [prepared.cut for prepared in items]
-        written = self._writer.write(connection, cut, embedded, partial(tally.storing, items[0].place))
+        written = self._writer.write(connection, cut, embedded, partial(tally.count_stored, items[0].place))
         if self._after_write is not None:
             for prepared, stored in zip(items, written, strict=True):
                 self._after_write(connection, stored.id, prepared.document)
@@ -291,9 +305,9 @@ class Pipeline:
 def _wrote(batch: ItemBatch, tally: Tally, written: tuple[list[tuple[str, DocumentChange]], float]) -> None:
     documents, seconds = written
     if batch.items:
-        tally.wrote(batch.items[0].place, documents, batch.passages, seconds)
+        tally.report_written(batch.items[0].place, documents, batch.passages, seconds)
 
 
 def _stop_if_asked(should_stop: ShouldStop | None) -> None:
     if should_stop is not None and should_stop():
-        raise Cancelled("Stopped; every document stored before this moment stays, whole.")
+        raise Cancelled("Stopped. Documents stored so far are kept.")

@@ -1,4 +1,4 @@
-"""An iterator that runs ahead of its consumer in a thread: a few items, and no more bytes than there is room for."""
+"""Prefetching items in a thread within a byte budget, and writing transactions in another thread."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workbench.storage.database import Connection, Database
 T = TypeVar("T")
 _END = object()
 GRACE = 0.5  # seconds
-ASK = 0.1  # seconds between two looks whether to stop
+ASK = 0.1  # seconds between checks for cancellation
 
 
 def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
-    """Yield the items in order while the next ``depth`` are computed; an exception comes out where its item would.
+    """Yield items in order while a thread computes up to ``depth`` further ones; exceptions are raised in order.
 
-    ``ask`` is called again and again while an item is waited for, and may raise to stop. Closing the generator stops
-    the thread after the item it is at; it is waited for a moment only, as a book may be what it is at.
+    ``ask`` is called repeatedly while waiting and may raise to stop. Closing the generator stops the thread after its
+    current item, but waits only briefly, as that may be a large document.
     """
     waiting: queue.Queue[object] = queue.Queue(maxsize=depth)
     stopped = threading.Event()
@@ -44,7 +44,7 @@ def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | No
                     return
                 del item
             offer(_END)
-        except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+        except BaseException as error:  # noqa: BLE001 - passed to the consumer, which raises it
             offer(_Raised(error))
 
     thread = threading.Thread(target=copy_context().run, args=(produce,), name="read-ahead", daemon=True)
@@ -57,7 +57,7 @@ def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | No
             if isinstance(item, _Raised):
                 raise item.error
             yield item  # pyright: ignore[reportReturnType]
-            del item  # it may be large, and the next one takes long
+            del item  # release it while waiting for the next one
     finally:
         stopped.set()
         thread.join(GRACE)
@@ -73,7 +73,7 @@ def _next(waiting: queue.Queue[object], ask: Callable[[], None] | None) -> objec
 
 
 class Room:
-    """Room for the bytes of items that run ahead; an item that is larger than all of it goes alone."""
+    """A budget of bytes for prefetched items. An item larger than the whole budget is admitted alone."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -82,25 +82,25 @@ class Room:
         self._changed = threading.Condition()
 
     def fits(self, size: int) -> bool:
-        """Tell whether ``take`` would not wait now."""
+        """Return whether ``take`` would return without waiting."""
         with self._changed:
             return self._fits(size)
 
     def take(self, size: int) -> bool:
-        """Take room, waiting until there is some; False says that it was closed."""
+        """Take bytes from the budget, waiting if necessary; return False if the budget was closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._fits(size))
             self._taken += size
             return not self._closed
 
     def give_back(self, size: int) -> None:
-        """Give back room that was taken."""
+        """Return bytes to the budget."""
         with self._changed:
             self._taken -= size
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nobody wait any more, for nothing more is wanted."""
+        """Stop all waiting; nothing more is needed."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -114,11 +114,11 @@ class _Raised:
         self.error = error
 
 
-# --- Writing behind the model in a thread of its own; a write under way when somebody stops is given up, whole ---
+# --- Writing in a thread, rolled back on cancellation ---
 
 
 class WriteBehind:
-    """One transaction at a time, in order. Leaving with an error gives up the one under way: it is rolled back."""
+    """Runs one transaction at a time, in order. Leaving the context with an error rolls back the current one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -128,14 +128,14 @@ class WriteBehind:
         self._lock = Lock()
 
     def submit(self, write: Callable[[Connection], T], then: Callable[[T], None]) -> None:
-        """Call ``write(connection)`` in a transaction, and ``then`` with its result once it is committed."""
+        """Call ``write(connection)`` in a transaction, and ``then`` with its result after the commit."""
         self._last = self._pool.submit(self._run, write, then)
 
     def wait(self, ask: Callable[[], None]) -> None:
-        """Wait for the submitted writes; ``ask`` is called again and again meanwhile and may raise to stop.
+        """Wait for the submitted writes; ``ask`` is called repeatedly and may raise to stop.
 
         Raises:
-            StorageError: it could not be written.
+            StorageError: A write failed.
         """
         if self._last is not None:
             while not wait([self._last], timeout=ASK).done:
@@ -164,8 +164,8 @@ class WriteBehind:
         then(result)
 
     def _give_up(self, writing: Future[None]) -> None:
-        """Cancel its statements until one of them ends it; between two statements there is nothing to cancel."""
+        """Cancel the statements of a write until it ends; between statements there is nothing to cancel."""
         while not wait([writing], timeout=ASK).done:
-            with self._lock:  # so that the connection cannot serve somebody else meanwhile
+            with self._lock:  # so that the connection cannot be reused at the same time
                 if self._connection is not None:
                     self._connection.cancel_safe()

@@ -1,4 +1,4 @@
-"""A file as a reader understood it: the one text that is stored and shown, and everything known about it."""
+"""The result of a reader: the text to store and the facts known about it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from workbench.types.results import PageSpan, ScannedPage
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document as read; every later character span refers to ``text``, which is normalised once, here.
+    """A document as read.
 
-    ``document_type`` is one of markdown, text, html, pdf, picture, docx, pptx, xlsx, epub, csv, json, notebook, code.
-    ``language`` is a Postgres text search configuration, or "cjk". ``pages`` are (number, start, end) of PDF pages
-    and slides, numbers counting from 1. ``metadata`` holds plain JSON types only. ``scans`` are the pages that OCR
-    read, with the place of every word in ``text`` and on its page.
+    Attributes:
+        title: Its title.
+        text: Its normalised text. All character spans refer to it.
+        document_type: markdown, text, html, pdf, picture, docx, pptx, xlsx, epub, csv, json, notebook or code.
+        metadata: Facts as plain JSON types.
+        language: A Postgres text search configuration, or "cjk".
+        pages: (number, start, end) of PDF pages and slides; numbers count from 1.
+        scans: Pages read by OCR, with the position of every word in ``text`` and on its page.
     """
 
     title: str
@@ -32,9 +36,14 @@ class RawDocument:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The result of one reader before normalisation: ``text``, or ``pages`` as (number, text) where there are pages.
+    """The result of a reader before normalisation.
 
-    ``scans`` are the pages that OCR read, with places in the text of their own page.
+    Attributes:
+        text: The text, unless the document has pages.
+        title: Its title.
+        metadata: Facts of any type.
+        pages: (number, text) of its pages.
+        scans: Pages read by OCR, with positions in the text of their page.
     """
 
     text: str = ""
@@ -45,7 +54,7 @@ class Draft:
 
 
 def normalised_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[PageSpan, ...]]:
-    """Join page texts by a blank line; return the text and where each page that has text lies in it."""
+    """Join page texts by blank lines; return the text and the span of each page that has text."""
     pieces: list[str] = []
     spans: list[PageSpan] = []
     offset = 0
@@ -60,13 +69,13 @@ def normalised_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[Pag
 
 
 def placed_scans(scans: tuple[ScannedPage, ...], pages: tuple[PageSpan, ...]) -> tuple[ScannedPage, ...]:
-    """Return scans with places in the whole text instead of their page's; a page without text has none."""
+    """Convert positions in pages to positions in the whole text. Pages without text are dropped."""
     starts = {number: start for number, start, _ in pages}
     return tuple(scan.moved(starts[scan.number]) for scan in scans if scan.number in starts)
 
 
 def plain_metadata(metadata: Mapping[str, object]) -> JsonObject:
-    """Return metadata as JSON can hold it: dates as ISO strings, odd types as text, strings normalised."""
+    """Return metadata as JSON types: dates as ISO strings, other types as text, strings normalised."""
     return {normalise(str(key)): _plain(value) for key, value in metadata.items()}
 
 
@@ -77,7 +86,7 @@ def _plain(value: object) -> JsonValue:
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)  # JSON has no NaN and no infinity
+        return str(value)  # JSON has no NaN or infinity
     if value is None or isinstance(value, bool | int | float):
         return value
     return normalise(str(value))

@@ -1,4 +1,4 @@
-"""The items of an ingest that several workers share: cut into parts beforehand, and put together in a report."""
+"""The items of an ingest shared by several workers: divided into parts, and combined into a report."""
 
 from __future__ import annotations
 
@@ -24,30 +24,39 @@ from workbench.types import (
 if TYPE_CHECKING:
     from workbench.ingestion.batches import ItemBatch
 
-PART_BYTES = 128 * PASSAGE_BYTES  # of files, to a part: as much as one transaction of an ingest that is not shared
+PART_BYTES = 128 * PASSAGE_BYTES  # bytes of files per part, as much as a transaction of an ingest that is not shared
 
 
 @dataclass(frozen=True, slots=True)
 class SharedItems:
-    """The parts of a shared ingest; ``places`` leads from the numbers that a part names to places among the items."""
+    """The parts of a shared ingest.
+
+    Attributes:
+        parts: The parts.
+        places: Index among the items by the number used in parts.
+    """
 
     parts: PartsInHand
     places: Mapping[int, int]
 
     def of_part(self, part: Part) -> list[int]:
-        """Return the places of a part's items. Raises UnreadableDocument where this machine does not see one."""
+        """Return the indexes of a part's items.
+
+        Raises:
+            UnreadableDocument: This machine cannot access one of them.
+        """
         try:
             return [self.places[as_whole(number)] for number in as_items(part.content)]
         except KeyError as error:
             raise UnreadableDocument(
-                "Its machine does not see all of the files; let it reach them under the same path."
+                "This machine cannot access all of the files. Make them available under the same path."
             ) from error
 
 
 def in_parts(items: Sequence[Incoming]) -> list[list[int]]:
-    """Return the places of items by parts, in the order of an ingest: a large item is a part of its own.
+    """Return the indexes of items by part, in ingest order. A large item is a part of its own.
 
-    There is one part where two items have one key: of those, the later has to come later.
+    If two items have the same key, there is only one part, because the later one must be stored last.
     """
     if len({item.key for item in items}) < len(items):
         return [list(range(len(items)))]
@@ -63,7 +72,7 @@ def in_parts(items: Sequence[Incoming]) -> list[list[int]]:
 
 
 def result_of(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], embedded: int) -> JsonObject:
-    """Return what came out of a part, for the report of the whole."""
+    """Return the outcome of a part for the combined report."""
     outcomes = [outcome for _, outcome in written]
     known_ids = [settled.known_id for settled in batch.settled if settled.known_id is not None]
     failures = [
@@ -86,7 +95,7 @@ def result_of(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], e
 def report_of(
     results: Sequence[JsonObject], source_id: str, failures: Iterable[IngestFailure], seconds: float
 ) -> IngestReport:
-    """Put the results of all parts together, whoever did them; ``failures`` are those before there were parts."""
+    """Combine the results of all parts; ``failures`` are those from before the items were divided."""
     failed = [as_object(failure) for result in results for failure in as_items(result["failures"])]
 
     def total(name: str) -> int:

@@ -1,4 +1,4 @@
-"""The text in the bytes of a file, whatever encoding it was written in."""
+"""Text of a file: decoding, language detection and normalisation."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from workbench.formatting import KB
 from workbench.models.language_identifier import LETTERS, identifier, is_cjk
 from workbench.text import CONFIGURATIONS
 
-BYTE_ORDER_MARKS = (  # UTF-32 first: its little-endian mark begins with UTF-16's
+BYTE_ORDER_MARKS = (  # UTF-32 first, because its little-endian mark starts with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-SAMPLE_BYTES = 64 * KB  # bytes that are looked at
-MOST_BROKEN = 0.01  # share of characters that a text in its declared charset may lack
-WIDER = {"gbk": "gb18030", "big5": "big5hkscs", "windows-874": "cp874"}  # Python's gbk and big5 lack characters
+SAMPLE_BYTES = 64 * KB  # bytes examined
+MOST_BROKEN = 0.01  # share of undecodable characters allowed with the declared charset
+WIDER = {
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "windows-874": "cp874",
+}  # Python's gbk and big5 lack characters
 NO_TEXT = frozenset(("replacement", "x-user-defined"))
 PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
@@ -31,10 +35,10 @@ TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 
 def decode(data: bytes, name: str, declared: str | None = None) -> str:
-    """Decode by byte order mark, declared charset, UTF-8, then by charset-normalizer's statistics.
+    """Decode by byte order mark, declared charset, UTF-8, and finally charset-normalizer.
 
     Raises:
-        UnreadableDocument: the bytes are no text at all.
+        UnreadableDocument: The bytes are not text.
     """
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
@@ -43,7 +47,7 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
     codec = codec_of(declared)
     if codec is not None and codec.startswith("utf-16") and not _utf16_without_mark(data[:SAMPLE_BYTES]):
-        codec = "utf-8"  # it was read as ASCII up to the label, as browsers know
+        codec = "utf-8"  # the label itself was read as ASCII; browsers do the same
     for encoding in (codec, "utf-8"):
         text = _try(data, encoding)
         if text is not None:
@@ -56,10 +60,10 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
 
 
 def codec_of(label: str | None) -> str | None:
-    """Return Python's codec for a charset label, None if it is unknown.
+    """Return Python's codec for a charset label, or None if unknown.
 
-    Labels mean what browsers take them for (https://encoding.spec.whatwg.org/#names-and-labels): ISO-8859-1 and
-    ASCII are windows-1252, GB2312 is GB18030. Other names of text encodings, which files and mail use, are Python's.
+    Labels have the meaning that browsers give them (https://encoding.spec.whatwg.org/#names-and-labels): ISO-8859-1 and
+    ASCII mean windows-1252, GB2312 means GB18030. Other names are Python's.
     """
     import webencodings
 
@@ -77,7 +81,7 @@ def codec_of(label: str | None) -> str | None:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Tell whether bytes without a byte order mark are no text: NUL bytes, or more than 5 % control characters."""
+    """Return whether bytes without byte order mark have NUL bytes or more than 5% control characters."""
     sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
     if not sample:
         return False
@@ -88,7 +92,7 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _utf16_without_mark(sample: bytes) -> bool:
-    """Tell whether bytes are UTF-16 without a mark: those have their NULs at every second place only."""
+    """Return whether bytes are UTF-16 without a mark, which has NULs at every second byte only."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     return len(sample) >= 8 and max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01
 
@@ -112,25 +116,25 @@ def _by_statistics(data: bytes) -> str:
     return guessed if guessed is not None else data.decode("cp1252", errors="replace")
 
 
-# --- The language of a text as the keyword search needs it: a Postgres text search configuration, or "cjk" ---
+# --- Language of a text, for keyword search ---
 
 NOISE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^>\n]*>|\]\([^)\n]*\)", re.DOTALL)
-SAMPLE_CHARS = 4_000  # characters that are looked at, out of twice as many
+SAMPLE_CHARS = 4_000  # characters examined, out of the first ``BEGINNING``
 BEGINNING = 2 * SAMPLE_CHARS
-THIN = 60  # letters; under this the statistics guess wildly
+THIN = 60  # letters; detection is unreliable below
 SURE = 0.9
-PLAIN = 0.98  # share of plain letters: English borrows an accent now and then, other languages need them
+PLAIN = 0.98  # share of letters without accents that English texts reach
 
 
 def language_of_text(text: str, document_type: str) -> str:
-    """Return the configuration for a document of a type: the words of code are English, other texts tell their own."""
+    """Return the configuration for a document. Code counts as English; other texts are examined."""
     return "english" if document_type == "code" else detect_language(text)
 
 
 def detect_language(text: str) -> str:
-    """Return the configuration for a text, judged by its first 4,000 characters without code and addresses.
+    """Return the configuration for a text, from its first 4,000 characters without code and addresses.
 
-    "cjk" for Chinese, Japanese and Korean; "english" for short or doubtful ASCII; "simple" for anything unknown.
+    "cjk" means Chinese, Japanese or Korean. Short or uncertain ASCII texts are "english", unknown languages "simple".
     """
     sample = NOISE.sub(" ", text[:BEGINNING])[:SAMPLE_CHARS]
     letters = len(LETTERS.findall(sample))
@@ -146,29 +150,29 @@ def detect_language(text: str) -> str:
 
 
 def _latin_without_accents(sample: str) -> bool:
-    """Tell whether nearly all letters are a to z; typographic quotes and dashes do not count."""
+    """Return whether nearly all letters are a to z. Typographic quotes and dashes are ignored."""
     letters = LETTERS.findall(sample)
     return sum(letter.isascii() for letter in letters) >= PLAIN * len(letters)
 
 
-# --- The one form in which text is stored, shown, cut and searched ---
+# --- Normal form of stored text ---
 
 NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls (all but tab and newline), soft hyphens, zero-width spaces, stray byte order marks; and lone surrogates and
-# non-characters, which no UTF-8 database accepts.
+# Controls except tab and newline, soft hyphens, zero-width spaces, stray byte order marks, and the surrogates and
+# non-characters that UTF-8 databases reject.
 INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
 )
 SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING = re.compile(r"[ \t]+(?=\n)")
 GAPS = re.compile(r"\n{4,}")
-PART = 200_000  # characters: a text of millions is brought into form by stretches, of which each step makes a copy
+PART = 200_000  # characters normalised at once, because each step makes a copy
 
 
 def normalise(text: str) -> str:
-    """Return text in NFC with ``\\n`` line ends, no control characters, no trailing blanks and no wide gaps.
+    """Return text in NFC with ``\\n`` line ends, without control characters, trailing blanks and wide gaps.
 
-    Applying it twice changes nothing. Indentation is kept, because Markdown and code live by it.
+    It is idempotent. Indentation is kept, because Markdown and code depend on it.
     """
     text = "".join(_formed(text[start:end]) for start, end in _parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
@@ -184,7 +188,7 @@ def _formed(text: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield stretches that begin with a letter or digit at a line's beginning: no step looks across such a place."""
+    """Yield parts that start with a letter or digit at the start of a line, which no step crosses."""
     start = 0
     while len(text) - start > PART:
         end = text.find("\n", start + PART) + 1

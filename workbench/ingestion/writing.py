@@ -1,4 +1,4 @@
-"""The one way into an index: cut a document, embed its passages, write both; for new documents and stored ones."""
+"""Chunking, embedding and writing of documents into an index, for new and stored documents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ from workbench.storage.store import PassageStore
 from workbench.types import Index
 from workbench.types.results import Span
 
-# --- The cutting of a document into its passages in one index ---
+# --- Passages of a document ---
 
 
 @dataclass(frozen=True, slots=True)
 class Passages(Sequence[NewPassage]):
-    """The passages of one document, in order, each made when it is asked for: a book has tens of thousands."""
+    """The passages of one document, in order, each created on access, because a book has tens of thousands.
+
+    Attributes:
+        document_id: Id of the document.
+        source_id: Id of its source.
+        text: Its text.
+        language: Its language.
+        spans: Spans of its passages.
+        labels: Fields to store with each passage.
+    """
 
     document_id: str
     source_id: str
@@ -87,11 +96,21 @@ def cut(
     metadata: Mapping[str, object] | None = None,
     on_batch: OnBatch | None = None,
 ) -> Passages:
-    """Cut a document as the index asks; passages with their heading context fit the model.
+    """Cut a document as the index specifies, so that passages with their context fit the model.
 
-    ``path`` and ``metadata`` are the document's own: the words of its file name and its description go into the
-    context of every passage. ``on_batch`` is called again and again, with the number of texts that went through the
-    model or 0, and may raise to stop.
+    Args:
+        index: Names the chunker and its options.
+        encoder: The model.
+        document_id: Id of the document.
+        source_id: Id of its source.
+        title: Its title.
+        text: Its text.
+        document_type: Its type.
+        language: Its language.
+        pages: (number, start, end) of its pages.
+        path: Its path; words of its file name become context of each passage.
+        metadata: Its metadata; its description becomes context of each passage.
+        on_batch: Called repeatedly with the number of texts that the model embedded, or 0; may raise to stop.
     """
 
     def token_spans(part: str) -> list[Span]:
@@ -114,14 +133,14 @@ def cut(
     return Passages(document_id, source_id, text, language, spans, labels if isinstance(labels, Mapping) else {})
 
 
-WINDOW = 2048  # passages of one COPY, whose postings the database makes together
-BATCH = 128  # passages embedded and written together: several seconds of the model, one short transaction
+WINDOW = 2048  # passages per COPY, whose postings are created together
+BATCH = 128  # passages embedded and written together: seconds of the model, one short transaction
 SHARED_BATCH = 4 * PART
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document that the database already holds, with the fields that cutting needs."""
+    """A stored document with the fields that chunking needs."""
 
     id: str
     source_id: str
@@ -137,7 +156,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class CutDocument:
-    """A document with its passages; those of a new document get its id when it is written."""
+    """A document with its passages. Those of a new document get its id when it is written."""
 
     document: NewDocument | StoredDocument
     passages: Passages
@@ -145,9 +164,12 @@ class CutDocument:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
-    """The id of a document that the index now holds; ``added`` when this write stored it for the first time.
+    """A document that the index contains now.
 
-    ``same`` when the version that was written stood there already.
+    Attributes:
+        id: Its id.
+        added: True if this write stored it for the first time.
+        same: True if this version was stored already.
     """
 
     id: str
@@ -156,7 +178,7 @@ class WrittenDocument:
 
 
 class IndexWriter:
-    """The writer of one index; ``reuse`` are further indexes of the same model with vectors to use again."""
+    """Writes documents into one index."""
 
     def __init__(
         self,
@@ -167,7 +189,14 @@ class IndexWriter:
         reuse: Sequence[PassageStore] = (),
         hands: EmbeddingHands | None = None,
     ) -> None:
-        """Take ``hands`` where other workers may embed many passages, too."""
+        """Args:
+        documents: Table of documents.
+        indexes: Table of indexes.
+        store: Passages of the index.
+        encoder: Model of the index.
+        reuse: Other indexes of the same model whose vectors are reused.
+        hands: Table of embedding parts if other workers may help.
+        """
         self._documents, self._indexes, self._store, self._encoder = documents, indexes, store, encoder
         self._reuse, self._hands = [store, *reuse], hands
 
@@ -178,23 +207,23 @@ class IndexWriter:
 
     @property
     def embeds_here(self) -> bool:
-        """True where the model runs in this process: trying it costs nobody anything."""
+        """True if the model runs in this process, so that trying it is free."""
         return self._encoder.has_token_vectors
 
     @property
     def batch(self) -> int:
-        """The passages that are embedded and written together: enough for several workers, where these may help."""
+        """Passages embedded and written together; more if other workers may help."""
         return BATCH if self._hands is None else SHARED_BATCH
 
     @property
     def index(self) -> Index:
-        """The index that is written."""
+        """The index."""
         return self._store.index
 
     def cut(self, document: NewDocument | StoredDocument, on_batch: OnBatch | None = None) -> CutDocument:
-        """Cut a document as the index asks; ``on_batch`` is called again and again meanwhile, and may raise.
+        """Cut a document as the index specifies; ``on_batch`` is called repeatedly and may raise to stop.
 
-        A new document of a source whose language a person chose is of that language.
+        A language chosen for the source overrides the detected language of a new document.
         """
         if isinstance(document, NewDocument) and (chosen := self._documents.language_of_source(document.source_id)):
             document = replace(document, language=chosen)
@@ -220,7 +249,7 @@ class IndexWriter:
         on_batch: OnBatch | None = None,
         on_known: Callable[[int], None] | None = None,
     ) -> EmbeddedPassages:
-        """Embed the passages of documents, in order; a text that has a vector already keeps it."""
+        """Embed the passages of documents in order, reusing stored vectors of the same texts."""
         passages = (passage for document in documents for passage in document.passages)
         if self._hands is not None and sum(len(document.passages) for document in documents) >= LEAST:
             return SharedEmbedding(self._encoder, self._reuse, self._hands, on_batch, on_known).embed(passages)
@@ -233,10 +262,13 @@ class IndexWriter:
         embedded: EmbeddedPassages,
         on_stored: Callable[[int], None] | None = None,
     ) -> list[WrittenDocument]:
-        """Write whole documents in the caller's transaction, in place of the passages they had.
+        """Write documents in the caller's transaction, replacing their previous passages.
 
-        New documents are stored, and the index notes of each document the version that it now holds. ``embedded`` is
-        the result of ``embed`` for the same documents. ``on_stored`` receives the number of passages just taken in.
+        Args:
+            connection: The transaction.
+            documents: The documents; new ones are stored, and the index records the version of each.
+            embedded: The result of ``embed`` for these documents.
+            on_stored: Called with the number of passages just written.
         """
         self._indexes.take_turn(connection, self.index.name)
         written = [self._stored(connection, document.document) for document in documents]
@@ -263,7 +295,7 @@ class IndexWriter:
         return written
 
     def help(self, ask: OnBatch) -> None:
-        """Embed a part for another worker of the same job, where one waits; ``ask`` as ``on_batch`` of ``cut``."""
+        """Embed a waiting part for another worker of the same job; ``ask`` as ``on_batch`` of ``cut``."""
         if self._hands is not None:
             help_to_embed(self._hands, self._encoder, ask)
 

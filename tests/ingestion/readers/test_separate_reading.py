@@ -122,7 +122,7 @@ def test_a_page_that_takes_too_long_costs_that_page() -> None:
 def test_a_file_that_ends_the_process_on_every_page_is_refused_in_one_sentence_and_the_next_is_read() -> None:
     data = files.pdf_with_heavy_pages(5, heavy=range(1, 6))
     with ParserProcess(lambda: None, memory=300 * MB) as process:
-        with pytest.raises(UnreadableDocument, match=r"'otters\.pdf' ended the process that read it \(\w+\)\. Save it"):
+        with pytest.raises(UnreadableDocument, match=r"Parsing 'otters\.pdf' crashed the parser \(\w+\)\. Re-save"):
             read_bytes(data, "otters.pdf", parser=process)
         assert len(read_bytes(large_pdf(), "otters.pdf", parser=process).pages) == 60
 

@@ -42,7 +42,7 @@ def test_pages_whose_pictures_cannot_be_read_are_named() -> None:
     file = read_pages(files.pdf_with_chart(CAPTION), "year.pdf", ())
     words, failed = _chart_words(b"no longer there", file, None)
     assert (words, failed) == ({}, [1])
-    said = "year.pdf: words in the pictures of page 1 could not be read; the text beside them was."
+    said = "year.pdf: images on page 1 could not be read; the text was."
     assert page_notes("year.pdf", {"unread_pictures": failed}) == (said,)
 
 

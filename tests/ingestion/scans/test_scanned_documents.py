@@ -176,8 +176,10 @@ def test_a_page_of_little_confidence_is_named() -> None:
     scans = ReadScans({1: PageText("Otters hold hands.", sure), 2: PageText("Bevvers buld", unsure)})
     metadata = plain_metadata(scans.metadata())
     assert metadata["uncertain_pages"] == [2]
-    assert page_notes("poor.pdf", metadata) == ("poor.pdf: OCR is not sure of page 2; compare with the picture.",)
-    assert scan_note(metadata) == "pages 1, 2 read by OCR, 87 % sure"
+    assert page_notes("poor.pdf", metadata) == (
+        "poor.pdf: OCR is uncertain about page 2; compare with the page image.",
+    )
+    assert scan_note(metadata) == "pages 1, 2 read by OCR, 87% confidence"
     assert scan_note({}) == ""
 
 
@@ -192,11 +194,11 @@ def test_a_picture_of_a_page_is_a_document(suffix: str, kind: str) -> None:
 
 
 def test_pictures_without_words_and_damaged_ones_are_refused_with_the_reason() -> None:
-    with pytest.raises(UnreadableDocument, match=r"'grey\.png' shows no text that OCR can read"):
+    with pytest.raises(UnreadableDocument, match=r"OCR found no text in 'grey\.png'"):
         read_bytes(png(Image.new("L", (300, 200), 128)), "grey.png")
     with pytest.raises(UnreadableDocument, match=r"'half\.png' .*damaged"):
         read_bytes(png(small_page())[:300], "half.png")
-    with pytest.raises(UnreadableDocument, match=r"'words\.png' is damaged or no picture"):
+    with pytest.raises(UnreadableDocument, match=r"'words\.png' is damaged or not an image"):
         read_bytes(b"only words", "words.png")
 
 
@@ -218,7 +220,7 @@ def test_without_the_extra_the_sentence_names_it_and_a_mixed_pdf_keeps_its_text(
     for path, data in zip(names, (pdf_of(small_page()), mixed_pdf(small_page()), png(small_page())), strict=True):
         path.write_bytes(data)
     scan, _, mixed, _, picture, picture_skip, png_read = run(BLOCKED, *map(str, names))
-    assert scan.startswith("'scan.pdf' has no text on any of its pages. It is probably scanned.")
+    assert scan.startswith("'scan.pdf' has no text on any page. It is probably scanned.")
     assert all("pip install 'rag-workbench[ocr]'" in said for said in (scan, picture, picture_skip))
     assert mixed == "((1, 0, 18),)"
     assert png_read == "False"

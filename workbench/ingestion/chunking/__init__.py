@@ -1,4 +1,4 @@
-"""Cutting documents into passages: a table of chunkers and the one function that runs them."""
+"""Chunkers, which cut documents into passages."""
 
 from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete, spans_of
 from workbench.ingestion.chunking.finish import Spans

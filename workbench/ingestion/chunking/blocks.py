@@ -1,4 +1,4 @@
-"""The blocks of a Markdown text (headings, paragraphs, lists, tables, code fences) with their character spans."""
+"""Blocks of a Markdown text or source code (headings, paragraphs, lists, tables, code), with character spans."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ HEADING_CHARACTERS = 120
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block; ``level`` is a heading's 1..6, else 0; ``path`` are the headings above it, its own included.
+    """A block.
 
-    ``body`` is where a table's rows begin (after the rule under its header), else ``start``.
+    Attributes:
+        start: First character.
+        end: Character after the last.
+        kind: Kind of block.
+        level: 1..6 for a heading, else 0.
+        path: Headings above it, and its own if it is a heading.
+        body: Start of a table's rows after the header rule, else ``start``.
     """
 
     start: int
@@ -38,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its newline, and where it is."""
+    """A line without its newline, and its position."""
 
     start: int
     end: int
@@ -46,12 +52,12 @@ class Line:
 
     @property
     def blank(self) -> bool:
-        """True where nothing but white space stands on it."""
+        """True if it has only white space."""
         return not self.text or self.text.isspace()
 
 
 class TextLines(Sequence[Line]):
-    """The lines of a stretch of a text, each made when it is asked for: a book has hundreds of thousands."""
+    """The lines of a text, each created on access, because a book has hundreds of thousands."""
 
     __slots__ = ("_starts", "_text")
 
@@ -88,7 +94,7 @@ def lines_of(text: str, start: int = 0, end: int | None = None) -> TextLines:
 
 
 def blocks_of(text: str) -> list[Block]:
-    """Return the blocks in order; every non-blank character lies in exactly one of them."""
+    """Return the blocks in order; every non-blank character is in exactly one of them."""
     lines = lines_of(text)
     blocks: list[Block] = []
     index = 0
@@ -102,7 +108,7 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def _block_at(lines: TextLines, index: int) -> tuple[Block, int]:
-    """Return the block that begins at a line, and the index of the line after it."""
+    """Return the block that starts at a line, and the index of the line after it."""
     line = lines[index]
     fence = FENCE.match(line.text)
     if fence:
@@ -124,7 +130,7 @@ def _block_at(lines: TextLines, index: int) -> tuple[Block, int]:
 
 
 def _after_fence(lines: TextLines, index: int, mark: str) -> int:
-    """Return the index after a fence; one without its end runs to the end of the text, as CommonMark says."""
+    """Return the index after a fence. An unclosed one extends to the end of the text, as in CommonMark."""
     for after in range(index + 1, len(lines)):
         text = lines[after].text.strip()
         if text.startswith(mark) and not text.strip(mark[0]):
@@ -140,7 +146,7 @@ def _is_table(lines: TextLines, index: int) -> bool:
 
 
 def _after_list(lines: TextLines, index: int) -> int:
-    """Return the index after a list: it goes on over lazy and indented lines, and over one blank line before these."""
+    """Return the index after a list, which includes lazy and indented lines, and a blank line before these."""
     after = index + 1
     while after < len(lines):
         line = lines[after]
@@ -166,7 +172,7 @@ def _paragraph(lines: TextLines, index: int) -> tuple[Block, int]:
     after = index + 1
     while after < len(lines) and not lines[after].blank:
         underline = UNDERLINE.match(lines[after].text)
-        if underline and after == index + 1:  # setext heading: one line with = or - under it
+        if underline and after == index + 1:  # setext heading: one line underlined with = or -
             level = 1 if underline.group(1)[0] == "=" else 2
             return Block(start, lines[after].end, "heading", level), after + 1
         if ITEM.match(lines[after].text) or _interrupts(lines, after):
@@ -176,13 +182,13 @@ def _paragraph(lines: TextLines, index: int) -> tuple[Block, int]:
 
 
 def heading_text(source: str) -> str:
-    """Return a heading's words without marks and markup, cut to 120 characters."""
+    """Return a heading's words without markup, cut to 120 characters."""
     line = source.strip().split("\n")[0].lstrip("#").strip()
     return MARKUP.sub("", LINK.sub(r"\1", line)).strip()[:HEADING_CHARACTERS].strip()
 
 
 def _with_paths(text: str, blocks: list[Block]) -> list[Block]:
-    """Give each block the headings above it; a heading closes those of its own level and below."""
+    """Give each block the headings above it. A heading ends those of its own level and below."""
     open_headings: list[tuple[int, str]] = []
     placed: list[Block] = []
     for block in blocks:
@@ -196,14 +202,19 @@ def _with_paths(text: str, blocks: list[Block]) -> list[Block]:
     return placed
 
 
-# --- The atoms of blocks: the smallest stretches that packing keeps whole (sentences, rows, items, lines) ---
+# --- Atoms: sentences, rows, items and lines ---
 
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A stretch that is never cut.
+    """A span that is never cut.
 
-    ``clings`` when it should stay with the next one (a heading, a lead-in line); ``ends`` when a block or item ends.
+    Attributes:
+        start: First character.
+        end: Character after the last.
+        clings: True if it should stay with the next atom (a heading, a lead-in line).
+        ends: True if a block or item ends with it.
+        metadata: Spans to note in its passage.
     """
 
     start: int
@@ -214,7 +225,7 @@ class Atom:
 
 
 def atoms_of(blocks: Iterable[Block], ruler: Ruler, room: int, whole: int | None = None) -> list[Atom]:
-    """Return the atoms of blocks, each at most ``room`` tokens; a table or code block up to ``whole`` stays in one."""
+    """Return the atoms of blocks, each of at most ``room`` tokens, or ``whole`` for an entire table or code block."""
     atoms: list[Atom] = []
     for block in blocks:
         atoms.extend(_block_atoms(block, ruler, room, room if whole is None else whole))
@@ -250,7 +261,7 @@ def _sentence_atoms(ruler: Ruler, start: int, end: int, room: int) -> Iterator[A
 
 
 def _table_atoms(block: Block, ruler: Ruler, room: int) -> Iterator[Atom]:
-    """Yield the rows of a table too long for one passage; all but the first remember where the table's header is."""
+    """Yield the rows of a table too long for one passage; all but the first note the table's header."""
     note = {"table_header": strip(ruler.text, block.start, block.body)}
     for start, end in fitting(ruler, block.start, block.body, room):
         yield Atom(start, end, clings=True)
@@ -266,13 +277,13 @@ def _line_spans(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple
 
 
 def _item_spans(text: str, block: Block) -> list[tuple[int, int]]:
-    """Return the spans of a list's top items, each with the items nested under it."""
+    """Return the spans of a list's top-level items, including nested items."""
     starts = [line.start for line in lines_of(text, block.start, block.end) if ITEM.match(line.text)]
     return [strip(text, start, end) for start, end in zip(starts, [*starts[1:], block.end], strict=True)]
 
 
 def fitting(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
-    """Yield ``text[start:end]`` in stripped stretches of at most ``room`` tokens, cut between words where possible."""
+    """Yield stripped parts of ``text[start:end]`` of at most ``room`` tokens, cut between words if possible."""
     while start < end:
         stop = ruler.reach(start, room, end)
         span = strip(ruler.text, start, stop)
@@ -282,7 +293,7 @@ def fitting(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int
 
 
 def _joined(atoms: list[Atom], ruler: Ruler, room: int) -> list[Atom]:
-    """Melt each clinging atom into the next one where both fit in the room."""
+    """Merge each clinging atom into the next one if both fit."""
     joined: list[Atom] = []
     for atom in atoms:
         last = joined[-1] if joined else None
@@ -293,7 +304,7 @@ def _joined(atoms: list[Atom], ruler: Ruler, room: int) -> list[Atom]:
     return joined
 
 
-# --- The blocks of source code: top-level definitions, and the definitions above a deeper line ---
+# --- Blocks of source code ---
 
 DEFINITION = re.compile(
     r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)]*\))?|"
@@ -306,9 +317,10 @@ NAME_CHARACTERS = 80
 
 
 def code_blocks_of(text: str) -> list[Block]:
-    """Return one block a run of lines that blank lines or a definition set apart; every non-blank line is in one.
+    """Return one block per run of lines separated by blank lines or definitions; all non-blank lines are covered.
 
-    A block's path are the first lines of the definitions around it and its own: ("class Stack:", "def push(self):").
+    The path of a block has the first lines of the enclosing definitions and its own: ("class Stack:", "def
+    push(self):").
     """
     blocks: list[Block] = []
     scope: list[tuple[int, str]] = []
@@ -325,12 +337,12 @@ def code_blocks_of(text: str) -> list[Block]:
 
 
 def indent_of(line: str) -> int:
-    """Return the width of a line's indentation, a tab counting four."""
+    """Return the width of a line's indentation; a tab counts four."""
     return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 def _parts(run: list[Line], line: Line) -> bool:
-    """Tell whether a new block begins at ``line``: after a blank line, or at a definition not under its decorators."""
+    """Return whether a line starts a new block: after a blank line, or at a definition without decorators above."""
     if not run or line.blank or CLOSING.match(line.text):
         return False
     if run[-1].blank:
@@ -342,7 +354,7 @@ def _parts(run: list[Line], line: Line) -> bool:
 
 
 def _block(run: list[Line], scope: list[tuple[int, str]]) -> Block:
-    """Close the run; ``scope`` is the stack of open definitions and is moved on by the run's own."""
+    """Return the run as a block; ``scope``, the stack of open definitions, is updated with the run's own."""
     lines = [line for line in run if not line.blank]
     shallowest = min(indent_of(line.text) for line in lines)
     while scope and scope[-1][0] >= shallowest:

@@ -1,4 +1,4 @@
-"""The chunkers by name, with their parameters described, and the one function that runs them."""
+"""The table of chunkers with their parameters, and the function that runs them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.ingestion.chunking.task import CuttingTask, Embed
 from workbench.text import sentence_spans
 from workbench.types import Parameter, ParameterValue, read_parameters
 
-# --- The chunker of source code: functions and classes stay whole where they fit ---
+# --- Source code ---
 
 
 def code(task: CuttingTask) -> list[Piece]:
-    """Keep a class whole while it fits, else its methods; small neighbours join. All but code goes to structure."""
+    """Keep classes whole if they fit, or else their methods; join small neighbours. Other text is cut by structure."""
     if task.document.document_type != "code":
         return structure(task)
     sections = whole_definitions(sections_of(task.blocks), task.ruler, task.size)
@@ -33,7 +33,7 @@ def code(task: CuttingTask) -> list[Piece]:
 
 
 def whole_definitions(sections: list[Section], ruler: Ruler, size: int) -> list[Section]:
-    """Join each definition with all that is defined inside it, outermost first, where these fit ``size`` tokens."""
+    """Join each definition with everything inside it, outermost first, if they fit in ``size`` tokens."""
     whole: list[Section] = []
     index = 0
     while index < len(sections):
@@ -49,14 +49,13 @@ def whole_definitions(sections: list[Section], ruler: Ruler, size: int) -> list[
     return whole
 
 
-# --- Windows of a fixed number of tokens, blind to what they cut through ---
+# --- Windows of a fixed number of tokens ---
 
 
 def fixed(task: CuttingTask) -> list[Piece]:
-    """Slide a window over the tokens; each begins ``overlap`` tokens before the end of the one before.
+    """Slide a window over the tokens; each starts ``overlap`` tokens before the end of the previous one.
 
-    A window that is only headings, such as the last one, joins its neighbour; where both are more than a window they
-    are parted evenly.
+    A window with only headings joins its neighbour; if both exceed the size, they are split evenly.
     """
     overlap = min(int(task.options["overlap"]), task.size - 1)
     end = len(task.text)
@@ -69,12 +68,12 @@ def fixed(task: CuttingTask) -> list[Piece]:
             break
         start = _back(task.ruler, start, stop, overlap)
         if task.ruler.reach(start, task.size, end) <= stop:
-            start = stop  # the repeated tokens leave no room for the long word after them
+            start = stop  # the overlap leaves no room for the long word after it
     return headed(task, pieces, task.size, parts=not overlap)
 
 
 def _back(ruler: Ruler, start: int, stop: int, overlap: int) -> int:
-    """Return where the next window begins: ``overlap`` tokens before ``stop``, at a word's start, after ``start``."""
+    """Return the start of the next window: ``overlap`` tokens before ``stop``, at a word, after ``start``."""
     if overlap == 0:
         return stop
     after = bisect_left(ruler.starts, stop)
@@ -84,18 +83,20 @@ def _back(ruler: Ruler, start: int, stop: int, overlap: int) -> int:
     return stop
 
 
-# --- Recursive character splitting, measured in tokens: the baseline most people know ---
+# --- Recursive splitting, measured in tokens ---
 
 SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")
 Bounds = tuple[int, int]
 
 
 def recursive(task: CuttingTask) -> list[Piece]:
-    """Split at the coarsest separator that occurs, again at finer ones what is too long, and merge up to the size.
+    """Split at the coarsest separator, split long pieces again at finer ones, and merge up to the size.
 
-    Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator begins the piece after
-    it. At the last separator, "", it parts tokens where the original parts characters. A piece that is only headings
-    joins the next one, or takes half of it where both are over the size; the original leaves it alone.
+    Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator starts the piece after
+    it.
+    The last separator, "", splits between tokens instead of characters. A piece with only headings joins the next one,
+    or
+    takes half of it if both exceed the size; the original leaves it alone.
     """
     overlap = min(int(task.options["overlap"]), task.size - 1)
     bounds = _cut(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)
@@ -103,7 +104,7 @@ def recursive(task: CuttingTask) -> list[Piece]:
 
 
 def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, overlap: int) -> Iterator[Bounds]:
-    """Yield pieces of a stretch, each at most ``size`` tokens."""
+    """Yield pieces of a span, each of at most ``size`` tokens."""
     text = ruler.text
     index = next(i for i, separator in enumerate(separators) if text.find(separator, *bounds) >= 0)
     finer = separators[index + 1 :]
@@ -120,7 +121,7 @@ def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, ove
 
 
 def _splits(ruler: Ruler, bounds: Bounds, separator: str) -> Iterator[Bounds]:
-    """Return consecutive stretches, each but the first beginning with the separator."""
+    """Yield consecutive spans, each except the first starting with the separator."""
     return pairwise(_edges(ruler, *bounds, separator))
 
 
@@ -138,7 +139,7 @@ def _edges(ruler: Ruler, start: int, end: int, separator: str) -> Iterator[int]:
 
 
 def _merged(ruler: Ruler, splits: Iterable[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
-    """Yield runs of neighbouring splits of at most ``size`` tokens, each run starting up to ``overlap`` back."""
+    """Yield runs of neighbouring splits of at most ``size`` tokens, each starting up to ``overlap`` back."""
     window: deque[Bounds] = deque()
     for split in splits:
         if window and ruler.count(window[0][0], split[1]) > size:
@@ -152,19 +153,19 @@ def _merged(ruler: Ruler, splits: Iterable[Bounds], size: int, overlap: int) -> 
         yield window[0][0], window[-1][1]
 
 
-# --- Chunkers that go by whole sections: one passage each, and small passages that know their section ---
+# --- Sections, whole or as parents ---
 
 
 def heading(task: CuttingTask) -> list[Piece]:
-    """Make a passage of each section; a heading without text of its own stays with the section below it."""
+    """Make one passage per section. A heading without text stays with the section below it."""
     sections = merged(sections_of(task.blocks), task.ruler, task.size, small=0)
     return headed(task, [piece for section in sections for piece in pieces_of(section, task, task.size)])
 
 
 def hierarchical(task: CuttingTask) -> list[Piece]:
-    """Cut small passages inside larger ones; ``parent`` is the larger one, returned when enough of it is found.
+    """Cut small passages inside larger ones; the larger ``parent`` is returned if enough of it is found.
 
-    A parent is a section of at most ``parent`` tokens (small neighbours joined, long ones parted evenly).
+    A parent is a section of at most ``parent`` tokens (small neighbours are joined, long ones split evenly).
     """
     limit = max(task.size, int(task.options["parent"]))
     sections = merged(sections_of(task.blocks), task.ruler, limit, small=limit // 4)
@@ -181,17 +182,18 @@ def _children(section: Section, task: CuttingTask, limit: int) -> list[Piece]:
     return children
 
 
-# --- The chunker that breaks where neighbouring sentences' embeddings part ---
+# --- Breaks between dissimilar sentences ---
 
-SLICE = 512  # atoms whose vectors are in memory at once
-BUFFER = 1  # sentences on either side that are embedded with each, to steady the comparison
+SLICE = 512  # atoms with vectors in memory at once
+BUFFER = 1  # sentences on either side embedded with each, to reduce noise
 
 
 def semantic(task: CuttingTask) -> list[Piece]:
-    """Cut where the cosine distance between neighbours is in the top ``100 - percentile`` percent of the document.
+    """Break at the top ``100 - percentile`` percent of cosine distances between neighbours in the document.
 
-    After Greg Kamradt's percentile breakpoints. Groups over ``size`` are parted evenly; groups under ``small`` tokens
-    join the next one, and headings what follows them.
+    After Greg Kamradt's percentile breakpoints. Groups over ``size`` are split evenly; groups under ``small`` tokens
+    join
+    the next one, and headings join the text after them.
     """
     atoms = atoms_of(task.blocks, task.ruler, task.size, whole=task.room)
     if len(atoms) < 3:
@@ -209,19 +211,19 @@ def semantic(task: CuttingTask) -> list[Piece]:
 
 
 def distances(vectors: np.ndarray) -> np.ndarray:
-    """Return 1 - cosine of each row and the next; a row of zeros is at distance 1 from anything."""
+    """Return 1 - cosine of each row and the next. A row of zeros has distance 1 to any other."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths == 0, 1, lengths)
     return 1 - np.sum(unit[:-1] * unit[1:], axis=1)
 
 
 def _embedded(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
-    """Yield the vectors of all atoms, a few hundred at a time; each array begins with the last row of the one before.
+    """Yield the vectors of all atoms in arrays, each starting with the last row of the previous one.
 
-    So neighbours' distances need no more than that many vectors in memory at once.
+    This bounds the vectors in memory while comparing neighbours.
     """
     if task.embed is None:
-        raise InvalidInput("The chunker 'semantic' compares sentences: pass the option 'embed'.")
+        raise InvalidInput("The chunker 'semantic' needs the option 'embed' to compare sentences.")
     last = len(atoms) - 1
     before: list[np.ndarray] = []
     for first in range(0, len(atoms), SLICE):
@@ -232,21 +234,21 @@ def _embedded(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
         before = [vectors[-1:]]
 
 
-# --- Chunkers that go by sentences alone: packed, and each by itself with its neighbours noted ---
+# --- Sentences, packed or with their neighbours ---
 
 
 def sentence(task: CuttingTask) -> list[Piece]:
-    """Fill passages with sentences one after the other, whatever headings lie between them; none is only headings."""
+    """Fill passages with consecutive sentences regardless of headings. No passage has only headings."""
     spans = sentence_spans(task.text)
     atoms = [Atom(*part) for start, end in spans for part in fitting(task.ruler, start, end, task.size)]
     return headed(task, pack_full(atoms, task.ruler, task.size))
 
 
 def window(task: CuttingTask) -> list[Piece]:
-    """Make every sentence a passage, with headings before it; "window" in its metadata: ``neighbours`` on either side.
+    """Make each sentence, with headings before it, a passage, and note ``neighbours`` on either side as "window".
 
-    The neighbours are of the same section. The window is for showing and answering, so the encoder's limit does not
-    bind it.
+    The neighbours are in the same section. The window is for display and answers, so the encoder's limit does not
+    apply.
     """
     pieces = [piece for section in sections_of(task.blocks) for piece in _windows(section, task)]
     return [_within_window(piece) for piece in headed(task, pieces)]
@@ -268,13 +270,21 @@ def _windows(section: Section, task: CuttingTask) -> list[Piece]:
 
 
 DEFAULT_CHUNKER = "structure"
-DEFAULT_LIMIT = 254  # MiniLM's 256 without its two special tokens
+DEFAULT_LIMIT = 254  # tokens; MiniLM's 256 without its two special tokens
 LOWEST_LIMIT = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """One way of cutting; ``needs_embed`` when it asks for the option ``embed``."""
+    """A chunker.
+
+    Attributes:
+        name: Its name.
+        why: What it does.
+        function: Cuts a document.
+        parameters: Its parameters.
+        needs_embed: True if it needs the option ``embed``.
+    """
 
     name: str
     why: str
@@ -287,29 +297,27 @@ def _whole(name: str, low: int, high: int, default: int, why: str) -> Parameter:
     return Parameter(name, "int", default, why, low, high)
 
 
-SIZE = _whole("size", 16, 8192, 200, "Tokens a passage: small ones are precise, large ones complete.")
-OVERLAP = _whole("overlap", 0, 1024, 0, "Tokens repeated from the passage before, for statements across a cut.")
-SMALL = _whole("small", 0, 1024, 64, "Sections under this many tokens join their neighbours.")
-SECTION = _whole(
-    "size", 16, 8192, 8192, "Tokens a section may have before it is parted; the model's limit parts it too."
-)
-CHILD = _whole("size", 16, 8192, 100, "Tokens a passage; its section is returned.")
-SENTENCE = _whole("size", 16, 8192, 200, "Tokens a sentence may have before it is parted.")
-NEIGHBOURS = _whole("neighbours", 0, 10, 2, "Sentences on either side that are shown with the one found.")
+SIZE = _whole("size", 16, 8192, 200, "Tokens per passage: small passages are precise, large ones complete.")
+OVERLAP = _whole("overlap", 0, 1024, 0, "Tokens repeated from the previous passage, for statements across a cut.")
+SMALL = _whole("small", 0, 1024, 64, "Sections with fewer tokens join their neighbours.")
+SECTION = _whole("size", 16, 8192, 8192, "Tokens per section before it is split; the model's limit also applies.")
+CHILD = _whole("size", 16, 8192, 100, "Tokens per passage; its section is returned.")
+SENTENCE = _whole("size", 16, 8192, 200, "Tokens per sentence before it is split.")
+NEIGHBOURS = _whole("neighbours", 0, 10, 2, "Sentences shown on either side of the one found.")
 PARENT = _whole("parent", 64, 8192, 600, "Tokens of the section that is returned for its passages.")
-PERCENTILE = Parameter("percentile", "float", 90.0, "Breaks where the distance is above this percentile.", 50, 99.9)
+PERCENTILE = Parameter("percentile", "float", 90.0, "Breaks at distances above this percentile.", 50, 99.9)
 
 CHUNKERS: dict[str, Chunker] = {
     chunker.name: chunker
     for chunker in (
         Chunker("structure", "Headings, paragraphs, tables and code, packed evenly.", structure, (SIZE, SMALL)),
-        Chunker("recursive", "Coarse separators first, finer ones where needed.", recursive, (SIZE, OVERLAP)),
+        Chunker("recursive", "Coarse separators first, finer ones if needed.", recursive, (SIZE, OVERLAP)),
         Chunker("token", "Windows of a fixed number of tokens.", fixed, (SIZE, OVERLAP)),
-        Chunker("sentence", "Whole sentences, filled up; headings are ignored.", sentence, (SIZE,)),
+        Chunker("sentence", "Whole sentences, packed to the size; headings are ignored.", sentence, (SIZE,)),
         Chunker("window", "Single sentences, shown with their neighbours.", window, (SENTENCE, NEIGHBOURS)),
-        Chunker("heading", "One passage a section.", heading, (SECTION,)),
+        Chunker("heading", "One passage per section.", heading, (SECTION,)),
         Chunker("hierarchical", "Small passages that lead to their section.", hierarchical, (CHILD, PARENT)),
-        Chunker("semantic", "Breaks where the meaning turns.", semantic, (SIZE, SMALL, PERCENTILE), needs_embed=True),
+        Chunker("semantic", "Breaks where the topic changes.", semantic, (SIZE, SMALL, PERCENTILE), needs_embed=True),
         Chunker("code", "Functions and classes kept whole.", code, (SIZE, SMALL)),
     )
 }
@@ -318,39 +326,44 @@ CHUNKERS: dict[str, Chunker] = {
 def chunk(
     name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None
 ) -> list[CutPassage]:
-    """Cut a document as ``spans_of`` does; every span is made at once."""
+    """Cut a document as ``spans_of`` does, and return a list."""
     return list(spans_of(name, document, tokens, options))
 
 
 def spans_of(name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None) -> Spans:
-    """Cut a document: every word is in a span, no span is without one, each with its header fits ``limit`` tokens.
+    """Cut a document so that every word is in a span and each span fits ``limit`` tokens with its header.
 
-    Other characters are in a span too, except those in a run that has no word and is too long for one. A span is made
-    when it is asked for.
+    Other characters are also in a span, except runs without a word that are too long for one. Spans are created on
+    access.
 
-    ``options``: the chunker's own parameters; ``limit``, the encoder's max_tokens (default 254); for "semantic" also
-    ``embed``, a callable from texts to an array of one row each.
+    Args:
+        name: Name of the chunker.
+        document: The document.
+        tokens: Returns the token spans of a text.
+        options: The chunker's parameters; ``limit``, the encoder's max_tokens (default 254); and for "semantic"
+            ``embed``, a
+            function from texts to an array with one row each.
 
     Raises:
-        InvalidInput: no such chunker or option, or a value out of range.
+        InvalidInput: There is no such chunker or option, or a value is out of range.
     """
     chunker = CHUNKERS.get(name)
     if chunker is None:
-        raise InvalidInput(f"There is no chunker '{name}'. Choose one of {choices(CHUNKERS)}.")
+        raise InvalidInput(f"Unknown chunker '{name}'. Choose one of {choices(CHUNKERS)}.")
     given = dict(options or {})
     limit, embed = given.pop("limit", DEFAULT_LIMIT), cast("Embed | None", given.pop("embed", None))
     if not isinstance(limit, int) or limit < LOWEST_LIMIT:
-        raise InvalidInput(f"The option 'limit' is {limit!r}; it must be a whole number of at least {LOWEST_LIMIT}.")
+        raise InvalidInput(f"Invalid option 'limit' {limit!r}: expected an integer of at least {LOWEST_LIMIT}.")
     if chunker.needs_embed and embed is None:
-        raise InvalidInput(f"The chunker '{name}' compares sentences: pass the option 'embed'.")
+        raise InvalidInput(f"The chunker '{name}' needs the option 'embed' to compare sentences.")
     task = CuttingTask(document, tokens, limit, complete(chunker, given), embed)
     return finished(task, chunker.function(task) if document.text.strip() else [])
 
 
 def complete(chunker: Chunker, given: Mapping[str, object]) -> dict[str, ParameterValue]:
-    """Return all options of a chunker, defaults where none was given.
+    """Return all options of a chunker, with defaults for those not given.
 
     Raises:
-        InvalidInput: an unknown option, or a value out of range.
+        InvalidInput: An option is unknown, or a value is out of range.
     """
     return read_parameters(f"The chunker {chunker.name!r}", chunker.parameters, given)

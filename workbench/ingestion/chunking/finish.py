@@ -1,4 +1,4 @@
-"""The last step of every chunker: its pieces become spans, stripped, with heading, page and context header."""
+"""Packing of atoms, and the last step of every chunker: spans with heading, page and context header."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from workbench.ingestion.chunking.blocks import Atom, Block, heading_text
 from workbench.ingestion.chunking.spans import BlockKind, CutPassage, Piece, Ruler, strip
 from workbench.ingestion.chunking.task import CuttingTask
 
-# --- The packing of atoms into passages of about equal length, none over the size ---
+# --- Packing of atoms into passages ---
 
-WITHIN_COST = 0.15  # ending within a block costs as much as missing the even length by 15 %
-LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line, parted from what it leads to
+WITHIN_COST = 0.15  # ending inside a block costs as much as missing the even length by 15%
+LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line
 
 
 def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
-    """Return pieces of consecutive atoms, each at most ``size`` tokens unless one atom alone is more.
+    """Return pieces of consecutive atoms, each of at most ``size`` tokens unless a single atom has more.
 
-    The rest is spread evenly (220 tokens at size 200 give two halves, not 200 and a stub of 20), and a piece
-    rather ends with a block than within one.
+    The rest is spread evenly (220 tokens at size 200 give two halves, not 200 and 20), and ends of blocks are
+    preferred.
     """
     pieces: list[Piece] = []
     first = 0
@@ -35,7 +35,7 @@ def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
 
 
 def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
-    """Return pieces filled up to ``size`` tokens one after the other; the last one takes the rest."""
+    """Return pieces filled with up to ``size`` tokens; the last one takes the rest."""
     pieces: list[Piece] = []
     first = 0
     while first < len(atoms):
@@ -48,7 +48,7 @@ def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
 
 
 def _last(atoms: Sequence[Atom], ruler: Ruler, first: int, size: int) -> int:
-    """Return the atom to end with: the nearest to an even share of what remains, at a small cost within a block."""
+    """Return the last atom of a piece: nearest to an even share of the rest, with a penalty inside blocks."""
     start = atoms[first].start
     remaining = ruler.count(start, atoms[-1].end)
     target = remaining / max(1, ceil(remaining / size))
@@ -64,25 +64,26 @@ def _last(atoms: Sequence[Atom], ruler: Ruler, first: int, size: int) -> int:
     return best
 
 
-# --- Pieces without a letter or digit (a full stop, a rule, a row of dots), joined to neighbours: nobody seeks them ---
+# --- Joining of pieces without words ---
 
 
 def has_words(text: str, start: int, end: int) -> bool:
-    """Tell whether there is a letter or digit in ``text[start:end]``."""
+    """Return whether ``text[start:end]`` has a letter or digit."""
     return any(text[position].isalnum() for position in range(start, end))
 
 
 def joined(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
-    """Return stripped pieces such that each has a letter or digit, unless none has.
+    """Return stripped pieces that each have a letter or digit, unless none has.
 
-    A wordless one joins the piece before it or after it; where both are full it takes the last word of the one
-    before. One too long for that (a screen of dashes) is left out: it is in the document, and in no passage.
+    A piece without words joins a neighbour; if both are full, it takes the last word of the one before. If it is too
+    long for
+    that (a screen of dashes), it is left out of the passages.
     """
     worded = [has_words(task.text, piece.start, piece.end) for piece in pieces]
     if all(worded) or not any(worded):
         return list(pieces)
     joined: list[Piece] = []
-    waiting: Piece | None = None  # a wordless piece that the next one may take
+    waiting: Piece | None = None  # a piece without words that the next one may take
     for piece, good in zip(pieces, worded, strict=True):
         if good:
             joined.append(_together(task, piece, waiting) or piece if waiting else piece)
@@ -97,7 +98,7 @@ def joined(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _together(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
-    """Return a piece that takes a wordless neighbour in; None where it has no room, or its section ends before."""
+    """Return a piece extended by a neighbour without words, or None if there is no room or its section ends."""
     start, end = min(piece.start, more.start), max(piece.end, more.end)
     if piece.parent is not None and not (piece.parent[0] <= start and end <= piece.parent[1]):
         return None
@@ -112,7 +113,7 @@ def _together(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
 
 
 def _parted(task: CuttingTask, pieces: Sequence[Piece], piece: Piece) -> list[Piece] | None:
-    """Return the last piece without its last word, and that word with the wordless piece; None where neither suits."""
+    """Return the last piece without its last word, and that word with ``piece``, or None if either does not fit."""
     before = pieces[-1]
     covered = pieces[-2].end if len(pieces) > 1 else before.start
     word = _last_word(task, before)
@@ -133,12 +134,12 @@ def _last_word(task: CuttingTask, piece: Piece) -> int:
 
 
 def finished(task: CuttingTask, pieces: Iterable[Piece]) -> Spans:
-    """Return the spans of pieces that say something, in order."""
+    """Return the spans of pieces that have words, in order."""
     return Spans(task, _moving_on(joined(task, [piece for rough in pieces for piece in _fitting(task, rough)])))
 
 
 def _moving_on(pieces: Iterable[Piece]) -> list[Piece]:
-    """Return the pieces that do not lie within a neighbour, as a half of one that overlaps others may."""
+    """Return the pieces that are not inside a neighbour, as half of an overlapping piece may be."""
     apart: list[Piece] = []
     for piece in pieces:
         if apart and piece.end <= apart[-1].end:
@@ -150,7 +151,7 @@ def _moving_on(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _fitting(task: CuttingTask, piece: Piece) -> Iterator[Piece]:
-    """Yield the stripped piece, or its halves where a halved word at its ends counts for more than it did whole."""
+    """Yield the stripped piece, or its halves if words cut at its ends made it exceed the limit."""
     start, end = strip(task.text, piece.start, piece.end)
     if start == end:
         return
@@ -164,10 +165,13 @@ def _fitting(task: CuttingTask, piece: Piece) -> Iterator[Piece]:
 
 
 class Spans(Sequence[CutPassage]):
-    """The spans of one document, each made when it is asked for: only the places of the cuts stay in memory."""
+    """The spans of one document, each created on access; only the positions of cuts stay in memory."""
 
     def __init__(self, task: CuttingTask, pieces: Sequence[Piece]) -> None:
-        """Take ``pieces``, which are stripped."""
+        """Args:
+        task: The task.
+        pieces: Stripped pieces.
+        """
         self.task = task
         self._pieces = pieces
         self._block_starts = array("I", (block.start for block in task.blocks)) if pieces else array("I")
@@ -204,24 +208,24 @@ class Spans(Sequence[CutPassage]):
         last = bisect_right(self._block_starts, end - 1)
         blocks = self.task.blocks[first:last]
         telling = [block for block in blocks if has_words(self.task.text, block.start, block.end)]
-        return telling or blocks  # a rule before a heading does not take the passage out of the heading's section
+        return telling or blocks  # a rule before a heading leaves the passage in the heading's section
 
     def _table(self, blocks: list[Block], piece: Piece) -> str:
-        """Return what names the table a passage goes on with, or the page of one it holds; "" where it holds none."""
+        """Return the name of the table that a passage continues, or of the page of one that it contains, or ""."""
         if not any(block.kind == "table" for block in blocks):
             return ""
         if blocks[0].kind == "table" and piece.start >= blocks[0].start:
             return self.task.captions[blocks[0].start]
-        page = self.task.page_of(piece.start)
+        page = self.task.page_index(piece.start)
         end, head = (0, "") if page is None else self.task.page_heads[page]
         return head if piece.start >= end else ""
 
     def _page(self, position: int) -> int | None:
-        page = self.task.page_of(position)
+        page = self.task.page_index(position)
         return None if page is None else self.task.document.pages[page][0]
 
     def _shows(self, blocks: list[Block], piece: Piece, path: tuple[str, ...]) -> bool:
-        """Tell whether the passage itself begins with the last heading of its path; the header then leaves it out."""
+        """Return whether the passage starts with the last heading of its path, so the header can omit it."""
         if not blocks or not path or piece.start > blocks[0].start:
             return False
         own = self.task.text[blocks[0].start : blocks[0].end]
@@ -237,7 +241,7 @@ def _common_path(blocks: list[Block]) -> tuple[str, ...]:
 
 
 def _kind(blocks: list[Block]) -> BlockKind:
-    """Return the one kind of all blocks but headings; "text" where they are mixed."""
+    """Return the kind shared by all blocks except headings, or "text" if they are mixed."""
     kinds: set[BlockKind] = {block.kind for block in blocks if block.kind != "heading"}
     if not kinds:
         return "heading" if blocks else "text"

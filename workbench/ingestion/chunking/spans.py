@@ -1,4 +1,4 @@
-"""A ruler over one text in the model's own tokens, for which the tokenizer is asked once for every part of it."""
+"""Input and output of chunkers, and a counter of the model's tokens over one text."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Generic, Literal, TypeVar
 
 from workbench.ingestion.metadata import About
 
-# --- A property that is computed once, without a lock: documents that are cut beside each other do not wait ---
+# --- Cached property without a lock ---
 
 Owner = TypeVar("Owner")
 Computed = TypeVar("Computed")
 
 
 class computed_once(Generic[Owner, Computed]):
-    """Keep what a method returns in the object's ``__dict__``, where it is found before the method the next time."""
+    """A cached property without a lock, so that documents chunked in parallel do not wait for each other."""
 
     def __init__(self, compute: Callable[[Owner], Computed]) -> None:
         self._compute, self._name = compute, compute.__name__
         self.__doc__ = compute.__doc__
 
     def __get__(self, owner: Owner, kind: type[Owner] | None = None) -> Computed:
-        """Compute it; two threads that ask at once may both do so."""
+        """Compute and store the value; two threads may both compute it."""
         computed = self._compute(owner)
         owner.__dict__[self._name] = computed
         return computed
 
 
-# --- Input and output of a chunker: a document's text, and where it is cut ---
+# --- Input and output of a chunker ---
 
 Tokenize = Callable[[str], list[tuple[int, int]]]
 BlockKind = Literal["text", "table", "code", "heading", "list"]
@@ -38,9 +38,14 @@ BlockKind = Literal["text", "table", "code", "heading", "list"]
 
 @dataclass(frozen=True, slots=True)
 class ChunkInput:
-    """The parts of a document that cutting needs; ``pages`` are (number, start, end) in ``text``.
+    """The parts of a document that chunkers need.
 
-    ``about`` holds what the document says of itself beside its title; it goes into every passage's context.
+    Attributes:
+        title: Its title.
+        text: Its text.
+        document_type: Its type.
+        pages: (number, start, end) of its pages in ``text``.
+        about: What describes the document; part of every passage's context.
     """
 
     title: str
@@ -52,11 +57,17 @@ class ChunkInput:
 
 @dataclass(frozen=True, slots=True)
 class CutPassage:
-    """One passage: ``document.text[start:end]``, without blanks at its ends.
+    """A passage: ``document.text[start:end]``, without white space at its ends.
 
-    ``header`` is the context to embed before it (see ``storage.embedded_text``), cut so that both fit the encoder.
-    ``parent`` is the (start, end) of the section to return in its place, where the chunker knows one. ``metadata``
-    may hold "table_header" (a span), "window" (a span around a single sentence).
+    Attributes:
+        start: First character.
+        end: Character after the last.
+        heading_path: Headings above it.
+        kind: Kind of its blocks.
+        page: Page on which it starts.
+        parent: (start, end) of the section to return instead, if the chunker has one.
+        header: Context to embed before it (see ``storage.embedded_text``), cut so that both fit the encoder.
+        metadata: May have "table_header" (a span) and "window" (a span around a single sentence).
     """
 
     start: int
@@ -71,7 +82,14 @@ class CutPassage:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The result of a chunker: bounds (not yet stripped) and facts that only it can know."""
+    """A result of a chunker before stripping.
+
+    Attributes:
+        start: First character.
+        end: Character after the last.
+        parent: (start, end) of its section.
+        metadata: Spans to note in its passage.
+    """
 
     start: int
     end: int
@@ -80,7 +98,7 @@ class Piece:
 
 
 def strip(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the bounds of ``text[start:end]`` without surrounding blanks; equal bounds when nothing is left."""
+    """Return the bounds of ``text[start:end]`` without surrounding white space; equal bounds if nothing is left."""
     while start < end and text[end - 1].isspace():
         end -= 1
     while start < end and text[start].isspace():
@@ -88,33 +106,35 @@ def strip(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-# A tokenizer may call a whole base64 line one unknown token. Such a token counts as one per STEP characters, so that
-# no passage grows without bound (Postgres refuses to index words and texts beyond a size).
+# A tokenizer may return a whole base64 line as one unknown token. It counts as one token per STEP characters, so that
+# passages stay bounded (Postgres limits the size of indexed words and texts).
 LONG_TOKEN = 64  # characters
 STEP = 8  # characters
-PART = 16_000  # characters the tokenizer is given at once: its answer takes thirty times the memory of the text
+PART = 16_000  # characters tokenized at once; the result takes thirty times the memory of the text
 
 
 class Ruler:
-    """Token counts over one text by bisection: ``count(start, end)`` costs no call of the tokenizer."""
+    """Token counts over one text by bisection; ``count`` does not call the tokenizer."""
 
     def __init__(self, text: str, tokens: Tokenize) -> None:
-        """Take ``tokens``, which gives the (start, end) of each token of a text, without special tokens.
+        """Tokenize the text in parts that end between words; the tokenizer's errors are raised here.
 
-        The text is given to it in parts that end between words; its errors come out here.
+        Args:
+            text: The text.
+            tokens: Returns the (start, end) of each token of a text, without special tokens.
         """
         self.text = text
         self.tokens = tokens
         self.starts = _starts(text, tokens)
 
     def count(self, start: int, end: int) -> int:
-        """Return how many tokens begin in ``text[start:end]``."""
+        """Return how many tokens start in ``text[start:end]``."""
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
     def reach(self, start: int, budget: int, end: int) -> int:
-        """Return the furthest position up to ``end`` such that ``text[start:position]`` has at most ``budget`` tokens.
+        """Return the last position up to ``end`` such that ``text[start:position]`` has at most ``budget`` tokens.
 
-        The position is the start of a word where there is one to choose, else the start of a token.
+        The position is the start of a word if possible, else the start of a token.
         """
         first = bisect_left(self.starts, start)
         if first + budget >= len(self.starts) or self.starts[first + budget] >= end:
@@ -126,22 +146,22 @@ class Ruler:
         return max(position, start + 1)
 
     def inside_word(self, position: int) -> bool:
-        """Tell whether a cut here halves a word (then its halves may count differently than the whole did)."""
+        """Return whether a cut here divides a word, so that its halves may have different token counts."""
         text = self.text
         return 0 < position < len(text) and _joins(text[position - 1]) and _joins(text[position])
 
     def boundaries(self, start: int, end: int) -> Sequence[int]:
-        """Return the token starts within ``text[start:end]``."""
+        """Return the token starts in ``text[start:end]``."""
         return self.starts[bisect_left(self.starts, start) : bisect_right(self.starts, end - 1)]
 
 
 def _joins(character: str) -> bool:
-    """Tell whether a character runs on into one word: letters and digits do, Chinese characters and kana do not."""
+    """Return whether a character joins others to a word. Letters and digits do; Chinese characters and kana do not."""
     return character.isalnum() and not ("\u3040" <= character <= "\u30ff" or "\u3400" <= character <= "\u9fff")
 
 
 def _starts(text: str, tokens: Tokenize) -> array[int]:
-    """Return where tokens begin, in order: four bytes each, for a book has millions of them."""
+    """Return token starts in order, in four bytes each, because a book has millions."""
     starts = array("I")
     for first, last in _parts(text):
         for start, end in tokens(text[first:last]):
@@ -156,10 +176,10 @@ def _starts(text: str, tokens: Tokenize) -> array[int]:
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the text in stretches of at most PART characters.
+    """Yield parts of at most PART characters.
 
-    Each ends before a single space between two words, where every tokenizer begins a token anyway, or else before a
-    blank, or anywhere in a text without one.
+    Each ends before a single space between words, where every tokenizer starts a token, or else before white space, or
+    anywhere if there is none.
     """
     start = 0
     while len(text) - start > PART:

@@ -1,4 +1,4 @@
-"""The default chunker: passages that follow the document's own structure, packed to about the same size."""
+"""The default chunker: passages that follow the document's structure, packed to about equal size."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from workbench.ingestion.chunking.finish import has_words, pack
 from workbench.ingestion.chunking.spans import Piece, Ruler, strip
 from workbench.ingestion.chunking.task import CuttingTask, is_naming, leads_to_table
 
-# --- Pieces that only lead to others, joined to these: alone they answer nothing, and rank high ---
+# --- Joining of pieces with only headings ---
 
 
 def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, *, parts: bool = True) -> list[Piece]:
-    """Return the pieces, in order, such that none only leads to others where that can be had.
+    """Return pieces in order such that none has only headings or table names, if possible.
 
-    A heading or a line that names a table joins the piece after it, the last heading the piece before it. Where both
-    together are more than there is room for, or than ``most`` tokens, the other piece is cut in two, at the end of a
-    line or between words; of pieces that overlap (without ``parts``) it stays whole, and its first half is repeated.
+    Such a piece answers nothing but ranks high. It joins the piece after it; the last one joins the piece before. If
+    both
+    exceed the room or ``most`` tokens, the other piece is cut in two at a line end or between words. For overlapping
+    pieces
+    (without ``parts``) it stays whole, and its first half is repeated.
     """
     bare = [_only_leads(task, piece) for piece in pieces]
     if not any(bare) or all(bare):
@@ -33,7 +35,7 @@ def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, 
         if parts or len(made) < 2:
             return made
         repeated = [made[0], piece] if start < piece.start else [piece, made[1]]
-        return repeated if repeated[1].start <= repeated[0].end else made  # else what lies between them would be lost
+        return repeated if repeated[1].start <= repeated[0].end else made  # else the text between them is lost
 
     joined: list[Piece] = []
     waiting: list[Piece] = []
@@ -49,8 +51,8 @@ def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, 
 
 
 def _only_leads(task: CuttingTask, piece: Piece) -> bool:
-    """Tell whether a piece is headings, or headings and the short lines that name a table after them."""
-    start, end = strip(task.text, piece.start, piece.end)  # a piece may begin with the blank lines before it
+    """Return whether a piece has only headings, optionally followed by short lines that name a table."""
+    start, end = strip(task.text, piece.start, piece.end)  # a piece may start with blank lines
     first = max(0, bisect_right(task.blocks, start, key=lambda block: block.start) - 1)
     last = bisect_left(task.blocks, end, key=lambda block: block.start)
     inside = task.blocks[first:last]
@@ -65,7 +67,7 @@ def _only_leads(task: CuttingTask, piece: Piece) -> bool:
 
 
 def _joined(task: CuttingTask, piece: Piece, start: int, end: int, fits: Callable[[Piece], bool]) -> list[Piece]:
-    """Return a piece that grows to ``text[start:end]``, cut in two where it must; nothing where no cut fits."""
+    """Return a piece extended to ``text[start:end]``, cut in two if necessary, or no piece if no cut fits."""
     parent = piece.parent and (min(piece.parent[0], start), max(piece.parent[1], end))
     whole = replace(piece, start=start, end=end, parent=parent)
     if fits(whole):
@@ -80,7 +82,7 @@ def _joined(task: CuttingTask, piece: Piece, start: int, end: int, fits: Callabl
 
 
 def _noted(task: CuttingTask, piece: Piece) -> Piece:
-    """Return a piece that begins among the rows of a table with the place of the table's header."""
+    """Return a piece with the span of the table header if it starts among a table's rows."""
     block = task.blocks[max(0, bisect_right(task.blocks, piece.start, key=lambda block: block.start) - 1)]
     if block.kind != "table" or not block.body <= piece.start < block.end:
         return piece
@@ -88,27 +90,32 @@ def _noted(task: CuttingTask, piece: Piece) -> Piece:
 
 
 def _within(task: CuttingTask, piece: Piece, most: int) -> bool:
-    """Tell whether a piece says something in at most so many tokens."""
+    """Return whether a piece has words and at most ``most`` tokens."""
     start, end = strip(task.text, piece.start, piece.end)
     return has_words(task.text, start, end) and task.ruler.count(start, end) <= most
 
 
 def _fits(task: CuttingTask, piece: Piece) -> bool:
-    """Tell whether a piece says something and is no longer than the model reads beside any header."""
+    """Return whether a piece has words and fits the model together with any header."""
     start, end = strip(task.text, piece.start, piece.end)
     return has_words(task.text, start, end) and len(task.tokens(task.text[start:end])) <= task.room
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and the blocks under it, up to the next heading; ``path`` includes its own (the first, when joined)."""
+    """A heading and the blocks under it, up to the next heading.
+
+    Attributes:
+        blocks: Its blocks.
+        path: Headings above it and its own (the first, if several were joined).
+    """
 
     blocks: tuple[Block, ...]
     path: tuple[str, ...]
 
     @property
     def start(self) -> int:
-        """The character of the document's text at which its first block begins."""
+        """The first character of its first block."""
         return self.blocks[0].start
 
     @property
@@ -118,25 +125,25 @@ class Section:
 
     @property
     def only_heading(self) -> bool:
-        """True where headings have no text under them."""
+        """True if it has headings without text."""
         return all(block.kind == "heading" for block in self.blocks)
 
 
 def structure(task: CuttingTask) -> list[Piece]:
-    """Pack sentences and blocks within sections; small sections join neighbours under the same parent."""
+    """Pack sentences and blocks within sections. Small sections join neighbours under the same parent."""
     sections = merged(sections_of(task.blocks), task.ruler, task.size, int(task.options["small"]))
     return headed(task, [piece for section in sections for piece in pieces_of(section, task, task.size)])
 
 
 def pieces_of(section: Section, task: CuttingTask, size: int) -> list[Piece]:
-    """Cut one section into pieces of at most ``size`` tokens, keeping tables and code whole while there is room."""
+    """Cut a section into pieces of at most ``size`` tokens, keeping tables and code whole if there is room."""
     if task.ruler.count(section.start, section.end) <= size:
         return [Piece(section.start, section.end)]
     return pack(atoms_of(section.blocks, task.ruler, size, whole=task.room), task.ruler, size)
 
 
 def sections_of(blocks: list[Block]) -> list[Section]:
-    """Group blocks into sections: a heading begins one, and so does a change of path (code's definitions)."""
+    """Group blocks into sections, which start at a heading or a change of path (definitions in code)."""
     groups: list[list[Block]] = []
     for block in blocks:
         if not groups or block.kind == "heading" or block.path != groups[-1][-1].path:
@@ -146,7 +153,7 @@ def sections_of(blocks: list[Block]) -> list[Section]:
 
 
 def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list[Section]:
-    """Join related sections while both fit ``size`` tokens and one of them has fewer than ``small`` tokens."""
+    """Join related sections if both fit ``size`` tokens and one has fewer than ``small`` tokens."""
     joined: list[Section] = []
     for section in sections:
         if joined and _belongs(joined[-1], section, ruler, size, small):
@@ -160,7 +167,7 @@ def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list
 def _belongs(last: Section, section: Section, ruler: Ruler, size: int, small: int) -> bool:
     below = section.path[: len(last.path)] == last.path
     if last.only_heading and below:
-        return True  # a heading stays with what follows it
+        return True  # a heading stays with the text after it
     if not (below or section.path[:-1] == last.path[:-1]):
         return False
     if min(ruler.count(last.start, last.end), ruler.count(section.start, section.end)) >= small:

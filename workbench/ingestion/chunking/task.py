@@ -1,4 +1,4 @@
-"""One document on its way through a chunker: its text measured, its blocks seen, its room known."""
+"""The task of a chunker: one document with its blocks, token counts and available room."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from workbench.ingestion.chunking.spans import ChunkInput, Ruler, Tokenize, comp
 from workbench.ingestion.metadata import CONTENTS, context_header, with_sayings
 from workbench.types import ParameterValue
 
-# --- The names of tables: the short lines before them (caption, units, years) and the names of their columns ---
+# --- Names of tables: lines above and column names ---
 
-LINES = 3  # short blocks before a table that may name it: a heading, who reports, the units or the years
-LONGEST = 200  # characters of such a line; a longer one is prose
-COLUMNS = 120  # characters of the columns' names
-RUNNING, RUNNING_SHARE = 5, 0.2  # pages, and share of the pages, above which a heading is a running one
-OVER_MANY, OVER_SHARE = 10, 0.25  # pages, and share of a document, above which one heading tells nothing of a passage
+LINES = 3  # short blocks before a table that may name it: heading, company, units or years
+LONGEST = 200  # characters of such a line; longer ones are prose
+COLUMNS = 120  # characters of the column names
+RUNNING, RUNNING_SHARE = 5, 0.2  # pages, and share of pages, above which a heading is a running header
+OVER_MANY, OVER_SHARE = 10, 0.25  # pages, and share of a document, above which a heading is uninformative
 RULE = re.compile(r"[-*_\s]+")
 MARKUP = re.compile(r"\*\*|__|`")
-AMOUNT = re.compile(r"[$€£¥%]|\d[,.]\d|\(\d")  # a cell that holds a figure, and so no name of a column
+AMOUNT = re.compile(r"[$€£¥%]|\d[,.]\d|\(\d")  # a cell with a figure is not a column name
 
 
 def caption(text: str, blocks: Sequence[Block], table: Block, running: Collection[str], start: int = 0) -> str:
-    """Return the lines that name the table and its columns' names in one line, "" where there are none.
+    """Return the lines that name a table and its column names on one line, or "" if there are none.
 
-    Lines are looked for from the table upwards, as far as ``start``; above a heading only headings count, ``running``
-    ones never. A first row with figures in it is no row of names.
+    Lines are searched upwards from the table to ``start``. Above a heading only headings count, and ``running``
+    headings
+    never do. A first row with figures is not a header.
     """
     lines: list[str] = []
     headed = False
@@ -52,7 +53,7 @@ def caption(text: str, blocks: Sequence[Block], table: Block, running: Collectio
 
 
 def page_head(text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]) -> tuple[int, str]:
-    """Return the first line of ``text[start:end]`` that is no running one, if it names the page, and its end."""
+    """Return the first line of ``text[start:end]`` that is not running, if it names the page, and its end."""
     for index in range(bisect_left(blocks, start, key=lambda block: block.start), len(blocks)):
         block = blocks[index]
         raw = text[block.start : block.end].strip()
@@ -65,10 +66,10 @@ def page_head(text: str, blocks: Sequence[Block], start: int, end: int, running:
 
 
 def running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
-    """Return the headings that tell no two passages apart.
+    """Return the headings that do not distinguish passages.
 
-    These stand on many of the pages, belong to a table of contents, or stand above many pages, as a line in large print
-    on the cover of a report does.
+    They occur on many pages, belong to a table of contents, or are above many pages, like a line in large print on a
+    cover.
     """
     times = Counter(block.path[-1] for block in blocks if block.kind == "heading" and block.path)
     most = max(RUNNING, RUNNING_SHARE * pages)
@@ -85,7 +86,7 @@ def running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
 
 
 def leads_to_table(text: str, blocks: Sequence[Block], place: int) -> bool:
-    """Tell whether a table begins at a place among the blocks, or after a few headings and lines that name it."""
+    """Return whether a table starts at a block, or after a few headings and lines that name it."""
     for block in blocks[place : place + LINES]:
         if block.kind == "table":
             return True
@@ -95,12 +96,12 @@ def leads_to_table(text: str, blocks: Sequence[Block], place: int) -> bool:
 
 
 def is_naming(block: Block, raw: str) -> bool:
-    """Tell whether a text of a block is a short line that ends no sentence, as those that name a table do."""
+    """Return whether a block is a short line that does not end a sentence, like lines that name a table."""
     return block.kind == "text" and _names(block, raw.strip(), headed=False)
 
 
 def _names(block: Block, raw: str, headed: bool) -> bool:
-    """Tell whether a block is a heading, or below the first heading a short line that ends no sentence."""
+    """Return whether a block is a heading, or a short line below the first heading that does not end a sentence."""
     if len(raw) > LONGEST:
         return False
     if block.kind == "heading":
@@ -116,9 +117,9 @@ def _columns(header: str) -> str:
 
 
 def _without_repeats(names: Sequence[str]) -> list[str]:
-    """Return names of columns without the words that each begins with like the one before it.
+    """Return column names without the leading words that each shares with the one before it.
 
-    "Year ended May 31, 2020", "Year ended May 26, 2019" are "Year ended May 31, 2020", "26, 2019".
+    "Year ended May 31, 2020", "Year ended May 26, 2019" becomes "Year ended May 31, 2020", "26, 2019".
     """
     short: list[str] = []
     before: list[str] = []
@@ -131,13 +132,21 @@ def _without_repeats(names: Sequence[str]) -> list[str]:
     return short
 
 
-Embed: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]  # one row a text
+Embed: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]  # one row per text
 HEADER_SHARE = 0.6  # header characters per token of the limit: 152 of MiniLM's 254
 
 
 @dataclass(frozen=True)
 class CuttingTask:
-    """The task that a chunker is given; ``options`` are complete and in range, ``limit`` counts no special tokens."""
+    """A task for a chunker.
+
+    Attributes:
+        document: The document.
+        tokens: Returns the token spans of a text.
+        limit: The encoder's maximum tokens, without special tokens.
+        options: All of the chunker's options, checked.
+        embed: Embeds texts, for chunkers that need it.
+    """
 
     document: ChunkInput
     tokens: Tokenize
@@ -147,42 +156,42 @@ class CuttingTask:
 
     @property
     def text(self) -> str:
-        """The document's whole text; every span of the task counts its characters."""
+        """The document's text, which all spans refer to."""
         return self.document.text
 
     @property
     def header_characters(self) -> int:
-        """The most characters that a context header may have, so that the passage keeps most of the limit."""
+        """Maximum characters of a context header, so that the passage keeps most of the limit."""
         return int(self.limit * HEADER_SHARE)
 
     @computed_once
     def ruler(self) -> Ruler:
-        """The counter of the model's tokens over the document's text."""
+        """Token counter for the document's text."""
         return Ruler(self.document.text, self.tokens)
 
     @computed_once
     def blocks(self) -> list[Block]:
-        """The document's blocks: definitions for source code, Markdown's for everything else."""
+        """The document's blocks: definitions for source code, Markdown blocks for everything else."""
         return code_blocks_of(self.text) if self.document.document_type == "code" else blocks_of(self.text)
 
     @computed_once
     def running(self) -> frozenset[str]:
-        """The headings that say nothing of a passage because they stand on many pages."""
+        """Headings that do not distinguish passages, because they are on many pages."""
         pages = len(self.document.pages)
         return running_headings(self.blocks, pages) if pages else frozenset()
 
     @computed_once
     def page_heads(self) -> list[tuple[int, str]]:
-        """Of each page, the line that names it and where that line ends."""
+        """The line that names each page, and its end."""
         return [page_head(self.text, self.blocks, start, end, self.running) for _, start, end in self.document.pages]
 
     @computed_once
     def captions(self) -> Mapping[int, str]:
-        """Each table's start -> the lines that name it."""
+        """The names of each table by its start."""
         captions: dict[int, str] = {}
         for block in self.blocks:
             if block.kind == "table":
-                page = self.page_of(block.start)
+                page = self.page_index(block.start)
                 start = 0 if page is None else self.document.pages[page][1]
                 near = caption(self.text, self.blocks, block, self.running, start)
                 head = "" if page is None else self.page_heads[page][1]
@@ -191,16 +200,16 @@ class CuttingTask:
 
     @computed_once
     def page_starts(self) -> list[int]:
-        """The character at which each page begins, in order; empty where the document has no pages."""
+        """The first character of each page, in order; empty if the document has no pages."""
         return [start for _, start, _ in self.document.pages]
 
-    def page_of(self, position: int) -> int | None:
-        """Return the place among the document's pages of the one that holds a position; None where it has no pages."""
+    def page_index(self, position: int) -> int | None:
+        """Return the index of the page that contains a position, or None if the document has no pages."""
         return max(0, bisect_right(self.page_starts, position) - 1) if self.page_starts else None
 
     @computed_once
     def header_tokens(self) -> int:
-        """The tokens of the document's longest context header, all measured in one call of the tokenizer."""
+        """Tokens of the document's longest context header, measured in one call of the tokenizer."""
         paths = {block.path for block in self.blocks} | {()}
         paths |= {path[:depth] for path in paths for depth in range(len(path))}
         headers = {self.header(path) for path in paths}
@@ -217,16 +226,16 @@ class CuttingTask:
 
     @computed_once
     def room(self) -> int:
-        """The most tokens a passage of this document may have, so that any header still fits before it."""
+        """Maximum tokens of a passage, so that any header fits before it."""
         return max(1, self.limit - self.header_tokens)
 
     @property
     def size(self) -> int:
-        """The size to pack to: the option, or what there is room for."""
+        """The size to pack to: the option, or less if there is less room."""
         return max(1, min(int(self.options["size"]), self.room))
 
     def header(self, path: Sequence[str], table: str = "") -> str:
-        """Return the context of a passage under these headings; ``table`` names the table that it goes on with."""
+        """Return the context of a passage under these headings; ``table`` names the table that it continues."""
         about = self.document.about
         headings = (heading for heading in path if heading not in table and heading not in self.running)
         parts = [about.name, about.title or ("" if about.name else self.document.title), *headings, table]

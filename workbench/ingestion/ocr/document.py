@@ -1,4 +1,4 @@
-"""The words in the pictures of a page that has text of its own: charts, diagrams, screenshots."""
+"""OCR of a document: pages without text, and words in images on pages that have text."""
 
 from __future__ import annotations
 
@@ -19,33 +19,36 @@ from workbench.types.results import WordPlace
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# --- The extra that reads scans: whether it is installed, and the sentence that names it where it is not ---
+# --- The extra ``ocr`` ---
 
-ADVICE = "Install the extra that reads scans: pip install 'rag-workbench[ocr]'."
+ADVICE = "To read scans, install the extra: pip install 'rag-workbench[ocr]'."
 
 
 def reads_scans() -> bool:
-    """Tell whether the extra ``ocr`` is installed."""
+    """Return whether the extra ``ocr`` is installed."""
     try:
         return find_spec("rapidocr") is not None
-    except (ImportError, ValueError):  # ValueError: a module that was put there without a specification
+    except (ImportError, ValueError):  # ValueError: a module without a spec
         return False
 
 
-SURE = 0.8  # mean confidence of a line that is kept: pictures have shapes that look like letters
-APART = 6.0  # times the height of a line: white from top to bottom between two pictures
-WORD = re.compile(r"[^\W\d_]{2}")  # without one a group is a page number, or marks of an axis
-INK = 230  # of 255: what is lighter is paper
-WHITE = 0.06  # of the page's height without ink between two pictures
-LOWEST = 0.02  # of the page's height: a picture is higher than a rule or a page number
-AROUND = 2  # pixels around the page's own text that are covered
+SURE = 0.8  # minimum mean confidence of a line, because images have shapes that look like letters
+APART = 6.0  # line heights; minimum white between two images side by side
+WORD = re.compile(r"[^\W\d_]{2}")  # a group without a word is a page number or axis labels
+INK = 230  # of 255; lighter pixels are paper
+WHITE = 0.06  # of the page's height; minimum white between two images
+LOWEST = 0.02  # of the page's height; images are taller than a rule or a page number
+AROUND = 2  # pixels masked around the page's own text
 
 
 @dataclass(frozen=True, slots=True)
 class PictureWords:
-    """Words of one picture in one line of text, and its middle as a share (0..1) of the page's height.
+    """Words of one image on a single line.
 
-    ``places`` are the words' characters in ``text`` and their boxes on the page.
+    Attributes:
+        text: The words.
+        middle: Middle of the image as a share (0..1) of the page's height.
+        places: Position of each word in ``text``, and its box on the page.
     """
 
     text: str
@@ -54,7 +57,12 @@ class PictureWords:
 
 
 def picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:
-    """Read the words of a page's picture that are not among its own text, whose boxes are in shares of the page."""
+    """Read the words on a page image that are not part of its own text.
+
+    Args:
+        picture: Image of the page.
+        own_text: Boxes of its own text, in shares of the page.
+    """
     from PIL import ImageDraw
 
     covered = picture.copy()
@@ -74,14 +82,14 @@ def picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]
 
 
 def _read(page: Image, band: tuple[int, int]) -> list[PictureWords]:
-    """Read a band of a page, from top to bottom in pixels: what is smaller takes less memory."""
+    """Read a horizontal band of a page, given in pixels. Bands need less memory than pages."""
     top, bottom = band
     lines, _ = recogniser().read(page.crop((0, top, page.width, bottom)))
     return [_words(group, top, page.size) for group in _groups([line for line in lines if _is_sure(line)])]
 
 
 def _bands(page: Image) -> list[tuple[int, int]]:
-    """Return the bands of a page that are inked, from top to bottom in pixels, those of a line's height left out."""
+    """Return the bands of a page that have ink, in pixels, without those only as high as a line."""
     rows_inked = np.flatnonzero((np.asarray(page.convert("L")) < INK).any(axis=1))
     if not len(rows_inked):
         return []
@@ -103,7 +111,7 @@ def _is_sure(line: ReadLine) -> bool:
 
 
 def _groups(lines: Sequence[ReadLine]) -> list[list[ReadLine]]:
-    """Put lines of one picture together, from top to bottom."""
+    """Group lines by image, from top to bottom."""
     groups: list[list[ReadLine]] = []
     reached = 0.0
     for line in sorted(lines, key=lambda line: line.box[1]):
@@ -115,7 +123,7 @@ def _groups(lines: Sequence[ReadLine]) -> list[list[ReadLine]]:
 
 
 def _words(group: Sequence[ReadLine], top: int, size: tuple[int, int]) -> PictureWords:
-    """Write the lines of a picture that lie in a band ``top`` pixels down a page of a size in pixels."""
+    """Join the lines of an image in a band that starts ``top`` pixels down a page of the given size in pixels."""
     width, height = size
     text, places = "", []
     for row in rows(group):
@@ -143,21 +151,21 @@ def _share(value: float, whole: int) -> float:
     return round(min(1.0, max(0.0, value / whole)), 5)
 
 
-# --- The pages of one document that are read from their pictures, one after the other, and what is said of them ---
+# --- Pages read by OCR ---
 
-UNSURE = 0.9  # mean confidence of a page's words; pages below are named
-OnPage = Callable[[int, int], None]  # (page of the document, pages); called before each, and may raise to stop
+UNSURE = 0.9  # mean confidence of a page's words; pages below it are reported
+OnPage = Callable[[int, int], None]  # called with (page, pages) before each page; may raise to stop
 
 
 @dataclass(frozen=True, slots=True)
 class ReadScans:
-    """The pages that were read from their pictures, by number, and the numbers of those that failed."""
+    """Pages that were read by OCR, by number, and the numbers of those that failed."""
 
     pages: dict[int, PageText]
     failed: tuple[int, ...] = ()
 
     def metadata(self) -> dict[str, object]:
-        """Return what the document's metadata say of them: which pages, how sure, and which are uncertain."""
+        """Return metadata on which pages were read by OCR, with what confidence, and which are uncertain."""
         if not self.pages:
             return {}
         sizes = {number: len(page.text) for number, page in self.pages.items()}
@@ -170,7 +178,14 @@ class ReadScans:
 def read_scans(
     numbers: Iterable[int], total: int, picture: Callable[[int], Image], on_page: OnPage | None
 ) -> ReadScans:
-    """Read pages of a document of ``total`` pages; one that fails costs that page. One picture is held at a time."""
+    """Read pages by OCR, with one image in memory at a time. An error loses only its page.
+
+    Args:
+        numbers: Pages to read, from 1.
+        total: Number of pages in the document.
+        picture: Returns the image of a page.
+        on_page: Called with (page, pages) before each page; may raise to stop.
+    """
     pages: dict[int, PageText] = {}
     failed: list[int] = []
     for number in numbers:
@@ -180,7 +195,7 @@ def read_scans(
             page = read_page(picture(number), number)
         except Cancelled:
             raise
-        except Exception:  # noqa: BLE001 - pictures and models fail in any way they like
+        except Exception:  # noqa: BLE001 - decoders and models raise any exception
             failed.append(number)
             continue
         if page is not None:

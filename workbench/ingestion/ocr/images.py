@@ -1,4 +1,4 @@
-"""Pictures of pages: a PDF's pages drawn one at a time, and the pages of picture files (a TIFF may have several)."""
+"""Images of pages: rendered PDF pages and the pages of image files (a TIFF may have several)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from workbench.errors import UnreadableDocument
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-DOTS = 150  # to the inch, of a drawn page
-LONGEST = 2000  # pixels of a picture's longer side
-POINTS = 72  # to the inch
+DOTS = 150  # dots per inch of a rendered page
+LONGEST = 2000  # pixels of an image's longer side
+POINTS = 72  # per inch
 PDF = "application/pdf"
 
 
@@ -28,30 +28,35 @@ def page_picture(
     turned: int = 0,
     dots: float = DOTS,
 ) -> Image:
-    """Return the picture of a page (from 1) of a file; ``points`` are a PDF page's width and height, where known.
+    """Return the image of a page.
 
-    ``turned`` are the degrees, with the clock, by which a PDF page's text is turned; it is drawn upright, at ``dots``
-    to the inch.
+    Args:
+        data: Contents of the file.
+        media_type: Its media type.
+        number: Page number, from 1.
+        points: Width and height of a PDF page, if known.
+        turned: Rotation of a PDF page's text in degrees clockwise. It is rendered upright.
+        dots: Resolution in dots per inch.
 
     Raises:
-        UnreadableDocument: there is no such page, or it cannot be drawn.
+        UnreadableDocument: There is no such page, or it cannot be rendered.
     """
     return _pdf_page(data, number, points, turned, dots) if media_type == PDF else picture_page(data, number)
 
 
 def picture_pages(data: bytes) -> int:
-    """Return how many pages a picture file has, a damaged last one counted.
+    """Return the number of pages in an image file, including a damaged last one.
 
     Raises:
-        UnreadableDocument: it is no picture, or damaged from its beginning.
+        UnreadableDocument: It is not an image, or its first page is damaged.
     """
     from PIL import Image
 
     try:
         with Image.open(io.BytesIO(data)) as file:
             return _count(file) if file.format == "TIFF" else 1
-    except Exception as error:  # its readers fail in any way they like
-        raise UnreadableDocument(f"It is no picture that can be opened: {error}.") from error
+    except Exception as error:  # decoders raise any exception
+        raise UnreadableDocument(f"It is not an image that can be opened: {error}.") from error
 
 
 def _count(file: Image) -> int:
@@ -61,16 +66,16 @@ def _count(file: Image) -> int:
             file.seek(count)
         except EOFError:
             return count
-        except Exception:  # noqa: BLE001 - the next page is damaged, and with it the way to all after it
+        except Exception:  # noqa: BLE001 - the next page is damaged, so later ones cannot be reached
             return count + 1
         count += 1
 
 
 def picture_page(data: bytes, number: int) -> Image:
-    """Return a page (from 1) of a picture file, the right way up, in colours and no larger than is read.
+    """Return a page (from 1) of an image file, upright, in RGB, and scaled down to the size that is read.
 
     Raises:
-        UnreadableDocument: there is no such page, or it is damaged.
+        UnreadableDocument: There is no such page, or it is damaged.
     """
     from PIL import Image, ImageOps
 
@@ -78,12 +83,12 @@ def picture_page(data: bytes, number: int) -> Image:
         with Image.open(io.BytesIO(data)) as file:
             if number > 1:
                 file.seek(number - 1)
-            file.draft("RGB", (LONGEST, LONGEST))  # a large JPEG is made smaller while it is decoded
+            file.draft("RGB", (LONGEST, LONGEST))  # scales a large JPEG down while decoding
             picture = _on_white(ImageOps.exif_transpose(file))
             picture.thumbnail((LONGEST, LONGEST), Image.Resampling.LANCZOS)
             return picture
-    except Exception as error:  # its readers fail in any way they like
-        raise UnreadableDocument(f"Page {number} cannot be drawn: {error}.") from error
+    except Exception as error:  # decoders raise any exception
+        raise UnreadableDocument(f"Page {number} cannot be rendered: {error}.") from error
 
 
 def _on_white(picture: Image) -> Image:
@@ -115,24 +120,29 @@ def _pdf_page(data: bytes, number: int, points: tuple[float, float] | None, turn
         with Image.open(io.BytesIO(drawn[0].image_bytes)) as picture:
             return picture.convert("RGB")
     except (ParseError, OSError) as error:
-        raise UnreadableDocument(f"Page {number} cannot be drawn: {error}.") from error
+        raise UnreadableDocument(f"Page {number} cannot be rendered: {error}.") from error
 
 
-# --- Pictures of pages turned upright: a scan's small skew, found from how sharply its lines of text stand apart ---
+# --- Deskewing of scans ---
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
-LOOKED_AT = 700  # pixels of the longer side: enough to tell lines apart
-WIDEST = 8.0  # degrees to either side
-STEPS = (1.0, 0.2, 0.05)  # degrees, each within the step before
-LEAST = 0.15  # degrees; less is left as it is
+LOOKED_AT = 700  # pixels of the longer side, enough to separate lines
+WIDEST = 8.0  # degrees in either direction
+STEPS = (1.0, 0.2, 0.05)  # degrees; each refines the one before
+LEAST = 0.15  # degrees; a smaller skew is ignored
 
 
 @dataclass(frozen=True, slots=True)
 class UprightPage:
-    """A page's picture turned by ``angle`` degrees against the clock, and the size it had before, in pixels.
+    """A deskewed page image.
 
-    Before that it was turned by whole ``quarters`` against the clock.
+    Attributes:
+        picture: The image.
+        angle: Degrees by which it was turned, counterclockwise.
+        width: Width before, in pixels.
+        height: Height before, in pixels.
+        quarters: Quarter turns applied before the angle, counterclockwise.
     """
 
     picture: Image
@@ -142,7 +152,7 @@ class UprightPage:
     quarters: int = 0
 
     def on_original(self, box: Box) -> Box:
-        """Return the smallest upright box, in shares (0..1) of the picture before, that holds a box of this one."""
+        """Return the bounding box, in shares (0..1) of the original image, of a box in this one."""
         left, top, right, bottom = box
         sine, cosine = math.sin(math.radians(self.angle)), math.cos(math.radians(self.angle))
         across, down = self.picture.width / 2, self.picture.height / 2
@@ -162,10 +172,7 @@ class UprightPage:
 
 
 def upright(picture: Image, quarters: int = 0) -> UprightPage:
-    """Turn a page's picture by ``quarters`` against the clock, and then so that its lines of text lie level.
-
-    One that is level stays as it is.
-    """
+    """Turn a page image by ``quarters`` counterclockwise, then deskew it if its lines are not level."""
     from PIL.Image import Resampling, Transpose
 
     ways = (None, Transpose.ROTATE_90, Transpose.ROTATE_180, Transpose.ROTATE_270)
@@ -179,9 +186,9 @@ def upright(picture: Image, quarters: int = 0) -> UprightPage:
 
 
 def skew(picture: Image) -> float:
-    """Return the degrees, against the clock, by which turning a page makes its lines level; 0 where it has none.
+    """Return the degrees, counterclockwise, that make a page's lines level; 0 if it has none.
 
-    The angle at which the ink of neighbouring rows of pixels differs most (W. Postl, Detection of linear oblique
+    This is the angle at which the ink of neighbouring pixel rows differs most (W. Postl, Detection of linear oblique
     structures and skew scan in digitized documents, ICPR 1986).
     """
     from PIL.Image import Resampling, fromarray
@@ -207,7 +214,7 @@ def _sharpness(ink: Image, angle: float) -> float:
 
 
 def _paper(picture: Image) -> int | tuple[int, ...]:
-    """Return the colour that most of a picture has, to fill its corners with."""
+    """Return the most frequent colour of an image, to fill its corners with."""
     pixels = np.asarray(picture)
     if pixels.ndim == 2:
         return int(np.median(pixels))

@@ -1,4 +1,4 @@
-"""The text of a page that was read from its picture, and the place of each word in it."""
+"""The text of a page read by OCR, with the position of each word."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from workbench.types.results import ScannedPage, WordPlace
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# --- The reading order of a page's lines: paragraphs within columns, by the white between them ---
+# --- Reading order: paragraphs within columns ---
 
-COLUMN_GAP = 0.8  # of a line's height: white from top to bottom that is as wide may divide columns
-COLUMN_WIDTH = 6.0  # times a line's height: what is narrower is a table's column, whose rows stay together
-PARAGRAPH_GAP = 0.25  # of a line's height, more than the usual white between two rows
-OTHER_SIZE = 1.3  # times another row's height: the two are not of one paragraph
-SAME_ROW = 0.5  # of the lower line's height that both share
+COLUMN_GAP = 0.8  # line heights; minimum white between two columns
+COLUMN_WIDTH = 6.0  # line heights; a narrower column belongs to a table, whose rows stay together
+PARAGRAPH_GAP = 0.25  # line heights above the median distance of rows that separate paragraphs
+OTHER_SIZE = 1.3  # ratio of row heights that separates paragraphs
+SAME_ROW = 0.5  # of the lower line's height that lines of one row share
 
-LineRow = tuple[ReadLine, ...]  # lines that stand side by side, from left to right
+LineRow = tuple[ReadLine, ...]  # lines side by side, from left to right
 Paragraph = tuple[LineRow, ...]
 
 
 def paragraphs(lines: Sequence[ReadLine]) -> list[Paragraph]:
-    """Return a page's lines as paragraphs in the order in which they are read."""
+    """Return a page's lines as paragraphs in reading order."""
     if not lines:
         return []
     height = median(line.box[3] - line.box[1] for line in lines)
@@ -36,7 +36,7 @@ def paragraphs(lines: Sequence[ReadLine]) -> list[Paragraph]:
 
 
 def rows(lines: Sequence[ReadLine]) -> list[LineRow]:
-    """Put lines that stand side by side into one row; rows from top to bottom, lines in them from left to right."""
+    """Group lines that are side by side into rows; rows from top to bottom, their lines from left to right."""
     found: list[list[ReadLine]] = []
     for line in sorted(lines, key=lambda line: line.box[1] + line.box[3]):
         if found and _shares_row(found[-1][-1], line):
@@ -52,7 +52,7 @@ def _shares_row(one: ReadLine, other: ReadLine) -> bool:
 
 
 def _blocks(lines: list[ReadLine], height: float) -> list[list[ReadLine]]:
-    """Divide lines into columns where white runs from top to bottom, else at the widest white across, and so on."""
+    """Split lines into columns at vertical white, or else at the widest horizontal white, recursively."""
     if len(lines) < 4:
         return [lines]
     columns = _divided(lines, 0, COLUMN_GAP * height)
@@ -62,13 +62,13 @@ def _blocks(lines: list[ReadLine], height: float) -> list[list[ReadLine]]:
     if len(bands) == 1:
         return [lines]
     divided = [_blocks(band, height) for band in bands]
-    if all(len(band) == 1 for band in divided):  # no columns anywhere: one block keeps its usual white between rows
+    if all(len(band) == 1 for band in divided):  # without columns, one block keeps the median distance of its rows
         return [lines]
     return [block for band in divided for block in band]
 
 
 def _divided(lines: Sequence[ReadLine], axis: int, gap: float) -> list[list[ReadLine]]:
-    """Divide lines where nothing stands for ``gap`` pixels along an axis (0 across, 1 down)."""
+    """Split lines at gaps of at least ``gap`` pixels along an axis (0 horizontal, 1 vertical)."""
     parts: list[list[ReadLine]] = []
     reached = float("-inf")
     for line in sorted(lines, key=lambda line: line.box[axis]):
@@ -96,19 +96,19 @@ def _paragraphs(rows_of_block: Sequence[LineRow], height: float) -> list[Paragra
 
 
 def _sizes_differ(boxes: Sequence[Box]) -> bool:
-    """Tell whether the first two rows are printed in different sizes, as a heading and its text are."""
+    """Return whether the first two rows have different print sizes, like a heading and its text."""
     lesser, larger = sorted(bottom - top for _, top, _, bottom in boxes[:2])
     return larger > OTHER_SIZE * lesser
 
 
-HEADING = 1.2  # times the height of the page's usual line
-FULL = 0.75  # of a paragraph's width: a row that ends before it ends a line of the text, too
+HEADING = 1.2  # times the median line height
+FULL = 0.75  # of a paragraph's width; a shorter row is followed by a line break
 LONGEST_HEADING = 2  # rows
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page's text, and what OCR knows of it: ``scan`` has places in this very text."""
+    """The text of a page, and the OCR results with positions in it."""
 
     text: str
     scan: ScannedPage
@@ -116,7 +116,7 @@ class PageText:
 
 @dataclass(slots=True)
 class _Writer:
-    """A text that grows by words, and their places."""
+    """A text that grows word by word, and the positions of its words."""
 
     page: UprightPage
     text: str = ""
@@ -130,17 +130,17 @@ class _Writer:
 
 
 def read_page(picture: Image, number: int) -> PageText | None:
-    """Read a page's picture, also one that lies on its side or on its head; None where there is no text on it.
+    """Read a page image, also if it is sideways or upside down; return None if it has no text.
 
     Raises:
-        ConfigurationError: the models of the extra are not there.
+        ConfigurationError: The models of the extra are missing.
     """
     page = upright(picture)
     lines, side = recogniser().read(page.picture)
     if side == "side":
         page = upright(picture, 1)
         lines, side = recogniser().read(page.picture)
-    if side == "head":  # perhaps: it is the way in which more is read
+    if side == "head":  # uncertain, so keep the orientation with more confident text
         other = upright(picture, page.quarters + 2)
         others, _ = recogniser().read(other.picture)
         if _certainty(others) > _certainty(lines):
@@ -153,7 +153,7 @@ def _certainty(lines: Sequence[ReadLine]) -> float:
 
 
 def written(page: UprightPage, lines: Sequence[ReadLine], number: int) -> PageText | None:
-    """Write the lines of an upright page as text, in reading order; None where there are none."""
+    """Return the lines of an upright page as text in reading order, or None if there are none."""
     if not lines:
         return None
     usual = median_low(line.box[3] - line.box[1] for line in lines)
@@ -172,7 +172,7 @@ def _is_heading(paragraph: Paragraph, usual: float) -> bool:
 
 
 def _write(writer: _Writer, paragraph: Paragraph) -> None:
-    """Write a paragraph: full rows flow on, a word divided at a row's end is one word again."""
+    """Add a paragraph. Full rows are joined, and words divided at a row's end are restored."""
     left, _, right, _ = around([line.box for row in paragraph for line in row])
     before: LineRow | None = None
     for row in paragraph:
@@ -186,7 +186,7 @@ def _write(writer: _Writer, paragraph: Paragraph) -> None:
 
 
 def _break(writer: _Writer, *, ends_full: bool, first: str) -> None:
-    """Write what stands between two rows."""
+    """Add the separator between two rows."""
     divided = writer.text[-1:] == "-" and writer.text[-2:-1].isalpha() and first[:1].islower()
     if ends_full and divided:
         writer.text = writer.text[:-1]
@@ -197,6 +197,6 @@ def _break(writer: _Writer, *, ends_full: bool, first: str) -> None:
 
 
 def mean_confidence(places: Iterable[WordPlace]) -> float:
-    """Return the mean confidence (0..1) of words, long ones counting more; 0 without any."""
+    """Return the mean confidence (0..1) of words weighted by length, or 0 without words."""
     sizes = [(place.end - place.start, place.confidence) for place in places]
     return round(sum(size * confidence for size, confidence in sizes) / max(1, sum(size for size, _ in sizes)), 4)

@@ -1,6 +1,6 @@
-"""The recogniser of printed words in a page's picture: rapidocr, with the models that its wheel brings.
+"""Recognition of printed words with rapidocr and the models from its wheel.
 
-Nothing is ever fetched: the models are named by path, and a missing one is an error before the engine is made.
+Nothing is downloaded: models are given by path, and a missing one raises an error before the engine starts.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from rapidocr import RapidOCR
 
-# --- Where lines of text stand in a picture, looked for in bands across it: the model's memory grows with what ---
+# --- Detection of lines, in bands to bound memory ---
 
-DETECTED = 1280  # pixels of the longer side to find lines in: 960 loses print of 6 points
-BAND = 256  # of these pixels that a band is high at most
-SHARED = 64  # of them that two bands share: a line as high stands whole in one of them
-STEP = 32  # pixels: the model takes multiples
-SAME_LINE = 0.5  # of the lesser box that lies in the other: two bands saw one line
+DETECTED = 1280  # pixels of the longer side for detection; 960 loses 6-point print
+BAND = 256  # of these pixels; maximum height of a band
+SHARED = 64  # of these pixels; overlap of two bands, so that any lower line is whole in one of them
+STEP = 32  # pixels; the model requires multiples
+SAME_LINE = 0.5  # share of the smaller box inside the other if both are the same line
 
 
 def line_places(engine: RapidOCR, colours: NDArray[np.uint8]) -> list[Box]:
-    """Return the upright boxes, in pixels, of the lines in a picture (height, width, 3), in no order."""
+    """Return the bounding boxes, in pixels, of the lines in an image (height, width, 3), unordered."""
     import cv2
 
     height, width = colours.shape[:2]
@@ -52,7 +52,7 @@ def _steps(length: float) -> int:
 
 
 def _bands(height: int) -> list[tuple[int, int]]:
-    """Return bands from top to bottom, each sharing some rows of pixels with the one before."""
+    """Return bands from top to bottom, each overlapping the one before."""
     bands = [(0, min(BAND, height))]
     while bands[-1][1] < height:
         top = bands[-1][1] - SHARED
@@ -66,9 +66,9 @@ def _places(engine: RapidOCR, band: NDArray[np.uint8]) -> list[Box]:
     padding: dict[str, dict[str, int]] = {}
     try:
         _, detected = engine.detect_and_crop(band, padding)
-    except RapidOCRError:  # it finds no text
+    except RapidOCRError:  # no text found
         return []
-    above = padding["padding_1"]["top"]  # rows that the engine set above a flat picture
+    above = padding["padding_1"]["top"]  # rows of padding added above a flat image
     return [
         (*corners.min(axis=0) - (0, above), *corners.max(axis=0) - (0, above))
         for corners in (detected.boxes if detected.boxes is not None else ())
@@ -81,7 +81,7 @@ def _lower(box: Box, rows: int) -> Box:
 
 
 def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
-    """Put the boxes of the next band to those above; a line that both saw, whole or cut, is one box."""
+    """Merge the boxes of the next band with those above. A line found in both, whole or cut, becomes one box."""
     joined = list(band)
     kept: list[Box] = []
     for box in above:
@@ -110,12 +110,12 @@ MODELS = {
     "Rec.model_path": "PP-OCRv6_rec_small.onnx",
 }
 THREADS = 2
-WIDEST = 20  # times its height: the recogniser squeezes what is wider until letters run together
-LEAST_SURE = 0.5  # mean confidence of a piece of a line that is kept
-GAP = 0.15  # of a line's height: a stretch without ink that is as wide may lie between words
-STRETCHED = 2  # times its other side: a line of several letters
-MANY = 0.3  # of the lengths of all lines: the classifier is often wrong about one
-INK = 0.04  # of the darkest column's ink: less is paper
+WIDEST = 20  # times its height; the recogniser squeezes wider lines until letters touch
+LEAST_SURE = 0.5  # minimum mean confidence of a line segment
+GAP = 0.15  # of a line's height; minimum width of a gap between words
+STRETCHED = 2  # aspect ratio of a line with several letters
+MANY = 0.3  # of the length of all lines; the classifier is often wrong about single lines
+INK = 0.04  # of the darkest column's ink; less is paper
 
 Lying = Literal["upright", "side", "head"]
 _Pixels = tuple[int, int, int, int]
@@ -123,7 +123,13 @@ _Pixels = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ReadWord:
-    """A word as it was read, with its confidence (0..1) and its box in pixels."""
+    """A recognised word.
+
+    Attributes:
+        text: The word.
+        confidence: Confidence, 0..1.
+        box: Box in pixels.
+    """
 
     text: str
     confidence: float
@@ -132,28 +138,28 @@ class ReadWord:
 
 @dataclass(frozen=True, slots=True)
 class ReadLine:
-    """Words that stand in one line, from left to right, and the box in pixels that holds them."""
+    """Words of one line from left to right, and their bounding box in pixels."""
 
     words: tuple[ReadWord, ...]
     box: Box
 
 
 class Recogniser:
-    """The engine and its models, which one thread at a time uses."""
+    """The OCR engine and its models, used by one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
-        """Read the models of a folder.
+        """Load the models in a folder.
 
         Raises:
-            ConfigurationError: one of them is not there.
+            ConfigurationError: One of them is missing.
         """
         from rapidocr import RapidOCR
 
         missing = [name for name in MODELS.values() if not (folder / name).is_file()]
         if missing:
             raise ConfigurationError(
-                f"The models that read scans are not where their package keeps them ({', '.join(missing)}). "
-                "Install it anew: pip install --force-reinstall rapidocr."
+                f"OCR models are missing from the rapidocr package ({', '.join(missing)}). "
+                "Reinstall it: pip install --force-reinstall rapidocr."
             )
         paths: dict[str, str | int | bool] = {option: str(folder / name) for option, name in MODELS.items()}
         threads: dict[str, str | int | bool] = {
@@ -165,15 +171,15 @@ class Recogniser:
             "Global.return_word_box": True,
             "Det.limit_type": "max",
             "Det.limit_side_len": DETECTED,
-            "Rec.rec_batch_num": 1,  # more at once is no faster on a processor, and holds more memory
+            "Rec.rec_batch_num": 1,  # larger batches are no faster on a CPU and need more memory
         }
         self._engine: RapidOCR = RapidOCR(params=paths | threads | wishes)
         self._turn = threading.Lock()
 
     def read(self, picture: Image) -> tuple[list[ReadLine], Lying]:
-        """Return the lines of text in a picture, in no order, and how it lies.
+        """Return the lines of text in an image, unordered, and its orientation.
 
-        On its "side" it has no lines: it is to be turned once. On its "head" it may lie, or not; its lines tell.
+        On its "side" no lines are returned; turn it once. "head" means that it may be upside down; compare the lines.
         """
         from rapidocr.main import RapidOCRError
 
@@ -187,7 +193,7 @@ class Recogniser:
                     return [], "side"
                 pieces = [piece for box in boxes for piece in _pieces(grey, box)]
                 return self._read(colours, pieces) if pieces else ([], "upright")
-            except RapidOCRError:  # it finds no text
+            except RapidOCRError:  # no text found
                 return [], "upright"
 
     def _read(self, colours: NDArray[np.uint8], boxes: Sequence[_Pixels]) -> tuple[list[ReadLine], Lying]:
@@ -217,33 +223,33 @@ class Recogniser:
 
 @lru_cache(maxsize=1)
 def recogniser() -> Recogniser:
-    """Return the recogniser of this process, made when it is first asked for."""
+    """Return the recogniser of this process, created on first use."""
     import rapidocr
 
     return Recogniser(Path(rapidocr.__file__).parent / "models")
 
 
 def _on_side(boxes: Sequence[_Pixels]) -> bool:
-    """Tell whether most lines run from top to bottom; the longest count most."""
+    """Return whether most lines are vertical, weighted by length."""
     lengths = [(bottom - top, right - left) for left, top, right, bottom in boxes]
     tall = sum(height for height, width in lengths if height > STRETCHED * width)
     return tall > sum(width for height, width in lengths if width > STRETCHED * height)
 
 
 def _may_lie_on_head(boxes: Sequence[_Pixels], ways: Sequence[tuple[str, float]]) -> bool:
-    """Tell whether the classifier takes many lines for such as stand on their heads; the longest count most."""
+    """Return whether the classifier takes many lines as upside down, weighted by length."""
     lengths = [right - left for left, _, right, _ in boxes]
     turned = sum(length for length, (way, _) in zip(lengths, ways, strict=False) if way == "180")
     return turned > MANY * sum(lengths)
 
 
 def _has_text(line: ReadLine) -> bool:
-    """Tell whether there is a letter or digit in a line; shapes and rules are read as signs."""
+    """Return whether a line has a letter or digit; shapes and rules are recognised as symbols."""
     return any(character.isalnum() for word in line.words for character in word.text)
 
 
 def _words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float]]]]) -> tuple[ReadWord, ...]:
-    """Return the words of a line's text; the pieces that the engine gives (parts of words, single signs) make them."""
+    """Assemble the words of a line from the engine's pieces (parts of words, single symbols)."""
     words: list[ReadWord] = []
     cursor, ended = 0, 0
     for piece, confidence, corners in pieces:
@@ -268,13 +274,13 @@ def _join_words(first: ReadWord, second: ReadWord) -> ReadWord:
 
 
 def around(boxes: Sequence[Box]) -> Box:
-    """Return the smallest box that holds all of some boxes."""
+    """Return the bounding box of some boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def _bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
-    """Return the box in whole pixels of a detected line; None where nothing is left of it."""
+    """Return a detected line's box in whole pixels, or None if it is empty."""
     left, top = (max(0, int(value)) for value in place[:2])
     right, bottom = (int(np.ceil(value)) for value in place[2:])
     right, bottom = min(right, grey.shape[1]), min(bottom, grey.shape[0])
@@ -282,7 +288,7 @@ def _bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
 
 
 def _pieces(grey: NDArray[np.uint8], box: _Pixels) -> list[_Pixels]:
-    """Divide a line that is too wide to be read at once between two words near its middle, and its halves again."""
+    """Split a line that is too wide to be read at once between two words near its middle, recursively."""
     left, top, right, bottom = box
     height, width = bottom - top, right - left
     if width <= WIDEST * height:

@@ -1,4 +1,4 @@
-"""Reading files: a table of readers by suffix, and the functions that find and read."""
+"""Readers by file suffix, and the discovery of files."""
 
 from workbench.ingestion.readers.discovery import (
     Discovery,

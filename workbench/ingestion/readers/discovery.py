@@ -1,4 +1,4 @@
-"""The files to read under the paths a person named, and those that were left out, with the reason."""
+"""Finding the files to read under the given paths, and listing what was skipped and why."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packag
 
 @dataclass(frozen=True, slots=True)
 class SkippedPath:
-    """A path that was left out; ``missed`` when it was named itself or is a folder that cannot be opened.
+    """A path that is not read.
 
-    ``unread_kind`` tells that it is a file, of a kind that is not read.
+    Attributes:
+        path: The path.
+        reason: A sentence that says why.
+        missed: True if the path itself was given, or is a folder that cannot be opened.
+        unread_kind: True if it is a file of an unsupported format.
     """
 
     path: Path
@@ -29,7 +33,7 @@ class SkippedPath:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """The files to read, in order and once each, and what was left out. Iterating gives the files."""
+    """The files to read, in order and without duplicates, and the skipped paths. Iterates over the files."""
 
     files: tuple[Path, ...]
     skipped: tuple[SkippedPath, ...]
@@ -42,9 +46,9 @@ class Discovery:
 
 
 def discover(paths: Iterable[Path | str]) -> Discovery:
-    """Walk folders in sorted order; hidden files and folders, links that lead in circles and unknown kinds stay out.
+    """Walk folders in sorted order; skip hidden entries, circular links and unsupported formats.
 
-    A path that was named itself is taken even where it is hidden; one that does not exist is listed as skipped.
+    A path that is given directly is read even if it is hidden. If it does not exist, it is listed as skipped.
     """
     files: dict[Path, Path] = {}
     skipped: list[SkippedPath] = []
@@ -62,23 +66,23 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
 
 
 def expanded(path: Path | str) -> Path | str:
-    """Return a path with its "~" read as a person's home, where there is such a home and no file of that very name.
+    """Return a path with a leading "~" expanded, unless there is no such home or a file has that exact name.
 
     Raises:
-        InvalidInput: it is no path.
+        InvalidInput: The value is neither a str nor a Path.
     """
     if not isinstance(path, Path | str):
-        raise InvalidInput(f"A path cannot be {path!r}; give a text or a Path.")
+        raise InvalidInput(f"Invalid path {path!r}: expected str or Path.")
     if not str(path).startswith("~") or _is(Path(path).exists):
         return path
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # nobody here has that name
+    except RuntimeError:  # no user of that name
         return path
 
 
 def absence(paths: Sequence[Path | str]) -> str | None:
-    """Say that none of the paths leads to anything; None where one does. An empty path is none, not this folder."""
+    """Return an error message if none of the paths exists, else None. An empty path does not exist."""
     reasons = [_absence(path) for path in paths]
     if any(reason is None for reason in reasons):
         return None
@@ -88,17 +92,17 @@ def absence(paths: Sequence[Path | str]) -> str | None:
 def _absence(path: Path | str) -> str | None:
     try:
         return None if str(path) and Path(path).exists() else f"'{path}'"
-    except OSError as error:  # behind a closed folder, or a name too long
+    except OSError as error:  # no permission for a parent folder, or the name is too long
         return f"'{path}' ({error.strerror})"
 
 
 def wanted(relative: str) -> bool:
-    """Tell of a file in an uploaded folder, by its path there, whether ``discover`` would have read it."""
+    """Return whether ``discover`` would read a file, given its path relative to an uploaded folder."""
     return not passed_over(relative) and reader_for(relative.rpartition("/")[2]) is not None
 
 
 def passed_over(relative: str) -> bool:
-    """Tell of a file in an uploaded folder whether it is hidden or lies among installed packages, whatever its kind."""
+    """Return whether a file of an uploaded folder is hidden or in a folder of installed packages."""
     *folders, name = relative.split("/")
     hidden = any(part.startswith(".") for part in (*folders, name))
     return hidden or bool(SKIPPED_FOLDERS.intersection(folders))
@@ -107,7 +111,7 @@ def passed_over(relative: str) -> bool:
 def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -> Iterator[Path]:
     real = folder.resolve()
     if real in parents:
-        skipped.append(SkippedPath(folder, "It is a link to a folder above it."))
+        skipped.append(SkippedPath(folder, "It links to one of its parent folders."))
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -120,7 +124,7 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -
             skipped.append(SkippedPath(path, "It is hidden."))
         elif _is(path.is_dir):
             if entry.name in SKIPPED_FOLDERS:
-                skipped.append(SkippedPath(path, "It holds installed packages."))
+                skipped.append(SkippedPath(path, "It contains installed packages."))
             else:
                 yield from _walk(path, (*parents, real), skipped)
         elif (reason := _refusal(path)) is not None:
@@ -130,7 +134,7 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -
 
 
 def _is(kind: Callable[[], bool]) -> bool:
-    """Ask a path what it is; one that cannot be asked (behind a closed folder, of a name too long) is nothing."""
+    """Return a path's answer, or False if it cannot be examined (no permission, or its name is too long)."""
     try:
         return kind()
     except OSError:
@@ -138,9 +142,9 @@ def _is(kind: Callable[[], bool]) -> bool:
 
 
 def _refusal(path: Path) -> str | None:
-    """Say why a file is not read, or None where it is."""
+    """Return why a file is not read, or None if it is."""
     if not _is(path.is_file):
-        return "It is no file (a broken link, a socket or a device)."
+        return "It is not a regular file (a broken link, socket or device)."
     if reader_for(path.name) is not None:
         return None
     suffix = path.suffix or "without suffix"
@@ -153,4 +157,4 @@ def _refusal(path: Path) -> str | None:
         return sentence
     if binary:
         return f"It is a binary file ({suffix})."
-    return f"Its kind is not known ({suffix}); these are: {', '.join(format_titles())}."
+    return f"Its format is not supported ({suffix}). Supported: {', '.join(format_titles())}."

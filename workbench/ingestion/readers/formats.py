@@ -1,4 +1,4 @@
-"""The readers by suffix, and the two functions that read: from a path and from bytes."""
+"""The table of readers by suffix, and the functions that read a path or bytes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,27 @@ from workbench.ingestion.readers.plain_text import (
 from workbench.ingestion.readers.spreadsheet import read_xlsx
 from workbench.ingestion.text import language_of_text, normalise
 
-MAX_BYTES = 50 * MB  # of a file
-LARGE = 50 * KB  # bytes of an office file that is worth a process: a smaller one is read before a process has started
+MAX_BYTES = 50 * MB  # largest file that is read
+LARGE = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
 TITLE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One way of reading: the type its documents get, the function from (bytes, name) to a draft, and its files.
+    """A reader of one format.
 
-    ``title`` is what people call the format; rows of one title are shown as one.
-    ``suffixes`` are in lower case with their dots; a file known only by one of ``media_types`` gets the first.
-    ``is_prose`` is true of plain text and Markdown, whose bytes are the text. ``keeps_original`` when the app shows
-    the file itself beside its text; it is then stored under the first of ``media_types``. ``read_pages`` reads as
-    ``read`` does, tells of each page that takes long, and leaves some out; ``needs_ocr`` when nothing is read without
-    the extra; ``beside_from`` are the bytes from which on a file is read in a process beside this one, None for never.
+    Attributes:
+        document_type: Type of the documents that it reads.
+        read: Function from (bytes, name) to a draft.
+        suffixes: File suffixes in lower case, with their dots. The first is used for a file known only by its media
+            type.
+        title: Name of the format for display. Rows with the same title are shown as one.
+        media_types: Media types of the format. The original is stored under the first.
+        is_prose: True for plain text and Markdown, whose bytes are the text.
+        keeps_original: True if the app shows the file itself next to its text.
+        read_pages: Reads as ``read`` does, reports slow pages, and can leave pages out.
+        needs_ocr: True if the format can only be read with the extra ``ocr``.
+        beside_from: Size in bytes from which a file is read in a separate process; None for never.
     """
 
     document_type: str
@@ -89,7 +95,7 @@ PICTURES = (
     ((".webp",), "image/webp"),
 )
 
-# The readers' own imports (PDF, Word, ...) happen inside them: naming a reader here costs nothing.
+# Readers import their parsers (PDF, Word, ...) when they are called, so this table is cheap to import.
 ALL_ROWS = (
     MARKDOWN,
     TEXT,
@@ -107,7 +113,7 @@ ALL_ROWS = (
         media_types=("application/pdf",),
         keeps_original=True,
         read_pages=read_pdf,
-        beside_from=0,  # its parser is not of Python, and may crash
+        beside_from=0,  # its native parser can crash
     ),
     *(
         Reader(
@@ -142,17 +148,17 @@ PLAIN_NAMES = frozenset(
 
 
 def supported_suffixes() -> tuple[str, ...]:
-    """Return the suffixes that can be read, sorted, each with its dot."""
+    """Return the supported suffixes, sorted, each with its dot."""
     return tuple(sorted(READERS))
 
 
 def format_titles() -> tuple[str, ...]:
-    """Return what people call the formats that can be read, each once."""
+    """Return the display names of the supported formats, without duplicates."""
     return tuple(dict.fromkeys(reader.title for reader in ROWS))
 
 
 def reader_for(name: str) -> Reader | None:
-    """Return the reader for a file name, or None where its kind is unknown."""
+    """Return the reader for a file name, or None if the format is not supported."""
     path = PurePath(name)
     if not path.suffix and path.name.lower() in PLAIN_NAMES:
         return TEXT
@@ -160,20 +166,20 @@ def reader_for(name: str) -> Reader | None:
 
 
 def lacking_extra(name: str) -> str | None:
-    """Return the sentence that names the extra which reads such a file; None where nothing is lacking."""
+    """Return a message that names the extra needed to read a file, or None if none is missing."""
     suffix = PurePath(name).suffix.lower()
     wants = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_ROWS)
-    return f"It is a picture. {ADVICE}" if wants and suffix not in READERS else None
+    return f"It is an image. {ADVICE}" if wants and suffix not in READERS else None
 
 
 def is_prose(name: str) -> bool:
-    """Tell by its name whether a file is plain text or Markdown, whose bytes are the text."""
+    """Return whether a file name is that of plain text or Markdown, whose bytes are the text."""
     reader = reader_for(name)
     return reader is not None and reader.is_prose
 
 
 def original_type(name: str) -> str | None:
-    """Return the media type under which a file's original is kept beside its text; None where it is not kept."""
+    """Return the media type under which a file's original is stored, or None if it is not stored."""
     reader = reader_for(name)
     return reader.media_types[0] if reader is not None and reader.keeps_original else None
 
@@ -182,7 +188,8 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> RawDocument:
     """Read a file.
 
     Raises:
-        UnreadableDocument: it is missing, too large, of unknown kind, broken, encrypted or without text.
+        UnreadableDocument: The file is missing, too large, damaged, encrypted, without text, or of an unsupported
+            format.
     """
     try:
         size = path.stat().st_size
@@ -202,12 +209,17 @@ def read_bytes(
     on_page: OnPage | None = None,
     parser: ParserProcess | None = None,
 ) -> RawDocument:
-    """Read an upload; ``name`` decides by its suffix how, ``parser`` reads in its process what is better read there.
+    """Read an uploaded file.
 
-    ``on_page(page, pages)`` is called before each page that takes long (a scan), and may raise ``Cancelled``.
+    Args:
+        data: Contents of the file.
+        name: File name; its suffix selects the reader.
+        max_bytes: Largest size that is read.
+        on_page: Called with (page, pages) before each slow page (a scan); may raise ``Cancelled``.
+        parser: Separate process for formats whose parser can crash or use much memory.
 
     Raises:
-        UnreadableDocument: as for ``read_file``.
+        UnreadableDocument: As for ``read_file``.
     """
     reader = reader_for(name)
     if reader is None and (sentence := lacking_extra(name)) is not None:
@@ -215,7 +227,7 @@ def read_bytes(
     if reader is None:
         kind = PurePath(name).suffix or "no suffix"
         raise UnreadableDocument(
-            f"'{name}' is of a kind that cannot be read ({kind}); these are: {', '.join(format_titles())}."
+            f"'{name}' has an unsupported format ({kind}). Supported: {', '.join(format_titles())}."
         )
     if len(data) > max_bytes:
         raise UnreadableDocument(_too_large(name, len(data), max_bytes))
@@ -227,30 +239,30 @@ def read_bytes(
 
 
 def draft_of(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
-    """Read a file but for the pages in ``left_out``; a parser's error becomes the one error that callers expect.
+    """Read a file except for the pages in ``left_out``. Parser errors become ``UnreadableDocument``.
 
     Raises:
-        UnreadableDocument: it is broken, encrypted or without text, or of a kind that is not read.
+        UnreadableDocument: The file is damaged, encrypted, without text, or of an unsupported format.
     """
     reader = reader_for(name)
     if reader is None:
-        raise UnreadableDocument(f"'{name}' is of a kind that cannot be read.")
+        raise UnreadableDocument(f"'{name}' has an unsupported format.")
     try:
         if reader.read_pages is None:
             return reader.read(data, name)
         return reader.read_pages(data, name, on_page, left_out)
     except (UnreadableDocument, Cancelled, MemoryError):
         raise
-    except Exception as error:  # parsers of foreign formats fail in any way they like
+    except Exception as error:  # parsers raise exceptions of any type
         raise UnreadableDocument(
-            f"'{name}' cannot be read as {reader.document_type}: it is damaged, or something else. Save it anew."
+            f"'{name}' cannot be read as {reader.document_type}. It is damaged or has the wrong suffix; re-save it."
         ) from error
 
 
 def _finish(draft: Draft, document_type: str, name: str) -> RawDocument:
     text, pages = normalised_pages(draft.pages) if draft.pages else (normalise(draft.text), ())
     if not text.strip():
-        raise UnreadableDocument(f"'{name}' has no text in it.")
+        raise UnreadableDocument(f"'{name}' contains no text.")
     titles = (" ".join(normalise(words).split()) for words in (draft.title, PurePath(name).stem, name))
     title = next(filter(None, titles), "")[:TITLE_CHARACTERS]
     language = language_of_text(text, document_type)
@@ -259,4 +271,4 @@ def _finish(draft: Draft, document_type: str, name: str) -> RawDocument:
 
 
 def _too_large(name: str, size: int, max_bytes: int) -> str:
-    return f"'{name}' is too large ({size_text(size)}; at most {size_text(max_bytes)} are read). Split it."
+    return f"'{name}' is too large ({size_text(size)}; the limit is {size_text(max_bytes)}). Split it."

@@ -1,4 +1,4 @@
-"""Rows as text: a Markdown table, or one "column: value" record a row."""
+"""Rows as text: a Markdown table, or one record of "column: value" lines per row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ TABLE_COLUMNS = 8
 
 
 def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table while it is small enough to be found whole, else records, which stand each for itself.
+    """Return a Markdown table if the rows are small enough for one passage, else records.
 
-    The first row holds the column names. Columns that are empty throughout are left out.
+    The first row has the column names. Empty columns are removed.
     """
     rows = filled(rows)
     if not rows:
@@ -22,19 +22,19 @@ def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
 
 
 def fits_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether rows are few and narrow enough to be found as one table."""
+    """Return whether rows are few and narrow enough for one table."""
     return sum(len(cell) for row in rows for cell in row) <= TABLE_CHARACTERS and len(rows[0]) <= TABLE_COLUMNS
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of equal length as a Markdown table, the first as its header."""
+    """Return rows of equal length as a Markdown table whose header is the first row."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * len(rows[0]))
     return "\n".join(lines)
 
 
 def records(rows: Sequence[Sequence[str]]) -> str:
-    """Return a paragraph a row, with a line for each cell that is not empty."""
+    """Return one paragraph per row, with a line for each cell that is not empty."""
     names = [name or f"column {number}" for number, name in enumerate(rows[0], 1)]
     paragraphs = (
         "\n".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True) if cell) for row in rows[1:]
@@ -43,12 +43,12 @@ def records(rows: Sequence[Sequence[str]]) -> str:
 
 
 def one_line(value: object) -> str:
-    """Return a cell's text on one line; "" for None."""
+    """Return a cell's text on one line, or "" for None."""
     return "" if value is None else " ".join(str(value).split())
 
 
 def filled(rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Return the rows that are not empty, padded to the same length, without empty columns."""
+    """Return the rows that are not empty, padded to equal length, without empty columns."""
     filled = [list(row) for row in rows if any(row)]
     width = max(map(len, filled), default=0)
     padded = [row + [""] * (width - len(row)) for row in filled]

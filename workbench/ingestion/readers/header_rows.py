@@ -1,4 +1,4 @@
-"""The rows of a grid that name its columns: several become one, and a name over columns belongs to each of them."""
+"""The header rows of a table: several are merged to one, and a name over several columns applies to each."""
 
 from __future__ import annotations
 
@@ -6,98 +6,30 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-# --- Signs that stand in a column of their own, put back to their figures: "$ | 51" is "$ 51", "(4 | )" is "(4)" ---
-
-SIGN = r"[$€£¥](?:\s*\()?|\("
-OPENING = re.compile(rf"(?P<before>|.*\S\s)(?P<sign>{SIGN})")  # all of a cell, or its end
-CLOSING = re.compile(r"(?P<sign>\)?\s?%?|%)(?P<after>|\s.*)")
-FIGURE = re.compile(r"[$€£¥]?\s?\(?\s?\.?\d[\d,.]*\)?(?:\s?%)?\)?(?:\s?\(\w{1,2}\))*|[-–—]+|N/?[AM]")
-OPEN = re.compile(r"[^()]*\([\d,.]+")
-
-
-def with_whole_amounts(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return rows of equal length with each sign in the cell of its figure, without the columns that held only signs.
-
-    The first row names the columns; the name of a column of signs goes to the column of their figures.
-    """
-    whole = [_opened(_closed(row)) for row in rows]
-    names = list(whole[0]) if whole else []
-    emptied = [
-        column
-        for column in range(len(names))
-        if not any(row[column] for row in whole[1:])
-        and any(row[column] for row in rows[1:])
-        and (column + 1 < len(names) or not names[column])
-    ]
-    for column in emptied:
-        if names[column]:
-            names[column + 1] = " ".join(dict.fromkeys(filter(None, (names[column], names[column + 1]))))
-    kept = [column for column in range(len(names)) if column not in emptied]
-    return [[row[column] for column in kept] for row in [names, *whole[1:]]] if whole else []
-
-
-def _opened(row: Sequence[str]) -> list[str]:
-    """Return a row in which a currency or a bracket at the end of a cell begins the next figure."""
-    cells = list(row)
-    for place in range(len(cells) - 1):
-        match = OPENING.fullmatch(cells[place])
-        follower = next((after for after in range(place + 1, len(cells)) if cells[after]), None)
-        if match is None or follower is None or not FIGURE.match(cells[follower]):
-            continue
-        if cells[follower][0] in "$€£¥":
-            continue
-        if not FIGURE.fullmatch(_without_sign(cells[follower])):
-            continue
-        joiner = "" if match["sign"].endswith("(") else " "
-        cells[place] = match["before"].strip()
-        cells[follower] = match["sign"] + joiner + cells[follower]
-    return cells
-
-
-def _without_sign(cell: str) -> str:
-    """Return a cell without the sign of the next figure that ends it."""
-    match = OPENING.fullmatch(cell)
-    return match["before"].strip() if match and match["before"].strip() else cell
-
-
-def _closed(row: Sequence[str]) -> list[str]:
-    """Return a row in which a bracket or a percent sign that begins a cell ends the figure before it."""
-    cells = list(row)
-    for place in range(1, len(cells)):
-        match = CLOSING.fullmatch(cells[place])
-        before = next((at for at in range(place - 1, 0, -1) if cells[at]), None)
-        if match is None or not match["sign"].strip() or before is None:
-            continue
-        is_open = OPEN.fullmatch(cells[before]) is not None
-        if match["sign"].startswith(")") != is_open or not FIGURE.fullmatch(cells[before] + (")" if is_open else "")):
-            continue
-        cells[before] += match["sign"] if is_open else f" {match['sign'].strip()}"
-        cells[place] = match["after"].strip()
-    return cells
-
-
 YEAR = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
 AMOUNT = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
     r"(?:[A-Z]{3} )?[$€£¥(+-]*(?:(?<=[$€£¥]) )?\.?\d[\d.,' ]*[)%]*(?: ?[$€£¥x]| [^\W\d_]{1,3})?\)?"
 )
-# Marks of an amount, which the name of a column has not: a currency, a part after the point, groups of
-# three, a share, a bracket for what is negative
+# Marks of an amount, which column names lack: a currency, decimals, thousands separators, a percent sign, or brackets
+# around a negative number
 MARKED = re.compile(r"[$€£¥]\s*(?:\(?\.?\d|$)|\d\.\d|\d,\d{3}(?!\d)|\d\s?%|(?<!\w)\(\d[\d,.]*\)")
 SHARE = re.compile(r"[^%]*\d\s?%")
-FIGURES = re.compile(  # nothing but figures, signs, marks of footnotes, and units of up to three letters
+FIGURES = re.compile(  # only figures, signs, footnote marks, and units of up to three letters
     r"(?:[$€£¥%()+–—.,-]|(?<![^\W\d_])[\d.,]+|\([a-z]{1,2}\)|(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])|\s)*"
 )
 ANY_YEAR = re.compile(r"(?<![\d,.$€£¥])(?:19|20)\d\d(?![\d,.%])")
 RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
 CELLS = re.compile(r"(?<!\\)\|")
-LEAST_ALIKE = 2  # rows below the first that show what its column holds
-MOST_ROWS = 4  # of names above one table
+LEAST_ALIKE = 2  # rows below the first needed to judge a column
+MOST_ROWS = 4  # header rows of one table
 
 
 def with_one_header(rows: Sequence[Sequence[str]], header: int | None = None) -> list[list[str]]:
-    """Return rows of equal length with one row of names; ``header`` says how many there are, where that is known.
+    """Return rows of equal length with a single header row.
 
-    A second row names columns where one of the two has no label of its own and the first one leaves out names.
+    Args:
+        rows: Rows of equal length.
+        header: Number of header rows; detected from the cells if None.
     """
     count = header_rows(rows) if header is None else min(header, MOST_ROWS)
     if count < 2:
@@ -108,22 +40,25 @@ def with_one_header(rows: Sequence[Sequence[str]], header: int | None = None) ->
 
 
 def header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many rows at the top name the columns, as far as their gaps tell: 1 or 2."""
+    """Return the number of header rows (1 or 2), judged by gaps in the first row.
+
+    The second row names columns if one of the two rows has no label and the first row has gaps.
+    """
     if len(rows) < 3 or len(rows[0]) < 3:
         return 1
     first, second = rows[0], rows[1]
     has_gap = any(name and not after for name, after in pairwise(first[1:]))
     if not has_gap or not all(second[1:]) or any(map(is_amount, second)):
         return 1
-    has_figures_below = any(map(is_amount, rows[2]))  # where words stand below, the second row may be one of them
+    has_figures_below = any(map(is_amount, rows[2]))  # if there are words below, the second row may be data
     return 2 if not second[0] or (not first[0] and has_figures_below) else 1
 
 
 def is_data_row(cells: Sequence[str]) -> bool:
-    """Tell whether a row is one of figures, and so names no columns: a label, and cells that hold figures alone.
+    """Return whether a row is data: a label, and cells that contain only figures.
 
-    One of these is marked as an amount; years beside amounts in one cell are what is left of a row of names. A row
-    without a label needs more than shares: "5 %", "10 %" may name scenarios.
+    At least one cell must look like an amount. Years next to amounts in a cell are remains of a header. A row without a
+    label needs more than percentages, because "5 %" and "10 %" may name scenarios.
     """
     figures = [cell for cell in cells[1:] if cell.strip()]
     if not is_label(cells[0]) and cells[0].strip():
@@ -137,17 +72,17 @@ def is_data_row(cells: Sequence[str]) -> bool:
 
 
 def is_label(cell: str) -> bool:
-    """Tell whether a cell has a word of three letters or more."""
+    """Return whether a cell contains a word of at least three letters."""
     return re.search(r"[^\W\d_]{3}", cell) is not None
 
 
 def is_amount(cell: str) -> bool:
-    """Tell whether a cell holds a figure; a year may be a name."""
+    """Return whether a cell is a figure but not a year, which may be a column name."""
     return AMOUNT.fullmatch(cell) is not None and YEAR.fullmatch(cell) is None
 
 
 def _spread(row: Sequence[str]) -> list[str]:
-    """Return a row of names in which a gap has the name before it; what stands over the labels spans nothing."""
+    """Return a header row with each gap filled by the name before it. The label cell does not spread."""
     spread = [row[0]]
     for name in row[1:]:
         spread.append(name or (spread[-1] if len(spread) > 1 else ""))
@@ -155,9 +90,10 @@ def _spread(row: Sequence[str]) -> list[str]:
 
 
 def is_first_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether the row in the place of the names is one of the rows below it: of figures, or of their form.
+    """Return whether the header row is really the first data row.
 
-    Years that go on from row to row are labels, and a column whose cells are all amounts has none for a name.
+    It is if it has figures or the form of the rows below. Consecutive years down the first column are labels, and a
+    column of amounts does not have an amount as its name.
     """
     names, below = rows[0], rows[1:]
     if is_data_row(names):
@@ -183,10 +119,7 @@ def _are_amounts(cells: Sequence[str]) -> bool:
 
 
 def with_nameless_columns(markdown: str) -> str:
-    """Return Markdown in which a table whose header is a row of figures has a blank one, and that row as its first.
-
-    Signs that stand in columns of their own are put back to their figures before.
-    """
+    """Return Markdown in which each table whose header is a data row gets an empty header instead."""
     return "\n\n".join(map(_nameless, markdown.split("\n\n")))
 
 
@@ -197,12 +130,8 @@ def _nameless(markdown: str) -> str:
     rows = [_cells(line) for line in (header, *below)]
     if any(len(row) != len(rows[0]) for row in rows):
         rows = rows[:1]
-    whole = with_whole_amounts(rows)
-    if whole != rows:
-        header, *below = (f"| {' | '.join(row)} |" for row in whole)
-        rule = "|" + "---|" * len(whole[0])
-    if is_first_row(whole):
-        header, below = "|" + "  |" * len(whole[0]), [header, *below]
+    if is_first_row(rows):
+        header, below = "|" + "  |" * len(rows[0]), [header, *below]
     return "\n".join([header, rule, *below])
 
 

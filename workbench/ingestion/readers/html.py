@@ -1,4 +1,4 @@
-"""The reader of HTML: the main content as Markdown, without the parts that nobody reads."""
+"""Reader of HTML: the main content as Markdown, without boilerplate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.ingestion.text import decode
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
-# --- Code in HTML before it becomes Markdown: its lines and indentation, without line numbers and copy buttons ---
+# --- Code blocks without line numbers and copy buttons ---
 
 LINE_TAGS = frozenset(("div", "li", "p", "tr"))
 LINE_CLASS = re.compile(r"(?:^|[\s_-])lines?(?:$|[\s_])|token-line|code-line|ec-line", re.IGNORECASE)
@@ -39,13 +39,13 @@ BACKTICKS = re.compile(r"`+")
 
 
 def straighten_code(root: HtmlElement) -> None:
-    """Give every block of code in a tree the form <pre><code>text</code></pre>; change inline code to its letters."""
+    """Give every code block the form <pre><code>text</code></pre>, and reduce inline code to its text."""
     for block in [each for each in root.iter("div", "span") if _is_preformatted(each)]:
         block.tag = "pre"
     for table in list(root.iter("table")):
         _unfold_table(table)
     for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
-        block.drop_tag()  # a frame around a code block, which would become a fence around a fence
+        block.drop_tag()  # a wrapper around a code block, which would give nested fences
     for block in list(root.iter("pre")):
         _set_text(block, _lines_of(block))
     for code in root.iter("code", "kbd", "samp"):
@@ -63,7 +63,7 @@ def _is_preformatted(element: HtmlElement) -> bool:
 
 
 def _unfold_table(table: HtmlElement) -> None:
-    """Replace a table that sets code beside its line numbers by the code."""
+    """Replace a table of line numbers and code by the code."""
     if table.getparent() is None:
         return
     rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
@@ -83,7 +83,7 @@ def _unfold_table(table: HtmlElement) -> None:
 
 
 def _is_numbered(cells: list[HtmlElement]) -> bool:
-    """Return whether a row is a line number, or all of them, and code."""
+    """Return whether a row is one or more line numbers next to code."""
     numbers, code = cells[:-1], cells[-1]
     if not numbers or not all(NUMBERS.fullmatch("".join(cell.itertext())) for cell in numbers):
         return False
@@ -100,18 +100,18 @@ def _is_numbered(cells: list[HtmlElement]) -> bool:
 
 
 class _Lines:
-    """The text of a block of code while it is put together; a line's break is written if the page did not."""
+    """Builder of a code block's text. It writes a line break if the page has none."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self._is_pending = False  # a line has ended, and its break is not written yet
+        self._is_pending = False  # a line has ended but its break is not yet written
 
     def add(self, text: str | None) -> None:
         if not text:
             return
         if self._is_pending and not text.startswith(("\n", "\r\n")):
             if not text.strip() and "\n" not in text:
-                return  # blanks between the elements of two lines
+                return  # white space between the elements of two lines
             self.pieces.append("\n")
         self._is_pending = False
         self.pieces.append(text.translate(INVISIBLE))
@@ -127,9 +127,9 @@ class _Lines:
 
 
 def _lines_of(block: HtmlElement) -> str:
-    """Return the text of a block of code with a break after each element that is a line."""
+    """Return the text of a code block with a break after each element that is a line."""
     lines = _Lines()
-    stack: list[tuple[HtmlElement, int | None]] = [(block, None)]  # with where its line began, if it is done
+    stack: list[tuple[HtmlElement, int | None]] = [(block, None)]  # with the start of its line once it is complete
     while stack:
         element, start = stack.pop()
         is_line = element is not block and _is_line(element)
@@ -150,13 +150,13 @@ def _is_line(element: HtmlElement) -> bool:
 
 
 def _is_number(element: HtmlElement) -> bool:
-    """Return whether an element holds nothing but line numbers."""
+    """Return whether an element contains only line numbers."""
     is_marked = NUMBER_CLASS.search(element.get("class", "")) or "data-line-number" in element.attrib
     return bool(is_marked) and NUMBERS.fullmatch("".join(element.itertext())) is not None
 
 
 def _language(block: HtmlElement) -> str:
-    """Return the language that a block, the code in it or a frame around it names."""
+    """Return the language declared by a block, the code in it or a wrapper around it."""
     code = block.find(".//code")
     frames = list(block.iterancestors("div", "figure"))[:3]
     for element in (block, code, *frames):
@@ -182,7 +182,7 @@ def _set_text(block: HtmlElement, text: str) -> None:
 
 @cache
 def code_converter() -> type[Any]:
-    """Return the converter to Markdown whose fences are longer than any run of backticks inside them."""
+    """Return the Markdown converter, whose fences are longer than any run of backticks inside them."""
     from markdownify import MarkdownConverter
 
     class CodeConverter(MarkdownConverter):
@@ -219,36 +219,36 @@ SHOWN_STYLE = re.compile(
 )
 ONLY_OPACITY = re.compile(r"(?<![-\w])opacity\s*:\s*0(?![.\d])", re.IGNORECASE)
 MOTION = re.compile(r"transform|transition|animation|will-change", re.IGNORECASE)
-# Names of parts that a click shows: tabs, accordions, questions and answers, steps.
+# Names of parts that a click reveals: tabs, accordions, FAQs, steps.
 PANEL = re.compile(
     r"(?<![a-z])(?:tabs?|panes?|panels?|tab(?:pane|panel|content|item)s?|accordion\w*|collaps\w*|faqs?|answers?|expand\w*"
     r"|toggl\w*|details?|spoilers?|reveal\w*|steps?|slides?|carousel\w*|disclosure)(?![a-z])"
 )
-# Names of parts that are beside the text even if a click shows them.
+# Names of parts that are not content even if a click reveals them.
 BESIDE = re.compile(
     r"(?<![a-z])(?:sidebar\w*|toc|nav\w*|menus?|related|recommend\w*|shar(?:e|ing)|social|promo\w*|ads?|advert\w*|sponsor\w*"
     r"|cookies?|newsletter|breadcrumbs?|subscribe|popup|tooltip|toast|search|spinner|sr-only|visually-hidden)(?![a-z])"
 )
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NAME = re.compile(r"[A-Za-z_][\w-]*")
-SELECTED = re.compile(  # what a script looks for
+SELECTED = re.compile(  # selectors in scripts
     r"""(?:getElementById|getElementsByClassName|querySelector(?:All)?|\$|classList\.\w+)\(\s*['"`]([^'"`]{1,100})"""
 )
 REFERRING = (
     "aria-controls", "data-target", "data-bs-target", "data-tab", "data-controls", "data-toggle-target",
     "popovertarget", "commandfor", "onclick",
 )  # fmt: skip
-MOST_SCRIPT = 200_000  # characters of a page's own scripts in which names are looked for
-MOST_CHOICES = 20  # options of a select that are text; longer lists (countries) are not
-FEWEST_ALT_WORDS = 4  # of a picture's description that is text; shorter ones name logos and icons
-MOSTLY_LINKS = 0.5  # share of a part's characters in links above which it leads elsewhere
-STYLED_BY_BROWSER = "data-workbench-styled"  # on <html>, if a browser has marked what it does not show with "hidden"
-# Possessive, and begun only where a rule can begin: linear on style sheets that were never closed, however large.
+MOST_SCRIPT = 200_000  # characters of a page's scripts searched for names
+MOST_CHOICES = 20  # options of a select kept as text; longer lists (countries) are dropped
+FEWEST_ALT_WORDS = 4  # of an alt text that is kept; shorter ones name logos and icons
+MOSTLY_LINKS = 0.5  # share of characters in links above which a part is navigation
+STYLED_BY_BROWSER = "data-workbench-styled"  # set on <html> if a browser has marked invisible elements as "hidden"
+# Possessive and anchored to the start of a rule, so unclosed style sheets of any size take linear time.
 STYLE_RULE = re.compile(r"(?<![^{}@;])([^{}@;]++)\{([^{}]*+)\}")
 STYLE_BLOCK = re.compile(
     r"@[^@{};]*+(?:;|\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\})|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)", re.DOTALL
 )
-LONGEST_STYLE = 4_000  # characters of a style attribute that are looked at
+LONGEST_STYLE = 4_000  # characters examined of a style attribute
 COPY = re.compile(r"copy|clipboard", re.IGNORECASE)
 PART_OF_SELECTOR = re.compile(r"([.#])([\w-]+)")
 SIMPLE_SELECTOR = re.compile(r"[a-zA-Z][\w-]*|[a-zA-Z]?[\w-]*([.#])([\w-]+)")
@@ -259,28 +259,28 @@ UNREAD_TAGS = frozenset(
     )
 )  # fmt: skip
 UNREAD_ROLES = frozenset(("navigation", "banner", "contentinfo", "search"))
-WHOLE = frozenset(("html", "body", "main"))  # hidden only until a script has run
+WHOLE = frozenset(("html", "body", "main"))  # hidden only until a script runs
 HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "noscript", "template"))
 MAIN = (".//main", ".//*[@role='main']", ".//article")
-MAIN_SHARE = 0.3  # a <main> with less of the page's text than this is not where the text is
-MAX_DEPTH = 200  # elements nested deeper than this would overflow the converter's recursion
+MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
+MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
 META_NAMES = {"description": "description", "author": "author", "keywords": "keywords", "date": "date"}
 
 
 def read_html(data: bytes, name: str) -> Draft:
-    """Return the main content; the title is <title>, else the first <h1>."""
+    """Return the main content. The title is <title>, or else the first <h1>."""
     source = decode(data, name, declared_charset(data))
     return draft_from_html(source)
 
 
 def draft_from_html(source: str, base_url: str | None = None) -> Draft:
-    """Turn a page's source into title, metadata and Markdown; ``base_url`` makes its links absolute."""
+    """Convert a page's source to title, metadata and Markdown. ``base_url`` makes links absolute."""
     root = parsed(source)
     return Draft() if root is None else draft_from_tree(root, base_url)
 
 
 def draft_from_tree(root: HtmlElement, base_url: str | None = None) -> Draft:
-    """Do the same with a parsed page; elements that are not read are taken out of the tree."""
+    """Convert a parsed page like ``draft_from_html``. Unread elements are removed from the tree."""
     title = _words(root.find(".//head/title"))
     metadata = _metadata(root)
     content = _main_content(root)
@@ -290,13 +290,13 @@ def draft_from_tree(root: HtmlElement, base_url: str | None = None) -> Draft:
 
 
 def fragment_to_markdown(source: str) -> str:
-    """Convert HTML that another format holds (a Word file, a book's chapter)."""
+    """Convert HTML contained in another format (a Word file, a book's chapter)."""
     root = parsed(source)
     return "" if root is None else markdown_of(_main_content(root))
 
 
 def parsed(source: str) -> HtmlElement | None:
-    """Parse a page, None where it is empty; lxml is ten times faster than soup at finding the part that is read."""
+    """Parse a page, or return None if it is empty. lxml is ten times faster than BeautifulSoup here."""
     from lxml import html
 
     source = XML_DECLARATION.sub("", source).replace("\0", "")
@@ -308,7 +308,7 @@ def parsed(source: str) -> HtmlElement | None:
 
 
 def _take_out_of_head(root: HtmlElement) -> None:
-    """Move what is no head's business into the body: the parser leaves <main> there where nobody wrote <body>."""
+    """Move body elements out of the head; the parser puts <main> there if the page has no <body> tag."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     head = root.find("head")
@@ -344,21 +344,21 @@ def markdown_of(element: HtmlElement) -> str:
 
 
 def _main_content(root: HtmlElement) -> HtmlElement:
-    """Drop what is not read, then choose the element that holds the text."""
+    """Remove unread elements, then return the element with the main content."""
     _bring_out(root)
     straighten_code(root)
     styles = _page_styles(root)
     unread = [element for element in root.iter() if _unread(element, styles)]
     if not _reads_without(root, unread):
-        unread = [element for element in unread if element.tag != "nav"]  # a page that is nothing but a list of links
+        unread = [element for element in unread if element.tag != "nav"]  # a page that consists of links
     for element in unread:
         if element.getparent() is not None:
             element.drop_tree()
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
-            link.drop_tag()  # keeps the words; the address leads nowhere outside the page
+            link.drop_tag()  # keeps the text; the target is only valid inside the page
     for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
-        block.drop_tag()  # a frame around a code block, which would become a fence around a fence
+        block.drop_tag()  # a wrapper around a code block, which would give nested fences
     body = root.find(".//body")
     body = root if body is None else body
     length = _length(body)
@@ -371,10 +371,14 @@ def _main_content(root: HtmlElement) -> HtmlElement:
 
 @dataclass(frozen=True, slots=True)
 class PageStyles:
-    """What a page's own style elements and scripts say of its parts.
+    """Visibility of a page's parts according to its style elements and scripts.
 
-    ``hidden``, ``without_font`` and ``with_font`` hold (".", class) and ("#", id); ``named`` the names that buttons,
-    links and scripts refer to. ``is_styled`` if a browser has marked what it does not show.
+    Attributes:
+        hidden: Hidden selectors, as (".", class) or ("#", id).
+        without_font: Selectors with font size 0.
+        with_font: Selectors with another font size.
+        named: Ids and classes that buttons, links and scripts refer to.
+        is_styled: True if a browser has marked the invisible elements.
     """
 
     hidden: frozenset[tuple[str, str]]
@@ -411,7 +415,7 @@ def _page_styles(root: HtmlElement) -> PageStyles:
 
 
 def _named(root: HtmlElement) -> frozenset[str]:
-    """Return the names (ids, classes) that a page's buttons, links and own scripts refer to."""
+    """Return the ids and classes that a page's buttons, links and scripts refer to."""
     names: set[str] = set()
     for element in root.iter():
         if not isinstance(element.tag, str):
@@ -427,7 +431,7 @@ def _named(root: HtmlElement) -> frozenset[str]:
 
 
 def _bring_out(root: HtmlElement) -> None:
-    """Turn what is visible and not in plain elements into text: frames, shadow roots, fields, formulas, pictures."""
+    """Convert visible content in frames, shadow roots, fields, formulas and images to plain elements."""
     for element in list(root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img")):
         if element.getparent() is not None:
             BROUGHT_OUT[element.tag](element)
@@ -461,7 +465,7 @@ def _open_select(element: HtmlElement) -> None:
 
 
 def _open_button(element: HtmlElement) -> None:
-    """Keep a button that is the heading of a part which it opens."""
+    """Keep a button that is the heading of the part it opens."""
     is_heading = any(True for _ in element.iterancestors("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
     opens = is_heading or "aria-controls" in element.attrib or "aria-expanded" in element.attrib
     is_copy = COPY.search(f"{element.get('class', '')} {element.get('title', '')} {element.get('aria-label', '')}")
@@ -496,7 +500,7 @@ def _replace(element: HtmlElement, tag: str, text: str) -> None:
 
 
 def _reads_without(root: HtmlElement, unread: list[HtmlElement]) -> bool:
-    """Return whether a page has any text besides these elements; only asked of a page with a list of links."""
+    """Return whether a page has text outside these elements. Only used for pages with a list of links."""
     if not any(element.tag == "nav" for element in unread):
         return True
     body = root.find(".//body")
@@ -515,7 +519,7 @@ def _reads_without(root: HtmlElement, unread: list[HtmlElement]) -> bool:
 
 
 def _unread(element: HtmlElement, styles: PageStyles) -> bool:
-    """Return whether an element is a comment, boilerplate, a permalink mark, or hidden for good."""
+    """Return whether an element is a comment, boilerplate, a permalink mark, or permanently hidden."""
     tag = element.tag
     if not isinstance(tag, str) or tag in UNREAD_TAGS:
         return True
@@ -568,7 +572,7 @@ def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
 
 
 def _has_font(element: HtmlElement, styles: PageStyles) -> bool:
-    """Return whether something inside an element without a font size has one of its own."""
+    """Return whether a descendant of an element with font size 0 sets its own font size."""
     return any(
         FONT.search(child.get("style", "")) or _has_name(child, styles.with_font)
         for child in element.iterdescendants()
@@ -577,7 +581,7 @@ def _has_font(element: HtmlElement, styles: PageStyles) -> bool:
 
 
 def _is_shown_again(element: HtmlElement, styles: PageStyles) -> bool:
-    """Return whether a click, a script or the page's own styles can show a hidden element."""
+    """Return whether a click, a script or the page's styles can reveal a hidden element."""
     attributes = element.attrib
     names = _names_of(element)
     if BESIDE.search(names):
@@ -623,7 +627,7 @@ def _metadata(root: HtmlElement) -> dict[str, Any]:
 
 
 def declared_charset(data: bytes) -> str | None:
-    """Return the charset label that a page's own bytes declare, or None."""
+    """Return the charset that a page declares, or None."""
     head = data[:4096]
     match = CHARSET.search(head) or XML_ENCODING.search(head)
     return match.group(1).decode("ascii", "ignore") if match else None
@@ -639,7 +643,7 @@ def _code_language(element: HtmlElement) -> str:
 
 
 def _depth(element: HtmlElement) -> int:
-    """Return how deep elements nest, walking without recursion."""
+    """Return the nesting depth of elements without recursion."""
     deepest, stack = 0, [(element, 0)]
     while stack:
         node, depth = stack.pop()
@@ -648,18 +652,18 @@ def _depth(element: HtmlElement) -> int:
     return deepest
 
 
-# --- A large page in parts that are converted one after the other: bounded in memory, and nobody waits for the ---
+# --- Large pages, converted in parts to bound memory ---
 
-PART = 200_000  # characters of HTML that are converted at once
+PART = 200_000  # characters of HTML converted at once
 CONTAINERS = frozenset(("body", "main", "article", "section", "div", "center", "form", "html", "span", "p"))
-# Elements before which a text may be cut without running two paragraphs into one or parting a sentence.
+# Elements before which a text can be cut without joining two paragraphs or splitting a sentence.
 BLOCKS = CONTAINERS - {"span"} | {
     "h1", "h2", "h3", "h4", "h5", "h6", "pre", "ul", "ol", "dl", "table", "blockquote", "hr", "br", "figure", "details",
 }  # fmt: skip
 
 
 def parts_of(element: html.HtmlElement) -> Iterator[str]:
-    """Yield an element's HTML in parts of about ``PART`` characters, in order; lists and tables stay whole."""
+    """Yield an element's HTML in order, in parts of about ``PART`` characters. Lists and tables stay whole."""
     source = _written(element, with_tail=False)
     if len(source) <= PART or element.tag not in CONTAINERS:
         yield source
@@ -685,16 +689,16 @@ def _written(element: html.HtmlElement, *, with_tail: bool) -> str:
     return cast("str", html.tostring(element, encoding="unicode", with_tail=with_tail))
 
 
-# --- Tables of HTML before they become Markdown: each cell in its column, one row of names, no table within a cell ---
+# --- Tables, prepared for Markdown ---
 
 ROWS = "./tr | ./thead/tr | ./tbody/tr | ./tfoot/tr"
-PROSE = ".//h1 | .//h2 | .//h3 | .//h4 | .//ul | .//ol | .//pre | .//table"  # in a table that lays out a page
-MOST_SPAN = 60  # cells; a larger span is a mistake
-INNER_CHARACTERS = 600  # of a table within a cell that becomes the cell's text
+PROSE = ".//h1 | .//h2 | .//h3 | .//h4 | .//ul | .//ol | .//pre | .//table"  # marks of a layout table
+MOST_SPAN = 60  # cells; a larger span is an error in the page
+INNER_CHARACTERS = 600  # of a nested table that becomes its cell's text
 
 
 def set_tables_right(root: HtmlElement) -> None:
-    """Change a tree's tables so that Markdown can say them; those that lay out a page stay as they are."""
+    """Rewrite tables so that Markdown can represent them. Layout tables stay unchanged."""
     for table in reversed(list(root.iter("table"))):
         if any(True for _ in table.iterancestors("td", "th")):
             _flatten(table)
@@ -704,7 +708,7 @@ def set_tables_right(root: HtmlElement) -> None:
 
 
 def _flatten(table: HtmlElement) -> None:
-    """Put the words of a table within a cell in its place: cells apart by commas, rows by semicolons."""
+    """Replace a nested table by its text: cells separated by commas, rows by semicolons."""
     if table.xpath(PROSE) or len(table.text_content()) > INNER_CHARACTERS:
         return
     rows = (", ".join(filter(None, (one_line(cell.text_content()) for cell in row))) for row in table.xpath(ROWS))
@@ -714,7 +718,7 @@ def _flatten(table: HtmlElement) -> None:
 
 
 def _straighten(table: HtmlElement) -> None:
-    """Give every row as many cells as there are columns, and the table one row of names."""
+    """Give every row one cell per column, and the table a single header row."""
     rows = table.xpath(ROWS)
     cells = [list(row.iterchildren("td", "th")) for row in rows]
     spans = any(_span(cell, name) > 1 for row in cells for cell in row for name in ("rowspan", "colspan"))
@@ -739,7 +743,7 @@ def _straighten(table: HtmlElement) -> None:
 
 
 def _set_head(table: HtmlElement) -> None:
-    """Put the first row below a caption into a head: without one, its rule would be left out of the Markdown."""
+    """Put the first row into a <thead>; the converter omits the header rule without one."""
     rows = table.xpath(ROWS)
     if rows and table.find("caption") is not None and table.find("thead") is None:
         head = table.makeelement("thead")
@@ -752,7 +756,7 @@ def _is_named(cells: list[HtmlElement]) -> bool:
 
 
 def _grid(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | None]]:
-    """Return rows of one length: a cell that spans rows stands in each of them, one that spans columns in the first."""
+    """Return rows of equal length. A cell that spans rows is in each of them; one that spans columns, in the first."""
     grid: list[dict[int, HtmlElement | None]] = [{} for _ in cells]
     for place, row in enumerate(cells):
         column = 0

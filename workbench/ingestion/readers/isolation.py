@@ -1,7 +1,7 @@
-"""Reading of files in a process beside this one, so that their parsers take neither its memory nor its turn.
+"""Reading files in a separate process, so that a parser cannot exhaust memory or block this process.
 
-A page over which the parser crashes, or asks for too much memory or time, costs that page: the process is started
-again and goes on without it. In files without pages it costs the file.
+If the parser crashes, or needs too much memory or time for a page, only that page is lost: the process is restarted and
+continues without it. For formats without pages, the file is lost.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ from workbench.types.progress import slow_step
 if TYPE_CHECKING:
     from workbench.ingestion.ocr.document import OnPage
 
-# --- The search for the pages of a file over which the process that reads it ends ---
+# --- Search for pages that crash the parser ---
 
 STEP = 16  # pages tried at once
-FEW = 5  # lost pages from which on a file is given up of which more than half is lost
-UNKNOWN = 1_000_000_000  # pages of a file whose number nobody has told yet
+FEW = 5  # lost pages before a file with more lost than readable pages is given up
+UNKNOWN = 1_000_000_000  # page count before the parser has reported it
 
 
 def lost_pages(try_pages: Callable[[int, int], int | None]) -> tuple[int, ...] | None:
-    """Return the pages, from 1, over which the process ends; None where it ends over most of them.
+    """Return the pages (from 1) that crash the parser, or None if most of them do.
 
-    ``try_pages(first, last)`` reads some pages; it returns how many the file has, or None where the process ended.
+    Args:
+        try_pages: Function from (first, last) to the number of pages in the file, or None if the process crashed.
     """
     lost: list[int] = []
     first, total, singly = 1, UNKNOWN, 0
@@ -56,18 +57,25 @@ def lost_pages(try_pages: Callable[[int, int], int | None]) -> tuple[int, ...] |
 
 
 def is_hopeless(lost: int, pages: int) -> bool:
-    """Tell whether a file is given up of whose first ``pages`` so many are lost."""
+    """Return whether to give up on a file that lost ``lost`` of its first ``pages`` pages."""
     return lost >= FEW and 2 * lost > pages
 
 
-# --- The messages between an ingest and the process that reads its files ---
+# --- Messages to and from the parser process ---
 
-OUT_OF_MEMORY = 77  # the exit code of a process that may take no more memory
+OUT_OF_MEMORY = 77  # exit code of a process that reached its memory limit
 
 
 @dataclass(frozen=True, slots=True)
 class ParserRequest:
-    """A file to read but for the pages in ``left_out``; with ``only``, pages (first, last) of it are tried instead."""
+    """A request to the parser process.
+
+    Attributes:
+        name: File name.
+        data: Contents of the file.
+        left_out: Pages to skip.
+        only: First and last page to try instead of reading the whole file.
+    """
 
     name: str
     data: bytes
@@ -75,8 +83,8 @@ class ParserRequest:
     only: tuple[int, int] | None = None
 
 
-# "ready" (the id of the process) comes once, "page" (page, pages) before each page that takes long; "pages" says how
-# many a file has of which some were tried.
+# "ready" (the process id) is sent once, "page" (page, pages) before each slow page, and "pages" (the page count)
+# after a trial of some pages.
 Frame: TypeAlias = (
     tuple[Literal["ready"], int]
     | tuple[Literal["page"], tuple[int, int]]
@@ -86,17 +94,17 @@ Frame: TypeAlias = (
 )
 
 
-ANEW = 16 * MB  # bytes of files after which another process goes on: what a parser took it seldom gives back
-MEMORY = 2 * GB  # bytes that the process may take, where the system has such a limit
-PATIENCE = 300.0  # seconds that a window of pages, or a page that is read by OCR, may take
-PATIENCE_FOR_FEW = 60.0  # seconds that a few pages may take which are tried
-ASK = 0.1  # seconds between two looks whether to stop
-ENDS_WITHIN = 5.0  # seconds that a killed process is waited for
+ANEW = 16 * MB  # bytes read after which the process is replaced, because parsers rarely release memory
+MEMORY = 2 * GB  # memory limit of the process, on systems that support one
+PATIENCE = 300.0  # timeout in seconds for a window of pages or one OCR page
+PATIENCE_FOR_FEW = 60.0  # timeout in seconds for a trial of a few pages
+ASK = 0.1  # seconds between checks for cancellation
+ENDS_WITHIN = 5.0  # seconds to wait for a killed process
 _Frames: TypeAlias = queue.SimpleQueue[Frame | None]
 
 
 class ProcessEnded(Exception):
-    """The process ended over a request; ``page`` is the one that it had told of last, None where it had not."""
+    """The process ended during a request. ``page`` is the last page that it reported, or None."""
 
     def __init__(self, cause: str, page: int | None) -> None:
         super().__init__(cause)
@@ -104,12 +112,13 @@ class ProcessEnded(Exception):
 
 
 class ParserProcess:
-    """A process that reads files, started with the first one; one thread at a time uses it."""
+    """A process that reads files. It starts with the first file and serves one thread at a time."""
 
     def __init__(self, ask: Callable[[], None], memory: int = MEMORY, patience: float = PATIENCE) -> None:
-        """Take ``ask``, which is called while a file is read and may raise to stop.
-
-        ``memory`` is in bytes; ``patience`` in seconds, for a window of pages.
+        """Args:
+        ask: Called while a file is being read; may raise to stop.
+        memory: Memory limit in bytes.
+        patience: Timeout in seconds for a window of pages.
         """
         self._ask, self._memory, self._patience = ask, memory, patience
         self._process: subprocess.Popen[bytes] | None = None
@@ -124,14 +133,14 @@ class ParserProcess:
 
     @property
     def process_id(self) -> int | None:
-        """The id of the process; None before the first file and after the end."""
+        """The process id; None before the first file and after ``close``."""
         return None if self._process is None else self._process.pid
 
     def draft(self, data: bytes, name: str, on_page: OnPage | None = None) -> Draft:
-        """Read a file as ``formats.draft_of`` does; its frames come in a thread, so that nothing here blocks.
+        """Read a file as ``formats.draft_of`` does. A thread receives the frames, so this call can be stopped.
 
         Raises:
-            UnreadableDocument: it cannot be read, or the process ended over it, or over most of its pages.
+            UnreadableDocument: The file cannot be read, or it or most of its pages crash the parser.
         """
         lost: set[int] = set()
         searched = False
@@ -156,7 +165,7 @@ class ParserProcess:
                 return frame[1]
 
     def close(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         process, self._process, self._read = self._process, None, 0
         if process is not None:
             process.kill()
@@ -165,7 +174,7 @@ class ParserProcess:
                 _close(process.stdin)
 
     def _lost_pages(self, request: ParserRequest, on_page: OnPage | None) -> tuple[int, ...] | None:
-        """Return the pages over which the process ends when it parses them; None where it ends over most of them."""
+        """Return the pages that crash the parser, or None if most of them do."""
 
         def try_pages(first: int, last: int) -> int | None:
             trial = ParserRequest(request.name, request.data, only=(first, last))
@@ -193,17 +202,17 @@ class ParserProcess:
         """Return the frame that answers a request.
 
         Raises:
-            ProcessEnded: the process did, or it was ended because it took too long.
-            UnreadableDocument: the file cannot be read.
+            ProcessEnded: The process crashed, or was killed after its timeout.
+            UnreadableDocument: The file cannot be read.
         """
-        first = PATIENCE if self._process is None else patience  # a new process says when it is ready
+        first = PATIENCE if self._process is None else patience  # a new process first reports that it is ready
         process = self._process or self._start()
         try:
-            with slow_step():  # it is ended when it takes longer than its patience
+            with slow_step():  # killed after its timeout
                 return self._exchange(process, request, on_page, patience, first)
         except UnreadableDocument:
             raise
-        except BaseException:  # also when stopped: nobody waits for its answer any more
+        except BaseException:  # also when cancelled: no caller waits for the answer
             self.close()
             raise
 
@@ -252,16 +261,16 @@ class ParserProcess:
 
 
 def _has_windows(name: str) -> bool:
-    """Tell whether a file is of a kind whose pages can be tried a few at a time."""
+    """Return whether a format has pages that can be tried separately."""
     return PurePath(name).suffix.lower() == ".pdf"
 
 
 def _unreadable(name: str, end: ProcessEnded) -> UnreadableDocument:
-    return UnreadableDocument(f"'{name}' ended the process that read it ({end.cause}). Save it anew, or in parts.")
+    return UnreadableDocument(f"Parsing '{name}' crashed the parser ({end.cause}). Re-save or split the file.")
 
 
 def _receive(stream: IO[bytes], frames: _Frames) -> None:
-    """Put each frame into the queue, and None after the last one."""
+    """Put each frame into the queue, then None."""
     with stream:
         while True:
             try:
@@ -274,5 +283,5 @@ def _receive(stream: IO[bytes], frames: _Frames) -> None:
 def _close(stream: IO[bytes]) -> None:
     try:
         stream.close()
-    except OSError:  # it has bytes left that nobody takes
+    except OSError:  # unwritten bytes remain in its buffer
         return

@@ -1,4 +1,4 @@
-"""The zip archives that office files and books are, and the properties they share."""
+"""Readers of Word, EPUB and PowerPoint files, and the zip packages that they are stored in."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or the binary format of before 2007
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
 MAX_UNPACKED = GB
-MADE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # a program's word on itself, no description
+MADE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # written by a program, not a description
 OFFICE_PROPERTIES = {
     "title": "title",
     "creator": "author",
@@ -38,69 +38,69 @@ OFFICE_PROPERTIES = {
 
 
 def open_package(data: bytes, name: str) -> zipfile.ZipFile:
-    """Open an archive after a look at its size and its locks.
+    """Open a package after checking its size and encryption.
 
     Raises:
-        UnreadableDocument: encrypted, an old binary format, no archive at all, or more than 1 GB when unpacked.
+        UnreadableDocument: It is encrypted, in an old binary format, not a zip archive, or over 1 GB when unpacked.
     """
     if data.startswith(OLE):
         raise UnreadableDocument(
-            f"'{name}' is protected by a password or in the format of before 2007. Save it without a password, as "
-            "docx, xlsx or pptx."
+            f"'{name}' is password-protected or in a format from before 2007. "
+            "Save it without a password as docx, xlsx or pptx."
         )
     try:
         package = zipfile.ZipFile(io.BytesIO(data))
         entries = package.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise UnreadableDocument(f"'{name}' is damaged or no file of this kind. Save it anew.") from error
+        raise UnreadableDocument(f"'{name}' is damaged or has the wrong suffix. Re-save it.") from error
     if any(entry.flag_bits & 1 for entry in entries):
-        raise UnreadableDocument(f"'{name}' is protected by a password. Save a copy without one.")
+        raise UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
     if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
-        raise UnreadableDocument(f"'{name}' unpacks to more than 1 GB and is not read. Split it.")
+        raise UnreadableDocument(f"'{name}' is over 1 GB when unpacked. Split it.")
     return package
 
 
 class XmlElement(Protocol):
-    """The part that is used of an element of lxml, which has no types."""
+    """The methods of lxml's elements that are used here; lxml has no type stubs."""
 
     @property
     def tag(self) -> object:
-        """The element's name, ``{namespace}local``; of a comment no text but a function."""
+        """The element's name as ``{namespace}local``; for a comment, a function."""
         ...
 
     @property
     def text(self) -> str | None:
-        """The text before the first child; None where there is none."""
+        """The text before the first child, or None."""
         ...
 
     def get(self, key: str) -> str | None:
-        """Return the value of an attribute; None where it is not set."""
+        """Return the value of an attribute, or None if it is not set."""
         ...
 
     def find(self, path: str) -> XmlElement | None:
-        """Return the first element at an ElementPath below this one; None where there is none."""
+        """Return the first element that matches an ElementPath, or None."""
         ...
 
     def findtext(self, path: str) -> str | None:
-        """Return the text of the first element at an ElementPath ("" of an empty one); None where there is none."""
+        """Return the text of the first element that matches an ElementPath, or None if none matches."""
         ...
 
     def iterfind(self, path: str) -> Iterator[XmlElement]:
-        """Yield every element at an ElementPath below this one, in document order."""
+        """Yield every element that matches an ElementPath, in document order."""
         ...
 
     def __iter__(self) -> Iterator[XmlElement]: ...
 
 
 def parse_xml(data: bytes) -> XmlElement | None:
-    """Parse XML without entities and without network; None where nothing can be read."""
+    """Parse XML without entities or network access; return None if it cannot be parsed."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
 
 
 def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
-    """Return title, author and dates of an office file, those that are set."""
+    """Return title, author and dates of an office file, if set."""
     if "docProps/core.xml" not in package.namelist():
         return {}
     root = parse_xml(package.read("docProps/core.xml"))
@@ -113,17 +113,17 @@ def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
 
 
 def without_title(properties: dict[str, str]) -> dict[str, str]:
-    """Return the properties as metadata; the title has a field of its own."""
+    """Return the properties as metadata without the title, which has its own field."""
     return {key: value for key, value in properties.items() if key != "title"}
 
 
-# --- The reader of Word files: mammoth to HTML by the paragraph styles, then to Markdown ---
+# --- Word: converted to HTML by mammoth, then to Markdown ---
 
 STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
 
 
 def read_docx(data: bytes, name: str) -> Draft:
-    """Return headings, paragraphs, lists, tables and footnotes; pictures are left out."""
+    """Return headings, paragraphs, lists, tables and footnotes, without images."""
     with open_package(data, name) as package:
         properties = core_properties(package)
     import mammoth
@@ -136,25 +136,25 @@ def read_docx(data: bytes, name: str) -> Draft:
     return Draft(text, properties.get("title") or heading, without_title(properties))
 
 
-# --- The reader of EPUB books: the chapters of the spine in order, as Markdown ---
+# --- EPUB: the chapters in spine order, as Markdown ---
 
 EPUB_PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
 
 
 def read_epub(data: bytes, name: str) -> Draft:
-    """Return a book's text; title and author from its own description.
+    """Return a book's text, with title and author from its package description.
 
     Raises:
-        UnreadableDocument: no book inside, or its chapters are encrypted (DRM).
+        UnreadableDocument: It is not an EPUB book, or its chapters are encrypted (DRM).
     """
     with open_package(data, name) as package:
         opf_path = _opf_path(package, name)
         opf = parse_xml(package.read(opf_path))
         if opf is None:
-            raise UnreadableDocument(f"'{name}' is no EPUB book: it does not list its chapters. Fetch it anew.")
+            raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
         chapters = _spine(opf, posixpath.dirname(opf_path))
         if set(chapters) & _encrypted(package):
-            raise UnreadableDocument(f"'{name}' is locked by copy protection (DRM). Only books without it can be read.")
+            raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
         present = [chapter for chapter in chapters if chapter in package.namelist()]
         sources = ((package.read(chapter), chapter) for chapter in present)
         texts = [fragment_to_markdown(decode(data, name, declared_charset(data))) for data, name in sources]
@@ -171,7 +171,9 @@ def _opf_path(package: zipfile.ZipFile, name: str) -> str:
             raise KeyError("rootfile")
         return str(rootfile.get("full-path"))
     except KeyError as error:
-        raise UnreadableDocument(f"'{name}' is no EPUB book: its table of files is missing. Fetch it anew.") from error
+        raise UnreadableDocument(
+            f"'{name}' is not an EPUB book: it has no container file. Download it again."
+        ) from error
 
 
 def _spine(opf: XmlElement, folder: str) -> list[str]:
@@ -182,7 +184,7 @@ def _spine(opf: XmlElement, folder: str) -> list[str]:
 
 
 def _encrypted(package: zipfile.ZipFile) -> set[str]:
-    """Return the files that are encrypted; fonts often are, and do not matter here."""
+    """Return the encrypted files. Fonts often are, which does not matter here."""
     if "META-INF/encryption.xml" not in package.namelist():
         return set()
     root = parse_xml(package.read("META-INF/encryption.xml"))
@@ -203,7 +205,7 @@ def _described(opf: XmlElement) -> dict[str, str]:
     return properties
 
 
-# --- The reader of PowerPoint: a page a slide, with its title, text, tables and the speaker's notes ---
+# --- PowerPoint: one page per slide, with tables and speaker notes ---
 
 
 def read_pptx(data: bytes, name: str) -> Draft:
@@ -216,7 +218,7 @@ def read_pptx(data: bytes, name: str) -> Draft:
     pages = tuple((number, _slide(slide)) for number, slide in enumerate(presentation.slides, 1))
     first = next((_title(slide) for slide in presentation.slides if _title(slide)), "")
     title = properties.get("title", "")
-    # python-pptx's own template leaves this as the title of every file it makes
+    # the title in python-pptx's default template
     return Draft(
         title=first if title in ("", "PowerPoint Presentation") else title,
         pages=pages,
@@ -242,7 +244,7 @@ def _slide(slide: Slide) -> str:
 
 
 def _shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
-    """Yield shapes in reading order, those inside groups included."""
+    """Yield shapes in reading order, including those inside groups."""
     from pptx.shapes.group import GroupShape
 
     for shape in shapes:

@@ -1,9 +1,10 @@
-"""The process in which files are read: ``python -m workbench.ingestion.readers.parser_process [BYTES]``.
+"""The parser process: ``python -m workbench.ingestion.readers.parser_process [BYTES]``.
 
-Requests come in as pickles, and frames go out as such: "ready" once, "page" (page, pages) before each page that takes
-long, then "draft" with the document, "pages" after a trial of a few pages, or "error" with a sentence. It takes no more
-memory than BYTES, where the system has such a limit: asking for more ends it. It ends when its input does, so that it
-never outlives the process that started it, however that one ended.
+Requests and frames are pickles on stdin and stdout. It sends "ready" once, "page" (page, pages) before each slow page,
+then "draft" with the document, "pages" after a trial of some pages, or "error" with a message. BYTES limits its memory
+on
+systems that support a limit; exceeding it ends the process. It exits when its input closes, so it never outlives the
+process that started it, even if that one was killed.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from workbench.ingestion.readers.isolation import OUT_OF_MEMORY, Frame, ParserRe
 from workbench.ingestion.readers.pdf.pages import try_pages
 
 LARGE_PIECES = -3  # M_MMAP_THRESHOLD of glibc's mallopt
-KEEP_NOTHING = ("MIMALLOC_PURGE_DELAY", "0")  # the PDF parser's own allocator reads it when the parser is imported
+KEEP_NOTHING = ("MIMALLOC_PURGE_DELAY", "0")  # read by the PDF parser's allocator on import
 
 
 def main() -> None:
-    """Answer requests until the input ends."""
+    """Answer requests until the input closes."""
     if len(sys.argv) > 1:
         _limit(int(sys.argv[1]))
     give_back = _thrift()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it, too; the process that started it decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches this process; its parent decides
     frames = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # a parser that prints does not print among the frames
+    os.dup2(2, 1)  # output of a parser must not mix with the frames
     requests: queue.SimpleQueue[ParserRequest] = queue.SimpleQueue()
     threading.Thread(target=_take, args=(sys.stdin.buffer, requests), daemon=True).start()
     _send(frames, ("ready", os.getpid()))
@@ -49,7 +50,7 @@ def main() -> None:
 
 
 def _limit(memory: int) -> None:
-    """Let this process take no more bytes than ``memory``, and leave no image of it where it crashes."""
+    """Limit the memory of this process and disable core dumps."""
     if sys.platform == "win32":
         return
     import resource
@@ -60,17 +61,17 @@ def _limit(memory: int) -> None:
 
 
 def _thrift() -> Callable[[], object]:
-    """Let memory that is freed go back to the system, large pieces at once; returns what gives the small ones back.
+    """Make freed memory return to the system; return a function that releases small blocks.
 
-    OCR asks for pieces of many sizes: kept for the next time, as glibc does, they take twice as much as is ever used.
-    The PDF parser's allocator keeps the pixels of a picture that was drawn.
+    glibc keeps freed blocks for reuse. OCR allocates blocks of many sizes, so keeping them doubles its memory. The PDF
+    parser's allocator keeps the pixels of rendered images.
     """
     os.putenv(*KEEP_NOTHING)
     try:
         library = ctypes.CDLL(None)
         library.mallopt(LARGE_PIECES, MB // 4)
         return lambda: library.malloc_trim(0)
-    except (OSError, TypeError, AttributeError):  # a system with another allocator
+    except (OSError, TypeError, AttributeError):  # not glibc
         return lambda: None
 
 

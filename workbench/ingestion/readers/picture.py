@@ -1,4 +1,4 @@
-"""The reader of pictures (PNG, JPEG, TIFF, WebP): scans and photographs of pages, read by OCR."""
+"""Reader of image files (PNG, JPEG, TIFF, WebP): scans and photographs of pages, read by OCR."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from workbench.ingestion.readers.plain_text import first_heading
 
 
 def read_picture(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
-    """Return the pages of a picture file that have text; those in ``left_out`` failed before, and are named as such.
+    """Return the pages that have text. Pages in ``left_out`` failed before and are reported as failed.
 
     Raises:
-        UnreadableDocument: the extra is not installed, the file is damaged, or there is no text on it.
+        UnreadableDocument: The extra is not installed, the file is damaged, or it shows no text.
     """
     if not reads_scans():
-        raise UnreadableDocument(f"'{name}' is a picture. {ADVICE}")
+        raise UnreadableDocument(f"'{name}' is an image. {ADVICE}")
     try:
         total = picture_pages(data)
     except UnreadableDocument as error:
-        raise UnreadableDocument(f"'{name}' is damaged or no picture. Save it anew.") from error
+        raise UnreadableDocument(f"'{name}' is damaged or not an image. Re-save it.") from error
     numbers = [number for number in range(1, total + 1) if number not in left_out]
     scans = read_scans(numbers, total, lambda number: picture_page(data, number), on_page)
     failed = sorted({*left_out, *scans.failed})
     if not scans.pages:
         raise UnreadableDocument(
-            f"'{name}' cannot be drawn: it is damaged. Save it anew."
+            f"'{name}' is damaged and cannot be decoded. Re-save it."
             if len(failed) == total
-            else f"'{name}' shows no text that OCR can read."
+            else f"OCR found no text in '{name}'."
         )
     first = next(iter(scans.pages.values()))
     unreadable = {"unreadable_pages": failed} if failed else {}

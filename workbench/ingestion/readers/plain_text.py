@@ -1,4 +1,4 @@
-"""The reader of JSON and JSON Lines: values become "path: value" lines that can be read and found."""
+"""Readers of text formats: JSON, Markdown, notebooks, plain text, CSV and source code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TITLE_KEYS = ("title", "name")
 
 
 def read_json(data: bytes, name: str) -> Draft:
-    """Return a JSON value as text; a file of several lines, each a value, is read as JSON Lines."""
+    """Return a JSON value as "path: value" lines. A file with one value per line is read as JSON Lines."""
     text = decode(data, name)
     try:
         value = json.loads(text)
@@ -32,13 +32,13 @@ def read_json(data: bytes, name: str) -> Draft:
         if error.msg == "Extra data":
             return read_json_lines(data, name)
         raise UnreadableDocument(
-            f"'{name}' is no valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Correct it."
+            f"'{name}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Fix it and retry."
         ) from error
     return Draft(json_text(value), _title(value))
 
 
 def read_json_lines(data: bytes, name: str) -> Draft:
-    """Return one paragraph a line."""
+    """Return one paragraph per line."""
     values = []
     for number, line in enumerate(decode(data, name).splitlines(), 1):
         if line.strip():
@@ -46,13 +46,13 @@ def read_json_lines(data: bytes, name: str) -> Draft:
                 values.append(json.loads(line))
             except json.JSONDecodeError as error:
                 raise UnreadableDocument(
-                    f"'{name}' has no valid JSON in line {number} ({error.msg}). Correct it."
+                    f"'{name}' has invalid JSON in line {number} ({error.msg}). Fix it and retry."
                 ) from error
     return Draft(json_text(values), metadata={"records": len(values)})
 
 
 def json_text(value: JsonValue) -> str:
-    """Flatten a JSON value: a list of objects gives a paragraph each, nested keys are joined by dots."""
+    """Flatten a JSON value: one paragraph per object of a list, nested keys joined by dots."""
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         return "\n\n".join(paragraph for item in value if (paragraph := json_text(item)))
     return "\n".join(_lines(value, ""))
@@ -90,7 +90,7 @@ def _title(value: JsonValue) -> str:
     return next((title for key in TITLE_KEYS if isinstance(title := value.get(key), str)), "")
 
 
-# --- The reader of Markdown: front matter becomes metadata, the rest is the text as it stands ---
+# --- Markdown: front matter becomes metadata ---
 
 FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 FENCED = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
@@ -100,7 +100,7 @@ LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 
 
 def read_markdown(data: bytes, name: str) -> Draft:
-    """Return the text without its front matter; broken front matter stays part of the text."""
+    """Return the text without front matter. Invalid front matter stays part of the text."""
     metadata, body = split_front_matter(decode(data, name).replace("\r\n", "\n"))
     title = str(metadata.get("title") or "").strip()
     if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
@@ -109,7 +109,7 @@ def read_markdown(data: bytes, name: str) -> Draft:
 
 
 def split_front_matter(text: str) -> tuple[dict[str, object], str]:
-    """Return (front matter, rest); ({}, the whole text) where there is none or it is no valid YAML mapping."""
+    """Return (front matter, rest), or ({}, the whole text) if there is no valid YAML mapping."""
     match = FRONT_MATTER.match(text)
     if not match:
         return {}, text
@@ -125,7 +125,7 @@ def split_front_matter(text: str) -> tuple[dict[str, object], str]:
 
 
 def first_heading(text: str) -> str:
-    """Return the words of the first heading outside code fences, or ""."""
+    """Return the text of the first heading outside code fences, or ""."""
     match = HEADING.search(FENCED.sub("", text[:20_000]))
     if not match:
         return ""
@@ -133,33 +133,33 @@ def first_heading(text: str) -> str:
 
 
 def _loader() -> type[SafeLoader]:
-    """Return a safe loader that refuses aliases, with which a short text can unfold to gigabytes."""
+    """Return a safe YAML loader that rejects aliases, which can expand a short text to gigabytes."""
     import yaml
 
     class PlainLoader(yaml.SafeLoader):
         def compose_node(self, parent: Node | None, index: int) -> Node | None:
             if self.check_event(yaml.events.AliasEvent):
-                raise yaml.YAMLError("aliases are not read in front matter")
+                raise yaml.YAMLError("aliases are not allowed in front matter")
             return super().compose_node(parent, index)
 
     return PlainLoader
 
 
-# --- The reader of Jupyter notebooks: prose and code cells in order, with outputs that are text ---
+# --- Jupyter notebooks: cells in order, with text outputs ---
 
-OUTPUT_CHARACTERS = 2_000  # of a cell's output; logs and dumps drown the text
+OUTPUT_CHARACTERS = 2_000  # of a cell's output; long logs would outweigh the text
 
 
 def read_notebook(data: bytes, name: str) -> Draft:
-    """Return Markdown cells as they are and code cells as fences; pictures, HTML and tracebacks are left out."""
+    """Return Markdown cells unchanged and code cells as fences, without images, HTML and tracebacks."""
     try:
         notebook = json.loads(decode(data, name))
     except json.JSONDecodeError as error:
         raise UnreadableDocument(
-            f"'{name}' is no valid notebook (line {error.lineno}: {error.msg}). Save it anew."
+            f"'{name}' is not a valid notebook (line {error.lineno}: {error.msg}). Re-save it."
         ) from error
     if not isinstance(notebook, dict):
-        raise UnreadableDocument(f"'{name}' is no notebook: it has no cells. Check where it came from.")
+        raise UnreadableDocument(f"'{name}' is not a notebook: it has no cells. Check its source.")
     metadata = notebook.get("metadata") or {}
     language = str((metadata.get("language_info") or {}).get("name") or "python")
     parts = [part for cell in _cells(notebook) for part in _cell(cell, language)]
@@ -168,7 +168,7 @@ def read_notebook(data: bytes, name: str) -> Draft:
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the cells of format 4, or of the older formats with worksheets."""
+    """Yield the cells of format 4, or of older formats with worksheets."""
     sheets = notebook.get("worksheets") or [notebook]
     for sheet in sheets:
         yield from sheet.get("cells") or []
@@ -206,24 +206,24 @@ def _fence(text: str, language: str) -> str:
     return f"{mark}{language}\n{text}\n{mark}"
 
 
-# --- The reader of plain text, which is taken as it stands ---
+# --- Plain text, unchanged ---
 
 
 def read_plain(data: bytes, name: str) -> Draft:
-    """Return the decoded text; the title is the file's name."""
+    """Return the decoded text, with the file name as title."""
     return Draft(decode(data, name))
 
 
-# --- The reader of CSV and TSV: the delimiter sniffed, the header kept, each row readable by itself ---
+# --- CSV and TSV, with the delimiter detected ---
 
 DELIMITERS = ",;\t|"
 SNIFFED_LINES = 30
 
 
 def read_separated(data: bytes, name: str) -> Draft:
-    """Return the rows as a table or as records; the columns' names are in the metadata."""
+    """Return the rows as a table or records, and the column names as metadata."""
     text = decode(data, name).replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the size of the file is limited already
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # file size is already limited
     rows = [[one_line(cell) for cell in row] for row in csv.reader(io.StringIO(text), delimiter=_delimiter(text))]
     rows = [row for row in rows if any(row)]
     if rows and not _is_header(rows):
@@ -233,7 +233,7 @@ def read_separated(data: bytes, name: str) -> Draft:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter that cuts the first lines into the same number of cells most often, and into most cells."""
+    """Return the delimiter that most often splits the first lines into equally many cells, and into the most."""
     sample = "\n".join(text.split("\n", SNIFFED_LINES)[:SNIFFED_LINES])
     best, best_score = ",", (0.0, 0)
     for delimiter in DELIMITERS:
@@ -248,7 +248,7 @@ def _delimiter(text: str) -> str:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Tell whether the first row holds names: one of numbers, or with gaps or repetitions, does not."""
+    """Return whether the first row has names: no numbers, gaps or repetitions."""
     first = [cell for cell in rows[0] if cell]
     return len(rows) > 1 and len(set(first)) == len(first) and not any(_is_number(cell) for cell in first)
 
@@ -261,7 +261,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-# --- The reader of source code, which is taken as it stands; its suffix tells its language ---
+# --- Source code, unchanged, with its language by suffix ---
 
 LANGUAGES = {
     ".bash": "shell", ".c": "c", ".cc": "c++", ".cfg": "ini", ".clj": "clojure", ".cpp": "c++", ".cs": "c#",
@@ -276,6 +276,6 @@ LANGUAGES = {
 
 
 def read_code(data: bytes, name: str) -> Draft:
-    """Return the source; the title is the whole file name, suffix included."""
+    """Return the source, with the full file name as title."""
     path = PurePath(name)
     return Draft(decode(data, name), path.name, {"language_name": LANGUAGES[path.suffix.lower()]})

@@ -1,4 +1,4 @@
-"""Values of a sheet's cells as the sheet shows them, by their number formats: "#,##0.00", "0.0%", "$#,##0"."""
+"""Reader of Excel workbooks. Cells are formatted by their number formats: "#,##0.00", "0.0%", "$#,##0"."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ from workbench.ingestion.readers.grid import filled, fits_table, one_line, rows_
 from workbench.ingestion.readers.header_rows import is_amount, with_one_header
 from workbench.ingestion.readers.office import core_properties, open_package, without_title
 
-SECTIONS = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # not those within quotes
+SECTIONS = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
 CONDITION = re.compile(r"\[[<>=]")
 TOKEN = re.compile(
     r'"(?P<text>[^"]*)"|\\(?P<sign>.)|\[\$(?P<coin>[^\]-]*)[^\]]*\]|\[[^\]]*\]|_.|\*.'
     r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+,*)|(?P<other>.)",
     re.DOTALL,
 )
-LONGEST = 1e15  # figures from here on stay as they are stored
-EXACT = 80  # digits of the computation: fifteen of the figure, and as many after the point as a format can have
+LONGEST = 1e15  # larger figures are not formatted
+EXACT = 80  # decimal precision: 15 digits of the figure plus the most decimals a format can have
 
 
 class NumberFormat(NamedTuple):
-    """A section of a number format: the text around the figure, and how the figure is written."""
+    """A section of a number format: the text around the figure and how to write the figure."""
 
     before: str
     after: str
-    whole: int  # digits before the point, at least
-    least: int  # digits after the point
-    most: int
-    grouped: bool  # 1,204
-    scale: Decimal  # the value is multiplied by it before it is written
+    whole: int  # minimum digits before the decimal point
+    least: int  # minimum decimals
+    most: int  # maximum decimals
+    grouped: bool  # with thousands separators: 1,204
+    scale: Decimal  # factor applied before formatting, 100 for percent
 
 
 def shown(value: object, number_format: str) -> str:
-    """Return a cell's value on one line as the sheet shows it; where its format is of no known kind, as it is stored.
+    """Return a cell's value on one line as the sheet shows it, or as stored if the format is not supported.
 
-    Dates stand in the order of ISO 8601, whatever the format's order is.
+    Dates are written in ISO 8601 regardless of their format.
     """
     if isinstance(value, datetime) and value.time() == time():
         return value.date().isoformat()
     if isinstance(value, bool) or not isinstance(value, int | float):
         return one_line(value)
     sections = SECTIONS.split(number_format)
-    opposite = value < 0 and len(sections) > 1  # whose section has the sign, or brackets
+    opposite = value < 0 and len(sections) > 1  # its section has the minus sign or brackets
     place = 1 if opposite else 2 if not value and len(sections) > 2 else 0
     form = None if CONDITION.search(number_format) else _form(sections[place])
     if form is None or not abs(value) < LONGEST:
@@ -61,13 +61,13 @@ def shown(value: object, number_format: str) -> str:
 
 def _stored(value: float) -> str:
     if float(value).is_integer() and abs(value) < LONGEST:
-        return str(int(value))  # spreadsheets keep whole numbers as floats
+        return str(int(value))  # spreadsheets store integers as floats
     return f"{value:.15g}"
 
 
 @lru_cache(maxsize=256)
 def _form(section: str) -> NumberFormat | None:
-    """Read a section; None where it is of another kind: dates, fractions, powers of ten, "General", no figure."""
+    """Parse a section, or return None if not supported: dates, fractions, exponents, "General", no figure."""
     around, digits, hundredfold = ["", ""], "", 0
     for token in TOKEN.finditer(section):
         if token["digits"]:
@@ -77,7 +77,7 @@ def _form(section: str) -> NumberFormat | None:
         elif (other := token["other"]) is not None and (other.isalnum() or other in "/@"):
             return None
         else:
-            hundredfold += other == "%"  # one in quotes is text
+            hundredfold += other == "%"  # a quoted "%" is text
             around[bool(digits)] += token["text"] or token["sign"] or token["coin"] or other or ""
     if not digits:
         return None
@@ -90,7 +90,7 @@ def _form(section: str) -> NumberFormat | None:
 
 
 def _written(value: float, form: NumberFormat) -> str:
-    """Write a figure with 15 digits, rounded as sheets round: a half away from zero."""
+    """Format a figure with 15 digits, rounding half away from zero as spreadsheets do."""
     with localcontext(prec=EXACT):
         exact = Decimal(f"{value:.15g}") * form.scale
         rounded = abs(exact).quantize(Decimal(1).scaleb(-form.most), ROUND_HALF_UP)
@@ -103,21 +103,21 @@ def _written(value: float, form: NumberFormat) -> str:
     return one_line(f"{'-' if exact < 0 and rounded else ''}{form.before}{figure}{form.after}")
 
 
-# --- The tables of a sheet: what stands between empty rows, each with the lines above it that name it and its units ---
+# --- Tables of a sheet, separated by empty rows ---
 
-CAPTION_CHARACTERS = 120  # of lines that head the rows of a long table
+CAPTION_CHARACTERS = 120  # of the lines used as heading of a long table
 
 
 @dataclass(frozen=True, slots=True)
 class SheetTable:
-    """Lines of a single cell, and the rows below them; either may be none."""
+    """Lines with a single cell, and the rows below them. Either may be empty."""
 
     lines: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
 
 
 def sheet_text(rows: Sequence[Sequence[str]]) -> str:
-    """Return a sheet's lines and tables as Markdown; a long table's rows stand below a heading of its lines."""
+    """Return a sheet's lines and tables as Markdown. The lines above a long table become its heading."""
     parts: list[str] = []
     lines: list[str] = []
     for table in _tables(rows):
@@ -133,7 +133,7 @@ def sheet_text(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _tables(rows: Sequence[Sequence[str]]) -> Iterator[SheetTable]:
-    """Yield tables in order; rows after a gap that begin with a figure's row go on with the table before it."""
+    """Yield tables in order. Rows after a gap that start with a data row continue the table before it."""
     last: SheetTable | None = None
     for group in _groups(rows):
         leading = list(takewhile(_is_line, group))
@@ -164,17 +164,17 @@ def _is_line(row: Sequence[str]) -> bool:
     return sum(map(bool, row)) == 1
 
 
-# --- The reader of Excel workbooks: each sheet a section with its rows ---
+# --- Workbooks, with one section per sheet ---
 
 
 def read_xlsx(data: bytes, name: str) -> Draft:
-    """Return the sheets' values as they show them (of formulas, the result that was stored last)."""
+    """Return the sheets' values as displayed; formulas have their stored results."""
     with open_package(data, name) as package:
         properties = core_properties(package)
     import openpyxl
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # features that do not touch the values (charts, validation)
+        warnings.simplefilter("ignore")  # features that do not affect values (charts, validation)
         workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         sections = []
         for sheet in workbook.worksheets:

@@ -1,4 +1,4 @@
-"""The pictures on a page of text: where its own text and its captions stand, and where the words in them go."""
+"""Images on a page that has text: which pages to read with OCR, and where the words go in the page's text."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 
     from workbench.ingestion.ocr.images import Box
 
-LEAST_SHARE = 0.04  # of the page that a picture covers whose words are read: a logo has less
-MOST_PAGES = 40  # of a file whose pictures are read, those with the largest ones: each takes a second or two
+LEAST_SHARE = 0.04  # smallest share of the page covered by an image that is read; logos are smaller
+MOST_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CAPTION = re.compile(r"\W*(?:figure|fig\.|chart|exhibit|graph|abbildung|abb\.|figura|图|圖|図)\s*\d", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class PageCharts:
-    """The share (0..1) of a page that its largest picture covers, and where its text and captions stand.
+    """The images of a page that has text.
 
-    ``text`` are boxes in shares of the page; ``captions`` are (place among the page's blocks, middle as a share of
-    the page's height).
+    Attributes:
+        share: Share (0..1) of the page covered by its largest image.
+        text: Boxes of the page's own text, in shares of the page.
+        captions: (index among the page's blocks, middle as a share of the page's height) of each caption.
     """
 
     share: float
@@ -40,7 +42,7 @@ NO_CHARTS = PageCharts(0.0, (), ())
 
 
 def charts_of(page: ParsedPage) -> PageCharts:
-    """Return what is known of the pictures of a page that has text of its own, parsed with its complexity."""
+    """Return what is known about the images of a page that was parsed with its complexity."""
     share = page.complexity.largest_image_coverage if page.complexity is not None else 0.0
     if share < LEAST_SHARE or not page.width or not page.height:
         return NO_CHARTS
@@ -64,15 +66,15 @@ def charts_of(page: ParsedPage) -> PageCharts:
 
 
 def largest(charts: Iterable[tuple[int, PageCharts]]) -> list[int]:
-    """Return the numbers of the pages whose pictures are read, in their order."""
+    """Return the numbers of the pages whose images are read, in page order."""
     shares = sorted(((chart.share, number) for number, chart in charts if chart.share), reverse=True)
     return sorted(number for _, number in shares[:MOST_PAGES])
 
 
 def with_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:
-    """Return a page's texts with the words in its pictures, each group after the caption that stands nearest to it.
+    """Return a page's texts with the words of its images, each group after the nearest caption.
 
-    On a page without a caption they are its last block.
+    Without a caption they become the last block.
     """
     blocks = list(texts.blocks)
     for group in words:
@@ -86,9 +88,9 @@ def with_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[Pic
 
 
 def placed_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
-    """Return the words in a page's pictures with their places in its text; None where it says none of them."""
+    """Return the words of a page's images with their positions in its text, or None if it has none of them."""
     places: list[WordPlace] = []
-    after: dict[str, int] = {}  # of two pictures that say the same, the second stands behind the first
+    after: dict[str, int] = {}  # of two images with the same words, the second comes after the first
     for group in words:
         start = text.find(group.text, after.get(group.text, 0))
         if start < 0:

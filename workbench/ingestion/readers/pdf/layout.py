@@ -1,7 +1,7 @@
-"""Running headers and footers, which are left out: lines in the margin of nearly every page that say the same.
+"""The Markdown blocks of a page, and the removal of running headers and footers.
 
-A line that may say something stays: a heading whose number changes, the first of every repeated line, and every
-line away from the margin or only on some of the pages.
+Running lines are lines in the margin that are the same on nearly every page. Lines that may carry information stay: a
+heading whose number changes, the first occurrence of a repeated line, and lines outside the margin or on few pages.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from workbench.ingestion.readers.pdf.rebuilt import PageBlock, page_blocks, says
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
 
-# --- Prose that the parser took for a table: its lines, cut at the columns of a table above or beside, made ---
+# --- Prose that the parser cut into table cells ---
 
-LEAST_WORDS = 6  # of a run that is looked for in the cells: a shorter one may be the name of several columns
-LEAST_CUT = 2  # cut runs that make prose of a table
-SLACK = 1.0  # points between a line and the cell that it is in
+LEAST_WORDS = 6  # of a run that is searched for in the cells; a shorter one may be a name over several columns
+LEAST_CUT = 2  # number of cut runs that show that a table is prose
+SLACK = 1.0  # points by which a line may exceed its cell
 
 
 def with_whole_lines(page: ParsedPage, texts: Sequence[str]) -> list[str]:
-    """Return the blocks of a page's Markdown, one for each of ``page_blocks``, with whole lines for cut ones."""
+    """Return the blocks of a page, one for each of ``page_blocks``, with cut lines restored."""
     blocks = page_blocks(page)
     if len(blocks) != len(texts):
         return list(texts)
@@ -70,13 +70,13 @@ def _is_cut(run: str, cells: Sequence[str]) -> bool:
 
 
 def _bottom(row: Sequence[LayoutCell]) -> float:
-    """Return where the lowest cell of a row ends; without limit where that is not known."""
+    """Return the bottom of a row's lowest cell, or infinity if unknown."""
     boxes = [cell.bbox for cell in row if cell.text.strip()]
     return max((inf if box is None else box.y + box.height for box in boxes), default=inf)
 
 
 def _paragraphs(items: Sequence[TextItem]) -> Iterator[str]:
-    """Yield the text of items by column and paragraph; of a paragraph with several texts in a line, line by line."""
+    """Yield the text of items by column and paragraph. If a line has several items, yield it line by line."""
     lines: list[ReadLine] = []
     for item in items:
         box = (item.x, item.y, item.x + item.width, item.y + item.height)
@@ -90,10 +90,10 @@ def _letters(text: str) -> str:
     return "".join(character for character in text if character.isalnum())
 
 
-MARGIN = 0.08  # of the page's height: pages leave an inch (8.5 %) to text, and headers stand half an inch from the edge
-DEPTH = 2  # lines looked at from each end of a page
-LEAST = 3  # pages that show a line
-MISSING = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one
+MARGIN = 0.08  # of the page's height: text starts an inch (9%) from the edge, headers half an inch
+DEPTH = 2  # lines examined at each end of a page
+LEAST = 3  # pages that must have a line
+MISSING = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one page may
 LONGEST = 160  # characters of a line
 NUMBER = re.compile(r"\d+")
 PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s*(?:of|/|von|de|sur)\s*\d+)?\W*", re.I)
@@ -101,7 +101,14 @@ PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s
 
 @dataclass(frozen=True, slots=True)
 class MarginLine:
-    """A line in the margin: its page's number, its place among the page's blocks, and what it says."""
+    """A line in the margin of a page.
+
+    Attributes:
+        page: Number of its page.
+        block: Index among the page's blocks.
+        edge: Edge of the page that it is at.
+        text: The line.
+    """
 
     page: int
     block: int
@@ -109,13 +116,19 @@ class MarginLine:
     text: str
 
     def numbers(self) -> list[int]:
-        """Return the whole numbers that stand in the line, from left to right."""
+        """Return the whole numbers in the line, from left to right."""
         return [int(number) for number in NUMBER.findall(self.text)]
 
 
 @dataclass(frozen=True, slots=True)
 class PageTexts:
-    """A page's number, the blocks of its Markdown, and those short lines in its margins that may be running ones."""
+    """The text of a page.
+
+    Attributes:
+        number: Page number, from 1.
+        blocks: Its blocks as Markdown.
+        margins: Short lines in its margins, which may be running lines.
+    """
 
     number: int
     blocks: tuple[str, ...]
@@ -123,10 +136,10 @@ class PageTexts:
 
 
 def page_texts(page: ParsedPage) -> PageTexts:
-    """Return the texts of a page of liteparse's, parsed with its blocks.
+    """Return the texts of a page that liteparse has parsed with its blocks.
 
-    Lines that were cut as if they were rows are whole again, tables of figures are rebuilt, and a row of figures that
-    the parser took for the names of the columns is the first of the rows.
+    Lines cut into cells are restored, tables of figures are rebuilt, and a header that is a data row becomes the first
+    row.
     """
     texts = page.markdown.split("\n\n")
     rebuilt = with_figure_tables(page, with_whole_lines(page, texts))
@@ -149,8 +162,8 @@ def without_running(pages: Sequence[PageTexts]) -> list[str]:
 
 
 def _margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLine]:
-    """Yield the short lines in the page's margins, from its ends inwards up to the first that is none."""
-    seen_blocks = page.blocks or ()  # none of a page that failed
+    """Yield the short lines in the margins, from each end inwards to the first block that is not one."""
+    seen_blocks = page.blocks or ()  # None if the page failed
     for edge, step in (("top", 1), ("bottom", -1)):
         for depth in range(min(DEPTH, len(blocks), len(seen_blocks))):
             index = depth if step == 1 else len(blocks) - 1 - depth
@@ -162,7 +175,7 @@ def _margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLin
 
 
 def _is_line(text: str, block: LayoutBlock) -> bool:
-    """Tell whether a block of the Markdown is one short line, and the very block whose place is known."""
+    """Return whether a block of Markdown is one short line with the same text as the parser's block."""
     same = _bare(text) == _bare(block.text or "")
     return same and block.bbox is not None and "\n" not in text and 0 < len(text) <= LONGEST
 
@@ -179,8 +192,8 @@ def _in_margin(edge: str, block: LayoutBlock, height: float) -> bool:
 
 
 def _running(group: Sequence[MarginLine], pages: Sequence[int]) -> Sequence[MarginLine]:
-    """Return the lines of one wording to leave out: all but the first, page numbers all."""
-    sides = {line.page % 2 for line in group}  # a book has one header on its left pages and another on its right
+    """Return the lines with the same text to leave out: all but the first, or all if they are page numbers."""
+    sides = {line.page % 2 for line in group}  # books have different headers on left and right pages
     expected = sum(page % 2 in sides for page in pages)
     if len(group) < LEAST or expected - len(group) > max(1, MISSING * expected):
         return ()
@@ -192,7 +205,7 @@ def _running(group: Sequence[MarginLine], pages: Sequence[int]) -> Sequence[Marg
 
 
 def _counts_pages(group: Sequence[MarginLine]) -> bool:
-    """Tell whether one of the numbers goes up with the pages, as a page number does and a year does not."""
+    """Return whether a number increases with the pages, as page numbers do and years do not."""
     columns = zip(*(line.numbers() for line in group), strict=True)
     offsets = ([number - line.page for number, line in zip(column, group, strict=True)] for column in columns)
     return any(len(set(values)) == 1 for values in offsets)

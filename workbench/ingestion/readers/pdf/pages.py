@@ -1,4 +1,4 @@
-"""The pages of a PDF, parsed in windows; each page is reduced at once to the parts of it that a document needs."""
+"""The pages of a PDF, parsed in windows to bound memory."""
 
 from __future__ import annotations
 
@@ -19,27 +19,32 @@ if TYPE_CHECKING:
     from liteparse.parser import LiteParse
     from liteparse.types import DocumentMetadata, LayoutBlock, ParsedPage, ParseResult
 
-# --- One order of heading levels for a PDF that was parsed in windows, each of which had levels of its own ---
+# --- Heading levels that are the same in all windows ---
 
-LARGER = 0.5  # points by which a heading's print exceeds the usual one, or another size of headings
+LARGER = 0.5  # points by which heading sizes differ from body text and from each other
 LOWEST = 6
 MARK = re.compile(r"#{1,6}(?= )")
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingSizes:
-    """The size of the usual print of a window, and those of its headings by page and text, in points."""
+    """Font sizes of a window of pages, in points.
+
+    Attributes:
+        usual: Size of body text.
+        of_headings: Sizes of headings by page number and text.
+    """
 
     usual: float = 0.0
     of_headings: Mapping[tuple[int, str], float] = field(default_factory=dict[tuple[int, str], float])
 
     def larger(self) -> list[float]:
-        """Return the sizes of headings in larger print than the usual one."""
+        """Return the sizes of headings that are larger than body text."""
         return [size for size in self.of_headings.values() if size > self.usual + LARGER]
 
 
 def heading_sizes(pages: Sequence[ParsedPage]) -> HeadingSizes:
-    """Return the sizes of print of a window of pages, parsed with their blocks."""
+    """Return the font sizes of a window of pages that were parsed with their blocks."""
     letters = Counter[float]()
     for page in pages:
         for item in page.text_items:
@@ -49,7 +54,7 @@ def heading_sizes(pages: Sequence[ParsedPage]) -> HeadingSizes:
 
 
 def with_levels_of_all(windows: Sequence[Sequence[PageTexts]], sizes: Sequence[HeadingSizes]) -> list[list[PageTexts]]:
-    """Return the pages of all windows with heading levels that mean the same in each."""
+    """Return the pages of all windows with heading levels that have the same meaning in each."""
     distinct = _distinct([size for window in sizes for size in window.larger()])
     return [
         [_levelled(page, window_sizes, distinct) for page in window]
@@ -64,7 +69,7 @@ def _of_headings(page: ParsedPage) -> Iterator[tuple[tuple[int, str], float]]:
 
 
 def _size(page: ParsedPage, block: LayoutBlock) -> float:
-    """Return the size of most letters in a block's box; 0 where nothing is known."""
+    """Return the size of most letters in a block's box, or 0 if unknown."""
     box = block.bbox
     sizes = Counter[float]()
     for item in page.text_items if box is not None else ():
@@ -75,7 +80,7 @@ def _size(page: ParsedPage, block: LayoutBlock) -> float:
 
 
 def _distinct(sizes: Sequence[float]) -> list[float]:
-    """Return the sizes from the largest down, those that are nearly alike once."""
+    """Return the distinct sizes, largest first; nearly equal sizes count as one."""
     kept: list[float] = []
     for size in sorted(sizes, reverse=True):
         if not kept or kept[-1] - size > LARGER:
@@ -93,7 +98,7 @@ def _levelled(page: PageTexts, sizes: HeadingSizes, distinct: Sequence[float]) -
             return text
         if size > sizes.usual + LARGER:
             rank = sum(larger > size + LARGER for larger in distinct) + 1
-        elif len(mark[0]) == 1 and own:  # named by the file's outline, as parts and items are
+        elif len(mark[0]) == 1 and own:  # listed in the file's outline, as parts and items are
             rank = 1
         else:
             rank = len(distinct) + 1
@@ -107,19 +112,22 @@ def _letters(text: str) -> str:
     return "".join(character for character in text if character.isalnum())
 
 
-# --- The numbers that pages bear: a PDF's own page labels, or those printed at the edges of its pages ---
+# --- Page labels: from the file, or printed on its pages ---
 
-EDGE = 2  # lines looked at from each end of a page
-LEAST = 3  # pages that must bear a number
-SHARE = 0.5  # of the pages with text that must bear one at the same distance from the count
+EDGE = 2  # lines examined at each end of a page
+LEAST = 3  # pages that must have a printed number
+SHARE = 0.5  # of the pages with text whose printed number must have the same offset from the page count
 PRINTED = re.compile(r"\W*(?:page|p\.|seite|pagina|página)?\s*(\d{1,4})\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class PageLabel:
-    """A page's number from 1, its label in the file ("" for none), and the numbers printed at its edges.
+    """What is known about a page's label.
 
-    ``edges`` is None of a page without text.
+    Attributes:
+        number: Page number, from 1.
+        own: Its label in the file, or "".
+        edges: Numbers printed at its edges; None if the page has no text.
     """
 
     number: int
@@ -128,16 +136,16 @@ class PageLabel:
 
 
 def label_of(page: ParsedPage) -> PageLabel:
-    """Return what a page says of its number."""
+    """Return what is known about a page's label."""
     edges = frozenset(_edge_numbers(page.text)) if page.text.strip() else None
     return PageLabel(page.page_num, page.page_label or "", edges)
 
 
 def page_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
-    """Return the labels of pages by their numbers (from 1, as text), where they differ from the numbers.
+    """Return page labels by page number (from 1, as text) if they differ from the numbers.
 
-    A file's own labels win; else a number printed in the first or last two lines counts where at least half of the
-    pages bear one at the same distance from the count.
+    The file's labels come first. A printed number in the first or last two lines counts if at least half of the pages
+    have one with the same offset from the page count.
     """
     own = {str(page.number): page.own for page in pages if page.own}
     labels = own or _printed(pages)
@@ -163,20 +171,20 @@ def _edge_numbers(text: str) -> Iterator[int]:
             yield int(match[1])
 
 
-# --- Pages of a PDF whose text is turned by a quarter or a half, as wide tables are; the parser gives them no ---
+# --- Pages with rotated text ---
 
-MOST = 0.5  # of a page's letters that are turned alike
+MOST = 0.5  # of a page's letters with the same rotation
 QUARTER = 90
 
 
 def turned_pages(pages: Sequence[ParsedPage]) -> dict[int, int]:
-    """Return the degrees (90, 180, 270), with the clock, by which the text of pages is turned, by their numbers."""
+    """Return the rotation of the text (90, 180 or 270 degrees clockwise) by page number."""
     turns = ((page.page_num, _turn(page)) for page in pages)
     return {number: turn for number, turn in turns if turn}
 
 
 def turn_of(metadata: Mapping[str, object], number: int) -> int:
-    """Return the degrees by which the text of a page (from 1) of a document is turned, by its metadata."""
+    """Return the rotation of a page's text in degrees clockwise, from the document's metadata."""
     turned = metadata.get("turned_pages")
     turn = turned.get(str(number)) if isinstance(turned, Mapping) else None
     return turn if isinstance(turn, int) else 0
@@ -191,19 +199,25 @@ def _turn(page: ParsedPage) -> int:
     return turn if letters[turn] > MOST * letters.total() else 0
 
 
-WINDOW = 250  # pages parsed at once: memory grows with them, and each window has heading levels of its own
-PIECES = 40_000  # of text, parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 a page
-SAMPLED = 25  # pages of which one is asked for its pieces
-SMALL = MB // 10  # bytes of a file that has fewer pieces whatever it says
-FEW = 100  # letters and digits: a page of a picture that has fewer says no more than a stamp does
+WINDOW = 250  # pages parsed at once, which bounds memory
+PIECES = 40_000  # text items parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 per page
+SAMPLED = 25  # one page in this many is sampled for its number of items
+SMALL = MB // 10  # bytes; smaller files never have that many items
+FEW = 100  # letters and digits; a page image with fewer has only a stamp
 
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """A page: its number from 1, its size in points, its labels, and its text in blocks.
+    """A parsed page.
 
-    ``has_text`` is false of a page whose text is blank; ``lacks_text`` is true where there is none, or no more than a
-    stamp beside a picture that covers the page.
+    Attributes:
+        number: Page number, from 1.
+        size: Width and height in points.
+        label: What is known about its label.
+        has_text: False if its text is blank.
+        lacks_text: True if it has no text, or only a stamp next to an image that covers the page.
+        texts: Its text in blocks.
+        charts: Its images.
     """
 
     number: int
@@ -217,9 +231,14 @@ class PdfPage:
 
 @dataclass(frozen=True, slots=True)
 class PdfPages:
-    """The pages of a file that could be read, how many it has, which failed, and its facts (None where unknown).
+    """The pages of a file.
 
-    ``turned`` are the degrees with the clock by which the text of some pages is turned; they were read upright.
+    Attributes:
+        pages: The pages that were read.
+        total: Number of pages in the file.
+        failed: Numbers of the pages that failed.
+        facts: The file's metadata; None if unknown.
+        turned: Rotation of the text in degrees clockwise, by page number. These pages were read upright.
     """
 
     pages: tuple[PdfPage, ...]
@@ -230,12 +249,16 @@ class PdfPages:
 
 
 def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: int | None = None) -> PdfPages:
-    """Read the pages of a PDF but those in ``left_out``, which failed before and count as failed again.
+    """Read the pages of a PDF.
 
-    ``window`` is how many pages are parsed at once; by default 250, fewer of a file with very many pieces a page.
+    Args:
+        data: Contents of the file.
+        name: File name for messages.
+        left_out: Pages that failed before; they are skipped and reported as failed.
+        window: Pages parsed at once; by default 250, or fewer if pages have very many text items.
 
     Raises:
-        UnreadableDocument: it is encrypted or damaged.
+        UnreadableDocument: The file is encrypted or damaged.
     """
     packed: list[list[bytes]] = []
     sizes: list[HeadingSizes] = []
@@ -255,7 +278,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
         packed.append(pages)
         if total > window:
             sizes.append(heading_sizes(result.pages))
-        del result  # before the next window is parsed
+        del result  # frees its memory before the next window is parsed
     windows: list[list[PdfPage]] = [[pickle.loads(page) for page in window_pages] for window_pages in packed]
     if len(windows) > 1:
         levelled = with_levels_of_all([[page.texts for page in pages] for pages in windows], sizes)
@@ -267,10 +290,10 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
 
 
 def try_pages(data: bytes, name: str, first: int, last: int) -> int:
-    """Read some pages as ``read_pages`` does, to see whether the process outlives it; returns how many there are.
+    """Parse some pages to see whether they crash the process; return the number of pages in the file.
 
     Raises:
-        UnreadableDocument: it is encrypted or damaged.
+        UnreadableDocument: The file is encrypted or damaged.
     """
     result = _parsed(_parser(f"{first}-{last}"), data, name)
     _pages(result)
@@ -278,7 +301,7 @@ def try_pages(data: bytes, name: str, first: int, last: int) -> int:
 
 
 def _window(data: bytes, left_out: Collection[int]) -> int:
-    """Return how many pages of a file may be parsed at once, by the pieces of text of one page in twenty-five."""
+    """Return how many pages to parse at once, from the text items of one page in 25."""
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
 
@@ -291,14 +314,14 @@ def _window(data: bytes, left_out: Collection[int]) -> int:
     )  # fmt: skip
     try:
         pages = parser.parse(data).pages
-    except ParseError:  # it is told of by whoever reads the pages
+    except ParseError:  # reported when the pages are read
         return WINDOW
     pieces = sum(len(page.text_items) for page in pages)
     return max(1, min(WINDOW, PIECES * len(pages) // pieces)) if pieces else WINDOW
 
 
 def _windows(data: bytes, name: str, left_out: frozenset[int], window: int) -> Iterator[ParseResult]:
-    """Yield the results of the parser, window by window."""
+    """Yield the parser's results, window by window."""
     if not left_out:
         yield from _batches(data, name, window)
         return
@@ -337,12 +360,12 @@ def _parsed(parser: LiteParse, data: bytes, name: str) -> ParseResult:
 
 def _unreadable(name: str, error: Exception) -> UnreadableDocument:
     if "password" in str(error).lower():
-        return UnreadableDocument(f"'{name}' is protected by a password. Save a copy without one.")
-    return UnreadableDocument(f"'{name}' is damaged and cannot be opened as PDF. Fetch or export it anew.")
+        return UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
+    return UnreadableDocument(f"'{name}' is damaged and cannot be opened as PDF. Download or export it again.")
 
 
 def _ranges(numbers: list[int]) -> str:
-    """Return numbers in ascending order as the parser takes them: "1-6,8-250"."""
+    """Return ascending numbers in the parser's notation: "1-6,8-250"."""
     starts = [number for number in numbers if number - 1 not in numbers]
     ends = [number for number in numbers if number + 1 not in numbers]
     return ",".join(f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
@@ -357,7 +380,7 @@ def _parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -
         image_mode="off",
         quiet=True,
         continue_on_page_error=True,
-        keep_headers_footers=True,  # its own rule takes headings like "Chapter 1", "Chapter 2" for running headers
+        keep_headers_footers=True,  # its rule mistakes headings like "Chapter 1", "Chapter 2" for running headers
         extract_blocks=True,
         extract_document_metadata=True,
         include_complexity=reads_scans(),
@@ -367,17 +390,17 @@ def _parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -
 
 
 def _pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
-    """Return the pages of a window, packed, and the numbers of those that are of too odd a form to be read.
+    """Return the packed pages of a window, and the numbers of the pages that cannot be converted.
 
-    Small objects among the parser's own keep the memory around them from going back when those are freed: 36 MB of a
-    filing of 179 pages. Packed, a page is one piece, and its parts are made anew when they are gone.
+    Small Python objects between the parser's own keep memory from being released: 36 MB for a filing of 179 pages. A
+    packed page is a single block.
     """
     pages: list[bytes] = []
     odd: list[int] = []
     for page in result.pages:
         try:
             pages.append(pickle.dumps(_page(page), pickle.HIGHEST_PROTOCOL))
-        except Exception:  # noqa: BLE001 - whatever a page holds, it costs that page
+        except Exception:  # noqa: BLE001 - any error loses only this page
             odd.append(page.page_num)
     return pages, odd
 

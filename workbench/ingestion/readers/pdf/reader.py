@@ -1,4 +1,4 @@
-"""The reader of PDF, with liteparse: Markdown with headings and tables, page by page."""
+"""The PDF reader: Markdown with headings and tables, page by page, parsed with liteparse."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from workbench.ingestion.readers.pdf.pages import PdfPages, page_labels, read_pa
 from workbench.ingestion.readers.plain_text import first_heading
 from workbench.ingestion.text import normalise
 
-# --- The properties of a PDF: title, author, subject and keywords, as far as they say something of its contents ---
+# --- Document properties that describe the contents ---
 
 PROPERTIES = ("title", "author", "subject", "keywords")
-LETTERS = re.compile(r"[^\W\d_]{2}")  # a number of a register says nothing to a reader
+LETTERS = re.compile(r"[^\W\d_]{2}")  # a bare registration number is not informative
 PRINTED_FROM = re.compile(r"microsoft (?:word|excel|powerpoint) - ", re.IGNORECASE)
 FILE = re.compile(r"\S+\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi|rtf|odt|html?)", re.IGNORECASE)
 NOBODY = frozenset(("anonymous", "unknown", "user", "admin", "administrator", "owner", "author"))
 APART = re.compile(r"\s*[;,]\s*")
-UNSAID = frozenset(("unspecified", "unknown", "none", "n/a"))  # written by programs where a person wrote nothing
+UNSAID = frozenset(("unspecified", "unknown", "none", "n/a"))  # placeholders written by programs
 LONGEST = 1_000  # characters of a property
 LONGEST_TITLE = 300
 
 
 def pdf_properties(data: bytes) -> dict[str, str]:
-    """Return those of ``PROPERTIES`` that are set and say something; none of a file that cannot be read for them.
+    """Return the informative properties of a PDF, or none if they cannot be read.
 
-    A title that is the name of the file it was printed from is left out, and so are texts without a word in them.
+    Titles that are file names and texts without a word are left out.
     """
     from pypdf import PdfReader
 
     try:
         facts = PdfReader(io.BytesIO(data)).metadata or {}
         told = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTIES}
-    except Exception:  # noqa: BLE001 - damaged tables of objects; the text was read all the same
+    except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
         return {}
     told = {name: " ".join(text.split())[:LONGEST] for name, text in told.items()}
     told["title"] = _title(told["title"])
@@ -67,7 +67,7 @@ def _title(text: str) -> str:
     return "" if is_file or words.casefold() in NOTHING_SAYING else words[:LONGEST_TITLE]
 
 
-# --- The title of a PDF: its first heading, its own title, or its file's name where that tells more than either ---
+# --- Choice of the title ---
 
 WORD = re.compile(r"[^\W\d_]{3,}")
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
@@ -75,10 +75,11 @@ NO_LETTER = re.compile(r"[\W\d_]+")
 
 
 def title_of(name: str, heading: str, own_title: str) -> str:
-    """Return the title of a PDF; "" where the name of its file is a better one than heading and own title.
+    """Return the title of a PDF, or "" if its file name is better than its heading and title property.
 
-    A file's name may say of whom and of which year it is ("HARBOUR_2023_report.pdf"). A heading without any word of
-    that is one with which all files of a kind begin, such as the name of an authority.
+    File names may contain the company and the year ("HARBOUR_2023_report.pdf"). A heading without any of these words
+    may be
+    boilerplate, such as the name of an authority.
     """
     stem = PurePath(name).stem
     words = [word.casefold() for word in WORD.findall(stem)]
@@ -88,30 +89,30 @@ def title_of(name: str, heading: str, own_title: str) -> str:
 
 
 def _shares(title: str, words: list[str]) -> bool:
-    """Tell whether a title has one of the words, also where it writes two of its own in the place of one."""
+    """Return whether a title contains one of the words, also if it writes the word as two."""
     letters = NO_LETTER.sub("", title.casefold())
     return any(word in letters for word in words)
 
 
 SIGNATURE = b"%PDF-"
-CHART_DOTS = 110  # to the inch: print in charts is seldom small, and half the dots take half the memory
-SIGNATURE_WITHIN = 1024  # bytes: readers accept leading junk of this length
+CHART_DOTS = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
+SIGNATURE_WITHIN = 1024  # bytes; PDF readers accept this much leading junk
 DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
 
 def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
-    """Return the pages that have text; those that lack it are read from their pictures, with the extra ``ocr``.
+    """Return the pages that have text. Pages without text are read by OCR if the extra ``ocr`` is installed.
 
-    Pages in ``left_out`` failed before, and are named as such.
+    Pages in ``left_out`` failed before and are reported as failed.
 
     Raises:
-        UnreadableDocument: encrypted, damaged, or without text on any page.
+        UnreadableDocument: The file is encrypted, damaged, or without text on any page.
     """
     if SIGNATURE not in data[:SIGNATURE_WITHIN]:
-        raise UnreadableDocument(f"'{name}' is not a PDF file, whatever its name says. Check where it came from.")
+        raise UnreadableDocument(f"'{name}' is not a PDF file despite its suffix. Check its source.")
     file = read_pages(data, name, left_out)
     scans = _scans(data, file, on_page) if reads_scans() else ReadScans({})
-    # Markdown of a page without text is an empty fence, so the plain text tells whether there is any.
+    # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
     numbers = (page.number for page in with_text)
     chart_words, unread_pictures = _chart_words(data, file, on_page) if reads_scans() else ({}, [])
@@ -120,8 +121,8 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     pictures = [placed_words(texts[number], number, words) for number, words in chart_words.items()]
     texts |= {number: page.text for number, page in scans.pages.items()}
     if not texts:
-        advice = "OCR reads none from their pictures either." if reads_scans() else f"It is probably scanned. {ADVICE}"
-        raise UnreadableDocument(f"'{name}' has no text on any of its pages. {advice}")
+        advice = "OCR found none either." if reads_scans() else f"It is probably scanned. {ADVICE}"
+        raise UnreadableDocument(f"'{name}' has no text on any page. {advice}")
     pages = tuple(sorted(texts.items()))
     headings = (first_heading(page) for _, page in pages[:2])
     heading = next((heading for heading in headings if heading and heading.casefold() not in CONTENTS), "")
@@ -139,7 +140,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
 
 
 def _scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:
-    """Read the pages that lack text from their pictures."""
+    """Read the pages that lack text by OCR."""
     sizes = {page.number: page.size for page in file.pages if page.lacks_text}
     return read_scans(sizes, file.total, lambda number: page_picture(data, PDF, number, sizes[number]), on_page)
 
@@ -147,7 +148,7 @@ def _scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:
 def _chart_words(
     data: bytes, file: PdfPages, on_page: OnPage | None
 ) -> tuple[dict[int, list[PictureWords]], list[int]]:
-    """Read the words in the pictures of pages that have text; returns them by page, and the pages where that failed."""
+    """Read the words in images on pages that have text; return them by page, and the pages that failed."""
     pages = {page.number: page for page in file.pages if page.has_text and not page.lacks_text}
     words: dict[int, list[PictureWords]] = {}
     failed: list[int] = []
@@ -160,7 +161,7 @@ def _chart_words(
             words[number] = picture_words(picture, page.charts.text)
         except Cancelled:
             raise
-        except Exception:  # noqa: BLE001 - pictures and models fail in any way they like; the page's text stays
+        except Exception:  # noqa: BLE001 - decoders and models raise any exception; the text stays
             failed.append(number)
     return words, sorted(failed)
 

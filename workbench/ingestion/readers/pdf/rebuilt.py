@@ -1,13 +1,12 @@
-"""Tables of labels and one column of figures, rebuilt as those of several columns are; the parser reads them as prose.
+"""Rebuilt tables that replace the parser's blocks, including tables with a single column of figures.
 
-One edge at which figures end says less than two do, so more is asked of the rows: each is one run of words with a
-figure far behind it, and enough of the figures are amounts. A table of contents, whose figures are pages, is none.
+A single column is weaker evidence than two. So each row must be one run of words with a figure far to its right, and
+enough figures must look like amounts. A table of contents, whose figures are page numbers, does not qualify.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -32,16 +31,22 @@ from workbench.ingestion.readers.pdf.tables import (
 )
 
 if TYPE_CHECKING:
-    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
+    from liteparse.types import LayoutBlock, LayoutCell, ParsedPage
 
-# --- The blocks of a page as its Markdown has them: the items of a list, which the parser names singly, are one ---
+# --- Blocks of a page, with each list as one ---
 
 ITEM = "list_item"
 
 
 @dataclass(frozen=True, slots=True)
 class PageBlock:
-    """A block's kind, the rows of a table, and its box in points: left, top, right, bottom; None where unknown."""
+    """A block of a page.
+
+    Attributes:
+        kind: The parser's name for its kind.
+        rows: Rows of a table.
+        box: Left, top, right and bottom in points; None if unknown.
+    """
 
     kind: str
     rows: tuple[Sequence[LayoutCell], ...]
@@ -49,7 +54,7 @@ class PageBlock:
 
 
 def page_blocks(page: ParsedPage) -> list[PageBlock]:
-    """Return a page's blocks in order, items in a row as one."""
+    """Return a page's blocks in order, with consecutive list items as one block."""
     blocks: list[PageBlock] = []
     for block in page.blocks or ():
         own = _block(block)
@@ -74,82 +79,16 @@ def _around(
     return min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3])
 
 
-# --- Stretches of a page that are set in two columns, so that a table in one is not read with what stands beside it ---
-
-WORDS = re.compile(r"[^\W\d_]{3}.*[^\W\d_]{3}")
-MIDDLE = (0.35, 0.65)  # of the page's width, between which a gutter ends
-LEFT_EDGE_TOLERANCE = 2.0  # points within which lines begin at one edge
-OVER = 4.0  # points that a text must reach beyond an edge to go over it
-LEAST = 12  # lines of words that begin at the gutter
-STEP = 4.0  # points in which edges are counted
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Items of a page that are read together, and the stretch of the page between left and right, top and bottom."""
-
-    items: tuple[TextItem, ...]
-    left: float
-    right: float
-    top: float
-    bottom: float
-
-
-def regions_of(items: Sequence[TextItem], width: float) -> list[Region]:
-    """Return the regions of a page: its two-column stretches column by column, and the rest as one."""
-    said = [item for item in items if item.text.strip()]
-    gutter = _gutter(said, width)
-    whole = Region(tuple(said), -inf, inf, -inf, inf)
-    if gutter is None:
-        return [whole]
-    columns: list[Region] = []
-    for top, bottom in _stretches(said, gutter):
-        inside = [item for item in said if top < item.y + item.height / 2 < bottom]
-        right = [item for item in inside if item.x >= gutter - LEFT_EDGE_TOLERANCE]
-        left = [item for item in inside if item.x < gutter - LEFT_EDGE_TOLERANCE]
-        if _begins(right, gutter) >= LEAST and len(left) >= LEAST:
-            columns += [
-                Region(tuple(left), -inf, gutter, top, bottom),
-                Region(tuple(right), gutter, inf, top, bottom),
-            ]
-    taken = {id(item) for region in columns for item in region.items}
-    rest = tuple(item for item in said if id(item) not in taken)
-    return [Region(rest, -inf, inf, -inf, inf), *columns] if columns else [whole]
-
-
-def _gutter(items: Sequence[TextItem], width: float) -> float | None:
-    """Return the edge in the middle of a page at which most lines of words begin; None where there are too few."""
-    least, most = MIDDLE
-    edges = [item.x for item in items if least * width < item.x < most * width and WORDS.search(item.text)]
-    usual = Counter(round(edge / STEP) for edge in edges).most_common(1)
-    if not usual or usual[0][1] < LEAST:
-        return None
-    near = sorted(edge for edge in edges if round(edge / STEP) == usual[0][0])
-    return near[len(near) // 2]
-
-
-def _stretches(items: Sequence[TextItem], gutter: float) -> list[tuple[float, float]]:
-    """Return the stretches, from the top, in which no text goes over a gutter."""
-    middles = sorted(
-        item.y + item.height / 2 for item in items if item.x < gutter - OVER and item.x + item.width > gutter + OVER
-    )
-    return list(zip([-inf, *middles], [*middles, inf], strict=True))
-
-
-def _begins(items: Sequence[TextItem], gutter: float) -> int:
-    return sum(abs(item.x - gutter) <= LEFT_EDGE_TOLERANCE and WORDS.search(item.text) is not None for item in items)
-
-
-RIGHT_EDGE_TOLERANCE = 4.0  # points within which the figures end
-FAR = 1.5  # line heights between a label and its figure, and between two runs of words
+RIGHT_EDGE_TOLERANCE = 4.0  # points by which the figures' right edges may differ
+FAR = 1.5  # line heights; minimum gap between a label and its figure, and between two runs of words
 LEAST_ROWS = 4
-LEAST_MARKED = 0.5  # of the figures are amounts by their look: "$ 1,204", "5 %"
-LEAST_WHOLE = 0.8  # of the labels are one run of words
+LEAST_MARKED = 0.5  # of the figures that must look like amounts: "$ 1,204", "5 %"
+LEAST_WHOLE = 0.8  # of the labels that must be one run of words
 LEADERS = "\u2026._ "
 
 
 def single_column_tables(rows: Sequence[FigureRow], taken: Sequence[FigureTable]) -> list[FigureTable]:
-    """Return the tables of one column of figures among the lines of a page that are not in those ``taken``."""
+    """Return the tables with one column of figures that are not part of the ``taken`` tables."""
     rows = [_with_year_as_label(row) for row in rows]
     free = [all(row.bottom <= table.top or row.top >= table.bottom for table in taken) for row in rows]
     found: list[FigureTable] = []
@@ -164,21 +103,21 @@ def single_column_tables(rows: Sequence[FigureRow], taken: Sequence[FigureTable]
 
 
 def _with_year_as_label(row: FigureRow) -> FigureRow:
-    """Return a line of a year and one figure as a row whose label is the year, as in maturities of debt."""
+    """Return a line of a year and a figure as a row labelled by the year, as in debt maturities."""
     if row.label or len(row.figures) != 2 or not YEAR.fullmatch(row.figures[0].text):
         return row
     return replace(row, label=row.figures[0].text, figures=row.figures[1:])
 
 
 def _is_row(row: FigureRow) -> bool:
-    """Tell whether a line is a label and one figure far behind it."""
+    """Return whether a line is a label with one figure far to its right."""
     if len(row.figures) != 1 or not _label(row) or row.is_header:
         return False
     return row.figures[0].left - row.right > FAR * (row.bottom - row.top)
 
 
 def _goes_on(rows: Sequence[FigureRow], run: Sequence[int], place: int) -> bool:
-    """Tell whether a line goes on with a table: a row that ends where the others do, or words left of the figures."""
+    """Return whether a line continues a table: an aligned row, or words left of the figures."""
     if not run:
         return False
     row, before = rows[place], rows[place - 1]
@@ -197,7 +136,7 @@ def _goes_on(rows: Sequence[FigureRow], run: Sequence[int], place: int) -> bool:
 
 
 def _tables_in_run(rows: Sequence[FigureRow], run: Sequence[int]) -> list[FigureTable]:
-    """Return the table that a run of lines makes, if it makes one."""
+    """Return the table formed by a run of lines, if any."""
     places = list(run)
     while places and not rows[places[-1]].figures:
         places.pop()
@@ -220,7 +159,7 @@ def _tables_in_run(rows: Sequence[FigureRow], run: Sequence[int]) -> list[Figure
 
 
 def _ends_before(line: Sequence[str], row: FigureRow) -> bool:
-    """Tell whether a row goes on with the label of the line before it: "at December 31," and "2020"."""
+    """Return whether a row continues the label of the line before: "at December 31," and "2020"."""
     if line[1] and row.figures:
         return False
     return row.label[:1].islower() or (line[0].endswith(",") and YEAR.fullmatch(row.label) is not None)
@@ -231,14 +170,14 @@ def _label(row: FigureRow) -> str:
 
 
 def _is_one_run(row: FigureRow) -> bool:
-    """Tell whether the label is one run of words: two are the cells of two columns."""
+    """Return whether the label is one run of words. Two runs are cells of two columns."""
     words = [piece for piece in row.pieces[: len(row.pieces) - len(row.figures)] if piece.text.strip(LEADERS)]
     gaps = (after.left - before.right for before, after in pairwise(words))
     return all(gap <= FAR * (row.bottom - row.top) for gap in gaps)
 
 
 def _header(rows: Sequence[FigureRow], first: int, figures: Sequence[PlacedText]) -> tuple[str, str, float]:
-    """Return the names of the two columns from the lines above the first row, and where the first of them begins."""
+    """Return the names of both columns from the lines above the first row, and the top of the header."""
     left, right = min(figure.left for figure in figures), max(figure.right for figure in figures)
     label, name, top = "", "", rows[first].top
     for place in range(first - 1, max(-1, first - 1 - HEADER_LINES), -1):
@@ -262,38 +201,34 @@ def _header(rows: Sequence[FigureRow], first: int, figures: Sequence[PlacedText]
 
 
 def _middle(row: FigureRow) -> float:
-    """Return the middle of a row, from its label's beginning to its figure's end: what begins left of it is no name."""
+    """Return the horizontal middle of a row. Text that starts left of it does not name the figures."""
     return (row.pieces[0].left + row.pieces[-1].right) / 2
 
 
-# --- Rebuilt tables in the place of the parser's blocks that they cover, so that the page says each of its ---
+# --- Replacement of the parser's blocks by rebuilt tables ---
 
 WORD = re.compile(r"[^\W_]+")
-DIVIDED = re.compile(r"(?<=[^\W\d_])[-\u2010]\s+(?=[^\W\d_])")  # a word at a line's end, which the parser makes whole
-OVERLAP = 3.0  # points that a block must reach into a table to be part of it
+DIVIDED = re.compile(r"(?<=[^\W\d_])[-\u2010]\s+(?=[^\W\d_])")  # a word divided at a line end, which the parser joins
+OVERLAP = 3.0  # points by which a block must overlap a table
 
 
 def with_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
-    """Return the blocks of a page's Markdown with each rebuilt table in place of the blocks that it covers.
+    """Return the blocks of a page with each rebuilt table in place of the blocks that it covers.
 
-    ``texts`` are the page's blocks as Markdown, one for each of ``page_blocks``; where they are not, none is replaced.
+    Args:
+        page: A page that was parsed with its blocks.
+        texts: Its blocks as Markdown, one for each of ``page_blocks``. If the counts differ, no block is replaced.
     """
     boxes = [block.box for block in page_blocks(page) if block.box is not None]
     if len(boxes) != len(texts):
         return list(texts)
     result = list(texts)
-    regions = regions_of(page.text_items, page.width)
-    rows = [rows_of(region.items) for region in regions]
-    placed = [(place, table) for place, lines in enumerate(rows) for table in _tables_in_rows(lines)]
-    for tables, covered in _groups(placed, regions, boxes):
+    rows = rows_of(page.text_items)
+    for tables, covered in _groups(_tables_in_rows(rows), boxes):
         own = [boxes[place] for place in covered]
         others = [box for place, box in enumerate(boxes) if place not in covered]
-        for left_out in (others, []):  # a block may lie within the box of another one, which says it, too
-            parts = (
-                _region_text(region, lines, [table for at, table in tables if at == place], own, left_out)
-                for place, (region, lines) in enumerate(zip(regions, rows, strict=True))
-            )
-            text = "\n\n".join(filter(None, parts))
+        for excluded in (others, []):  # a block may be inside the box of another, which then has its words too
+            text = _text_in_blocks(rows, tables, own, excluded)
             if says_all(text, [texts[place] for place in covered]):
                 result[covered[0]] = text
                 for place in covered[1:]:
@@ -307,42 +242,27 @@ def _tables_in_rows(rows: Sequence[FigureRow]) -> list[FigureTable]:
     return [*tables, *single_column_tables(rows, tables)]
 
 
-def _groups(
-    tables: Sequence[tuple[int, FigureTable]], regions: Sequence[Region], boxes: Sequence[Box]
-) -> list[tuple[list[tuple[int, FigureTable]], list[int]]]:
-    """Return tables, each with its region's place, with the places of the blocks that they reach into.
-
-    Those that share a block are together.
-    """
-    groups: list[tuple[list[tuple[int, FigureTable]], list[int]]] = []
-    for region, table in tables:
+def _groups(tables: Sequence[FigureTable], boxes: Sequence[Box]) -> list[tuple[list[FigureTable], list[int]]]:
+    """Return tables with the indexes of the blocks they overlap; tables that share a block are in one group."""
+    groups: list[tuple[list[FigureTable], list[int]]] = []
+    for table in tables:
         covered = {
-            place
-            for place, box in enumerate(boxes)
-            if _reaches(regions[region], box) and box[1] < table.bottom - OVERLAP and box[3] > table.top + OVERLAP
+            place for place, box in enumerate(boxes) if box[1] < table.bottom - OVERLAP and box[3] > table.top + OVERLAP
         }
         if not covered:
             continue
         shared = [group for group in groups if covered & set(group[1])]
         groups = [group for group in groups if group not in shared]
         together = [item for group in shared for item in group[0]]
-        groups.append(([*together, (region, table)], sorted(covered.union(*(group[1] for group in shared)))))
+        groups.append(([*together, table], sorted(covered.union(*(group[1] for group in shared)))))
     return groups
 
 
-def _reaches(region: Region, box: Box) -> bool:
-    return box[0] < region.right - OVERLAP and box[2] > region.left + OVERLAP
-
-
-def _region_text(
-    region: Region,
-    rows: Sequence[FigureRow],
-    tables: Sequence[FigureTable],
-    own: Sequence[Box],
-    others: Sequence[Box],
+def _text_in_blocks(
+    rows: Sequence[FigureRow], tables: Sequence[FigureTable], own: Sequence[Box], others: Sequence[Box]
 ) -> str:
-    """Return what a region says within its own blocks and not in others: its tables, and the words between them."""
-    inside = [row for row in rows if _is_in(row, region, own) and not _is_in(row, region, others)]
+    """Return the tables, and the words between them that are in ``own`` blocks and not in ``others``."""
+    inside = [row for row in rows if _is_in(row, own) and not _is_in(row, others)]
     top = -inf
     parts: list[str] = []
     for table in sorted(tables, key=lambda table: table.top):
@@ -351,19 +271,19 @@ def _region_text(
     return "\n\n".join(filter(None, [*parts, _words(inside, top, inf)]))
 
 
-def _is_in(row: FigureRow, region: Region, boxes: Sequence[Box]) -> bool:
-    """Tell whether the middle of a region's line lies in one of the boxes that reach into the region."""
+def _is_in(row: FigureRow, boxes: Sequence[Box]) -> bool:
+    """Return whether the middle of a line is at the height of one of the boxes."""
     middle = (row.top + row.bottom) / 2
-    return any(_reaches(region, box) and box[1] - 1 <= middle < box[3] + 1 for box in boxes)
+    return any(box[1] - 1 <= middle < box[3] + 1 for box in boxes)
 
 
 def _words(rows: Sequence[FigureRow], top: float, bottom: float) -> str:
-    """Return the words of the lines whose middles lie between two heights."""
+    """Return the words of the lines whose middles are between two heights."""
     lines = (row for row in rows if top - 1 <= (row.top + row.bottom) / 2 < bottom + 1)
     return " ".join(piece.text for row in lines for piece in row.pieces)
 
 
 def says_all(text: str, texts: Sequence[str]) -> bool:
-    """Tell whether a text says every word of the texts that it would replace, whole or divided at a line's end."""
+    """Return whether a text contains every word of ``texts``, whole or divided at a line end."""
     said = {*WORD.findall(text), *WORD.findall(DIVIDED.sub("", text))}
     return said.issuperset(WORD.findall(" ".join(texts)))

@@ -1,7 +1,7 @@
-"""Tables of figures without ruling lines, such as financial statements, rebuilt from where words stand on the page.
+"""Tables of figures without ruling lines, such as financial statements, rebuilt from word positions.
 
-The parser's own tables put two rows into one where lines stand close, lose the names of the columns, and leave some
-statements as prose. Here a row is a line, and a column is an edge at which figures end in line after line.
+The parser merges rows that are close together, loses column names, and leaves some statements as prose. Here a row is a
+line, and a column is an edge at which figures end in several lines.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from workbench.ingestion.readers.header_rows import is_data_row
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-# --- The lines of a PDF's page as rows of a table: a label on the left, and the figures at the right with their ---
+# --- Lines of a page as a label and figures ---
 
-# A figure with its signs and the mark of a footnote, a dash, or what stands for a figure that is not available, not
-# applicable or not meaningful
+# A figure with its signs and footnote mark, a dash, or an abbreviation of "not available", "not applicable" or
+# "not meaningful"
 FIGURE = re.compile(r"[$€£¥]?\(?[$€£¥]?\d[\d,.]*\)?%?\)?(?:\([a-z]{1,2}\))?|[$€£¥]?[-–—]|N/?[AM]|n/?[am]")
 YEAR = re.compile(r"(?:19|20)\d\d")
 NOTE = re.compile(r"\(\w{1,2}\)")
-SIGN = re.compile(r"[$€£¥(]+")  # stands before the figure it belongs to
-AFTER = re.compile(r"[)%]+|\([a-z]{1,2}\)")  # stands after it: a bracket, a sign, the mark of a footnote
-CLOSE = 0.6  # of a line's height between two words of one text
-SAME_LINE = 0.5  # of a line's height between the middles of what stands on one line
+SIGN = re.compile(r"[$€£¥(]+")  # before a figure
+AFTER = re.compile(r"[)%]+|\([a-z]{1,2}\)")  # after a figure: a bracket, a percent sign or a footnote mark
+CLOSE = 0.6  # of a line's height; largest gap between two words of one text
+SAME_LINE = 0.5  # of a line's height; largest difference between the middles of items on one line
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedText:
-    """A text with its left and right edge, in points."""
+    """A text with its left and right edges in points."""
 
     text: str
     left: float
@@ -43,7 +43,15 @@ class PlacedText:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """A line of a page: its label, the figures after it, and where it stands, in points from the page's top."""
+    """A line of a page.
+
+    Attributes:
+        label: The text before the figures.
+        figures: The figures at the end of the line.
+        pieces: All words and figures of the line.
+        top: Top in points from the top of the page.
+        bottom: Bottom in points from the top of the page.
+    """
 
     label: str
     figures: tuple[PlacedText, ...]
@@ -53,12 +61,12 @@ class FigureRow:
 
     @property
     def is_header(self) -> bool:
-        """True where its figures are years alone, but for the marks of notes, as those over columns are."""
+        """True if its figures are all years, apart from footnote marks, as in a header row."""
         others = [figure.text for figure in self.figures if not YEAR.match(figure.text) or YEAR.sub("", figure.text)]
         return len(others) < len(self.figures) and all(NOTE.fullmatch(YEAR.sub("", other)) for other in others)
 
-    def fitted(self, edges: Sequence[float], within: float) -> FigureRow:
-        """Return the row without figures that end its label: those left of the first that ends at an edge."""
+    def fit(self, edges: Sequence[float], within: float) -> FigureRow:
+        """Return the row with the figures left of the first aligned one moved into its label."""
         count = 0
         while count < len(self.figures) and min(abs(self.figures[count].right - edge) for edge in edges) > within:
             count += 1
@@ -68,7 +76,7 @@ class FigureRow:
         return replace(self, label=label.strip(), figures=self.figures[count:])
 
     def stretches(self) -> list[PlacedText]:
-        """Return its words, those that stand close to each other as one."""
+        """Return its words, with adjacent words joined."""
         joined: list[PlacedText] = []
         for piece in self.pieces:
             if joined and piece.left - joined[-1].right <= CLOSE * (self.bottom - self.top):
@@ -79,13 +87,13 @@ class FigureRow:
 
     @property
     def right(self) -> float:
-        """The right edge of its label; that of its left edge where it has none."""
+        """The right edge of its label, or 0 if it has none."""
         words = self.pieces[: len(self.pieces) - len(self.figures)]
         return max((piece.right for piece in words), default=0.0)
 
 
 def rows_of(items: Sequence[TextItem]) -> list[FigureRow]:
-    """Return the lines of a page from its top, each split into a label and the figures that end it."""
+    """Return the lines of a page from the top, each split into a label and the figures at its end."""
     rows: list[FigureRow] = []
     for line in _group_lines(items):
         pieces = _joined(word for item in line for word in _words(item))
@@ -97,7 +105,7 @@ def rows_of(items: Sequence[TextItem]) -> list[FigureRow]:
 
 
 def _group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
-    """Group items into lines by their middles; each line from left to right."""
+    """Group items into lines by their vertical middles, each from left to right."""
     lines: list[list[TextItem]] = []
     for item in sorted((item for item in items if item.text.strip()), key=lambda item: item.y + item.height / 2):
         middle = item.y + item.height / 2
@@ -110,14 +118,14 @@ def _group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
 
 
 def _words(item: TextItem) -> Iterable[PlacedText]:
-    """Return the words of an item; where each begins is reckoned by its share of the letters."""
+    """Return the words of an item, with positions estimated from the number of characters."""
     each = item.width / max(1, len(item.text))
     for match in re.finditer(r"\S+", item.text):
         yield PlacedText(match[0], item.x + match.start() * each, item.x + match.end() * each)
 
 
 def _joined(words: Iterable[PlacedText]) -> list[PlacedText]:
-    """Join signs with the figure that they belong to."""
+    """Join signs to the figures they belong to."""
     pieces: list[PlacedText] = []
     sign: PlacedText | None = None
     for word in words:
@@ -138,7 +146,7 @@ def _joined(words: Iterable[PlacedText]) -> list[PlacedText]:
 
 
 def _tail(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
-    """Return the figures that a line ends with; one close to a word, such as a year, belongs to the words."""
+    """Return the figures at the end of a line. One that is close to a word, such as a year, is part of the label."""
     count = 0
     while count < len(pieces) and _is_whole(pieces[-1 - count].text):
         count += 1
@@ -149,7 +157,7 @@ def _tail(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
 
 
 def _is_whole(text: str) -> bool:
-    """Tell whether a text is a figure with both of its brackets: "3)" ends "(Note 3)"."""
+    """Return whether a text is a figure with balanced brackets: "3)" is the end of "(Note 3)"."""
     return _is_figure(text) and text.count("(") == text.count(")")
 
 
@@ -157,19 +165,19 @@ def _is_figure(text: str) -> bool:
     return FIGURE.fullmatch(text.replace(" ", "")) is not None
 
 
-EDGE = 9.0  # points within which figures end in one column
+EDGE = 9.0  # points by which the right edges of a column may differ
 LEAST_ROWS, LEAST_COLUMNS = 4, 2
-LEAST_DATED = 2  # rows of a table whose columns all have a year above them
-APART = 2.6  # line heights between two lines of one table
-LONGEST_NAME = 60  # characters of a text over all columns
+LEAST_DATED = 2  # minimum rows if every column has a year as its name
+APART = 2.6  # line heights; largest gap between two lines of one table
+LONGEST_NAME = 60  # characters of a name over all columns
 BAR = r"\|"
-LEADING = 2  # lines of words, such as the name of a part, above the first row of figures
+LEADING = 2  # lines of words, such as a section name, above the first row of figures
 HEADER_LINES = 3  # lines above the first row that may name columns
 
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """A table as Markdown, and the stretch of its page that it takes, in points from the top."""
+    """A table as Markdown, with its top and bottom in points from the top of the page."""
 
     markdown: str
     top: float
@@ -177,12 +185,12 @@ class FigureTable:
 
 
 def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
-    """Return the tables of figures among the lines of a page, from its top."""
+    """Return the tables of figures among the lines of a page, from the top."""
     tables: list[FigureTable] = []
     for run, edges in _sections(rows):
         if len(edges) < LEAST_COLUMNS:
             continue
-        fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fitted(edges, EDGE) for place in run}
+        fitted = {place: rows[place] if _names_years(rows[place]) else rows[place].fit(edges, EDGE) for place in run}
         for kept in _within(fitted, edges):
             table_rows = [fitted[place] for place in kept]
             filled = _filled(edges, table_rows)
@@ -198,7 +206,7 @@ def figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
 
 
 def _sections(rows: Sequence[FigureRow]) -> Iterator[tuple[list[int], list[float]]]:
-    """Yield stretches of lines with their edges; years over columns begin one, which has those around it if short."""
+    """Yield runs of lines with their edges. A line of years starts a section; a short one uses the run's edges."""
     for run in _runs(rows):
         around = _edges([rows[place] for place in run])
         section: list[int] = []
@@ -212,7 +220,7 @@ def _sections(rows: Sequence[FigureRow]) -> Iterator[tuple[list[int], list[float
 
 
 def _runs(rows: Sequence[FigureRow]) -> list[list[int]]:
-    """Return stretches of lines that stand close together and hold several rows of figures."""
+    """Return runs of lines that are close together."""
     runs: list[list[int]] = []
     for place, row in enumerate(rows):
         height = max(1.0, row.bottom - row.top)
@@ -226,7 +234,7 @@ def _runs(rows: Sequence[FigureRow]) -> list[list[int]]:
 def _edges(rows: Sequence[FigureRow]) -> list[float]:
     """Return the right edges at which figures end in at least three lines, from left to right.
 
-    Two lines are enough for a column that few rows fill, where both end at two other edges as well.
+    Two lines are enough for a sparse column if both also end at two other edges.
     """
     ends = sorted(
         (figure.right, place) for place, row in enumerate(rows) for figure in row.figures if len(row.figures) > 1
@@ -248,14 +256,14 @@ def _edges(rows: Sequence[FigureRow]) -> list[float]:
 
 
 def _filled(edges: Sequence[float], rows: Sequence[FigureRow]) -> list[float]:
-    """Return the edges at which a figure of some rows ends; others are of a table above or below."""
+    """Return the edges at which figures of these rows end. Others belong to a table above or below."""
     ends = [figure.right for row in rows for figure in row.figures]
     nearest = {min(edges, key=lambda edge: abs(end - edge)) for end in ends}
     return [edge for edge in edges if edge in nearest]
 
 
 def _within(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[int]]:
-    """Return the stretches of lines that fit the columns, each without the words after its last row of figures."""
+    """Return the runs of lines that fit the columns, each without the words after its last row of figures."""
     stretches: list[list[int]] = [[]]
     for place, row in rows.items():
         if _names_years(row):
@@ -278,19 +286,19 @@ def _within(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[
 
 
 def _names_years(row: FigureRow) -> bool:
-    """Tell whether a line is nothing but years, with which the columns of a table begin."""
+    """Return whether a line has only years, as at the top of a table."""
     return row.is_header and not row.label
 
 
 def _is_part(row: FigureRow, edges: Sequence[float]) -> bool:
-    """Tell whether a line is the name of a part; one that ends with a year, or stands over columns, names these."""
+    """Return whether a line is a section name. A line that ends with a year or is above columns is a header."""
     if row.figures or YEAR.fullmatch(row.pieces[-1].text):
         return False
     return row.right <= edges[0] or len(row.stretches()) == 1
 
 
 def _fits(row: FigureRow, edges: Sequence[float]) -> bool:
-    """Tell whether a line is a row of the columns, or words that end before the figures do."""
+    """Return whether a line is a row of these columns, or words that end left of the last one."""
     if not edges:
         return False
     if row.figures:
@@ -299,7 +307,7 @@ def _fits(row: FigureRow, edges: Sequence[float]) -> bool:
 
 
 def _cell_lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]:
-    """Return the cells of each row; a label that goes on in the next line is one label."""
+    """Return the cells of each row, with labels joined that continue on the next line."""
     lines: list[list[str]] = []
     for row in rows:
         cells = [""] * len(edges)
@@ -313,7 +321,7 @@ def _cell_lines(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[
 
 
 def drawn_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table as Markdown: the names of its columns, a rule, and its rows."""
+    """Return a table as Markdown."""
 
     def drawn(cells: Sequence[str]) -> str:
         return f"| {' | '.join(cell.replace('|', BAR) for cell in cells)} |"
@@ -322,12 +330,12 @@ def drawn_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _goes_on(line: Sequence[str], row: FigureRow) -> bool:
-    """Tell whether a row goes on with the label of the line before it."""
+    """Return whether a row continues the label of the line before it."""
     return row.label[:1].islower() and not (any(line[1:]) and row.figures)
 
 
 def _header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) -> tuple[list[str], float]:
-    """Return the names of the columns from the lines above the first row, and where the first of these lines begins."""
+    """Return the column names from the lines above the first row, and the top of the header."""
     names = [""] * (len(edges) + 1)
     top = rows[first].top
     for place in range(first - 1, max(-1, first - 1 - HEADER_LINES), -1):
@@ -341,9 +349,9 @@ def _header(rows: Sequence[FigureRow], first: int, edges: Sequence[float]) -> tu
 
 
 def _names(row: FigureRow, edges: Sequence[float]) -> list[str] | None:
-    """Return a line's words by column, the label's first; None where it names no columns.
+    """Return a line's words by column, the label's first, or None if it does not name columns.
 
-    A single text over the columns, such as "Year ended December 31,", belongs to all of them.
+    A single text over the columns, such as "Year ended December 31,", applies to all of them.
     """
     pitch = min(right - left for left, right in pairwise(edges))
     bounds = [edges[0] - pitch, *edges[:-1]]

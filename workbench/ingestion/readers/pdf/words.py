@@ -1,4 +1,4 @@
-"""The words of a PDF's page with their places, for marking a passage on its picture."""
+"""Words of a PDF page with their positions, for highlighting passages on the page image."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from workbench.errors import UnreadableDocument
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-PageBox = tuple[float, float, float, float]  # left, top, right, bottom in shares (0..1) of the page, from its top left
+PageBox = tuple[float, float, float, float]  # left, top, right, bottom as shares (0..1) of the page
 
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A stretch of one line of a page: its words, and the box of each."""
+    """Words of a line of a page, with a box for each."""
 
     words: tuple[str, ...]
     boxes: tuple[PageBox, ...]
 
 
 def lines_of_page(data: bytes, number: int, turned: int = 0) -> list[PageLine]:
-    """Return the lines of a PDF's page (from 1), in the order in which the reader takes them.
+    """Return the lines of a PDF page in the order in which the reader reads them.
 
-    ``turned`` are the degrees, with the clock, by which its text is turned; places are those on the page upright.
+    Args:
+        data: Contents of the file.
+        number: Page number, from 1.
+        turned: Rotation of its text in degrees clockwise. Positions are those on the upright page.
 
     Raises:
-        UnreadableDocument: there is no such page, or it cannot be read.
+        UnreadableDocument: There is no such page, or it cannot be read.
     """
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError

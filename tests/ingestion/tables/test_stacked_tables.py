@@ -1,26 +1,13 @@
-"""Tables on pages of two columns: each is read alone, whatever stands beside it, and nothing is said twice."""
+"""Tables below each other on a page: each keeps its own columns, and a wide table stays one."""
 
 from __future__ import annotations
 
 import io
-import re
-from collections import Counter
 from collections.abc import Sequence
 
 from tests.ingestion.tables.test_rows_and_names import HEIGHT, WIDTH, tables
-from workbench.ingestion.readers import read_bytes
 
-LEFT, MIDDLE = 40, 316
-PROSE = (
-    "The pilots of the harbour were paid by the", "ship until the council of the town took over",
-    "their wages in the spring, when the number of", "boats that called at the quays had fallen for",
-    "three years and most of the younger men had", "left for the fisheries of the northern coast.",
-    "Since then the dues are collected at the quay", "by a clerk who writes the name of each boat in",
-    "a book, and the master signs beside it with", "his own hand before the nets are brought in.",
-    "A boat that leaves without a signature is not", "given a berth again until its dues are paid.",
-    "The council reads the book once in a quarter", "and sets the wages of the pilots by what is in",
-    "the chest, so that nobody is paid from what is", "not there, as had been the custom before.",
-)  # fmt: skip
+LEFT = 40
 QUAYS = ("North", "South", "East", "West", "Outer", "Inner", "Upper", "Lower")
 
 
@@ -37,12 +24,8 @@ def page(texts: Sequence[tuple[float, float, str, bool]]) -> bytes:
     return target.getvalue()
 
 
-def prose(left: float) -> list[tuple[float, float, str, bool]]:
-    return [(left, 700 - 12 * line, words, False) for line, words in enumerate(PROSE)]
-
-
 def dues(left: float, thing: str, start: float, first: int) -> list[tuple[float, float, str, bool]]:
-    """Return a table of eight rows and two years in a column of a page."""
+    """Return a table of eight rows and two years at a left edge."""
     years = [(left + 180, start, "2023", True), (left + 240, start, "2022", True)]
     rows = [
         (left + across, start - 12 * (row + 1), text, across > 0)
@@ -64,24 +47,6 @@ def expected(thing: str, first: int) -> list[list[str]]:
             for row, quay in enumerate(QUAYS)
         ),
     ]
-
-
-def words(data: bytes) -> Counter[str]:
-    return Counter(re.findall(r"[^\W_]+", read_bytes(data, "harbour.pdf").text))
-
-
-def test_a_table_beside_prose_has_none_of_its_words() -> None:
-    data = page([*dues(LEFT, "Dues", 700, 3), *prose(MIDDLE)])
-    assert tables(data) == [expected("Dues", 3)]
-    assert words(data) == words(page(prose(MIDDLE))) + words(page(dues(LEFT, "Dues", 700, 3)))
-
-
-def test_tables_side_by_side_are_two() -> None:
-    left = [*dues(LEFT, "Dues", 700, 3), *dues(LEFT, "Nets", 560, 5)]
-    right = [*dues(MIDDLE, "Wages", 694, 2), *dues(MIDDLE, "Boats", 554, 4)]
-    assert sorted(tables(page([*left, *right]))) == sorted(
-        [expected("Dues", 3), expected("Nets", 5), expected("Wages", 2), expected("Boats", 4)]
-    )
 
 
 def test_tables_below_each_other_whose_columns_end_elsewhere_are_each_whole() -> None:

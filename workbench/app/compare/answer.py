@@ -115,7 +115,7 @@ def answer_button() -> None:
     )
 
 
-def answer_panel(workbench: Workbench, comparison: Comparison, asking: Asking, serving: Serving) -> None:
+def answer_panel(wb: Workbench, comparison: Comparison, asking: Asking, serving: Serving) -> None:
     """Answer from the column that serves the scope, else from the first one; nothing where it is turned off."""
     if not address.get("answer"):
         stop()
@@ -128,9 +128,7 @@ def answer_panel(workbench: Workbench, comparison: Comparison, asking: Asking, s
     def panel() -> None:
         writing = answering(
             key,
-            lambda: workbench.answers.ask(
-                comparison.query, Ask(strategy, SHOWN, asking.scope, index, parameters or {})
-            ),
+            lambda: wb.answers.ask(comparison.query, Ask(strategy, SHOWN, asking.scope, index, parameters or {})),
         )
         _shown(writing, title_of(column), own_index or "", was_writing)
 

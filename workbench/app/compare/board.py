@@ -101,17 +101,17 @@ def board_data(
     }
 
 
-def failures_data(workbench: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
+def failures_data(wb: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
     """Return the columns that failed, each with its sentence and, where it wants a scope, the scopes to choose from."""
-    return [_failure(workbench, name, error) for name, error in failures.items()]
+    return [_failure(wb, name, error) for name, error in failures.items()]
 
 
-def _failure(workbench: Workbench, name: str, error: WorkbenchError) -> JsonObject:
+def _failure(wb: Workbench, name: str, error: WorkbenchError) -> JsonObject:
     strategy = name.partition("@")[0]
     appearance = look(strategy)
     wants_scope = isinstance(error, ScopeError) and strategy in STRATEGIES and STRATEGIES[strategy].needs_scope
-    projects = [{"id": project.id, "title": project.title} for project in workbench.projects.list()]
-    sources = [{"id": source.id, "title": source.title} for source in workbench.sources.list()[:MOST_SCOPES]]
+    projects = [{"id": project.id, "title": project.title} for project in wb.projects.list()]
+    sources = [{"id": source.id, "title": source.title} for source in wb.sources.list()[:MOST_SCOPES]]
     return {
         "name": name,
         "strategy": strategy,
@@ -209,7 +209,7 @@ _FAILED = "marks_failed"
 
 
 @st.fragment
-def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, judging: Judging | None) -> None:
+def board(wb: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, judging: Judging | None) -> None:
     """Show the columns; judging draws only this part of the page anew."""
     if _FAILED in st.session_state:
         st.toast(escaped(st.session_state.pop(_FAILED)))
@@ -217,8 +217,8 @@ def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Ser
         if judging is not None:
             judging_round(judging)
     comparison = hits.comparison
-    data = board_data(comparison, hits.likes, _spoken(workbench, comparison), hits.headers) | {
-        "failures": failures_data(workbench, hits.failures)
+    data = board_data(comparison, hits.likes, _spoken(wb, comparison), hits.headers) | {
+        "failures": failures_data(wb, hits.failures)
     }
     if judging is not None:
         grades = _grades(judging)
@@ -249,23 +249,21 @@ def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Ser
         open_why(str(result.why["column"]), str(result.why["passage"]))
         st.rerun()
     if result.promote and result.promote in comparison.strategies and result.promote not in columns:
-        _promote(workbench, asking, str(result.promote), serving)
+        _promote(wb, asking, str(result.promote), serving)
 
 
-def _spoken(workbench: Workbench, comparison: Comparison) -> set[str]:
+def _spoken(wb: Workbench, comparison: Comparison) -> set[str]:
     """Return the compared indexes that hold passages in several languages."""
     names = {result.index for result in comparison.strategies.values()}
-    return {name for name in names if len(workbench.indexes.languages(name)) > 1}
+    return {name for name in names if len(wb.indexes.languages(name)) > 1}
 
 
-def _promote(workbench: Workbench, asking: Asking, name: str, serving: Serving) -> None:
+def _promote(wb: Workbench, asking: Asking, name: str, serving: Serving) -> None:
     """Open the dialog that promotes a column; a second click on its button finds it open."""
     strategy, own_index = named(name, None)
     parameters = asking.parameters.get(name, asking.parameters.get(strategy)) or {}
     candidate = PromotionCandidate(strategy, parameters, own_index or asking.index)
-    promote_dialog(
-        workbench, candidate, places_of_bar(workbench, asking.scope), [measured_together(workbench, candidate, serving)]
-    )
+    promote_dialog(wb, candidate, places_of_bar(wb, asking.scope), [measured_together(wb, candidate, serving)])
 
 
 def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:

@@ -100,41 +100,39 @@ class ComparedHits:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def compare(workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> ComparedHits:
+def compare(wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> ComparedHits:
     """Ask the columns' strategies; one that fails leaves the others alone.
 
     Raises:
         WorkbenchError: the scope names what does not exist, or every column fails for the same reason.
     """
-    workbench.requests.resolve(asking.scope)
+    wb.requests.resolve(asking.scope)
     failures: dict[str, WorkbenchError] = {}
     try:
-        comparison = _comparison(workbench, question, columns, limit, asking)
+        comparison = _comparison(wb, question, columns, limit, asking)
     except WorkbenchError as error:
-        failures = _failures(workbench, question, columns, limit, asking)
+        failures = _failures(wb, question, columns, limit, asking)
         answering = [name for name in columns if name not in failures]
         if failures and not answering and len(columns) > 1 and len({str(error) for error in failures.values()}) == 1:
             raise error
-        comparison = (
-            _comparison(workbench, question, answering, limit, asking) if answering else Comparison(question, {}, {})
-        )
-    headers = _headers(workbench, comparison)
-    return ComparedHits(comparison, likeness(workbench, comparison), failures, headers)
+        comparison = _comparison(wb, question, answering, limit, asking) if answering else Comparison(question, {}, {})
+    headers = _headers(wb, comparison)
+    return ComparedHits(comparison, likeness(wb, comparison), failures, headers)
 
 
-def _headers(workbench: Workbench, comparison: Comparison) -> dict[str, str]:
+def _headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
     """Return the headers of the tables that hits go on with, by the hits' places."""
     headers: dict[str, str] = {}
     for result in comparison.strategies.values():
         hits = [hit for hit in result if place_key(hit) not in headers and hit.metadata.get("table_header")]
         if hits:
-            known = workbench.answers.table_headers(hits, result.index)
+            known = wb.answers.table_headers(hits, result.index)
             headers |= {place_key(hit): known[hit.passage_id] for hit in hits if hit.passage_id in known}
     return headers
 
 
-def _comparison(workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> Comparison:
-    return workbench.compare(
+def _comparison(wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> Comparison:
+    return wb.compare(
         question,
         strategies=columns,
         limit=limit,
@@ -145,13 +143,13 @@ def _comparison(workbench: Workbench, question: str, columns: Sequence[str], lim
 
 
 def _failures(
-    workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking
+    wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking
 ) -> dict[str, WorkbenchError]:
     """Ask each column alone, which only happens after all together failed; returns the errors by name."""
     errors: dict[str, WorkbenchError] = {}
     for name in columns:
         try:
-            _comparison(workbench, question, [name], limit, asking)
+            _comparison(wb, question, [name], limit, asking)
         except WorkbenchError as error:
             errors[name] = error
     return errors

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 Mark = tuple[int, str, int | None]  # its number in the session, the place that is judged, the grade (None: taken back)
 
 
-def own_test_sets(workbench: Workbench) -> list[TestSetInfo]:
+def own_test_sets(wb: Workbench) -> list[TestSetInfo]:
     """Return the test sets over the person's own sources; the others judge a corpus of their own."""
     from evals.test_sets.store import TestSetStore
 
-    return [info for info in TestSetStore(workbench).list() if info.source_id is None]
+    return [info for info in TestSetStore(wb).list() if info.source_id is None]
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
     """One question's judgments in one test set."""
 
-    workbench: Workbench
+    wb: Workbench
     test_set: TestSetInfo
     question: str
 
@@ -97,7 +97,7 @@ class Judging:
     def _store(self) -> TestSetStore:
         from evals.test_sets.store import TestSetStore
 
-        return TestSetStore(self.workbench)
+        return TestSetStore(self.wb)
 
 
 def _same(test_set: TestSet, question: str) -> Question | None:
@@ -118,19 +118,19 @@ def read_marks(payload: object, after: int) -> list[Mark]:
 POPOVER = "judge_popover"
 
 
-def judge_control(workbench: Workbench, question: str) -> Judging | None:
+def judge_control(wb: Workbench, question: str) -> Judging | None:
     """Show the control; returns the judging of the question, None while judging is off."""
     _keep_what_was_made()
-    sets = {info.id: info for info in own_test_sets(workbench)}
+    sets = {info.id: info for info in own_test_sets(wb)}
     chosen = sets.get(address.get("judge"))
     label = "**Judging**" if chosen else "Judge"  # as long alike: a title here would push a strategy to a second line
     # with the popover's state on this side a new test set can close it, and nothing in it is drawn anew
     with st.popover(label, type="tertiary", icon=":material/fact_check:", key=POPOVER, on_change="rerun"):
-        _choices(workbench, sets)
-    return Judging(workbench, chosen, question) if chosen else None
+        _choices(wb, sets)
+    return Judging(wb, chosen, question) if chosen else None
 
 
-def _choices(workbench: Workbench, sets: dict[str, TestSetInfo]) -> None:
+def _choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
     value = address.get("judge")
     # without counts: Streamlit tells options by their labels, so a label must not change between two clicks
     titles = {"": "Not judging"} | {key: info.label for key, info in sets.items()}
@@ -156,7 +156,7 @@ def _choices(workbench: Workbench, sets: dict[str, TestSetInfo]) -> None:
             placeholder="Its title, or none: named by the day",
             autocomplete="off",
         )
-        st.form_submit_button("Create and judge", on_click=_make, args=(workbench,))
+        st.form_submit_button("Create and judge", on_click=_make, args=(wb,))
 
 
 def _choose(key: str) -> None:
@@ -176,11 +176,11 @@ def _keep_what_was_made() -> None:
         address.put(judge=test_set_id)
 
 
-def _make(workbench: Workbench) -> None:
+def _make(wb: Workbench) -> None:
     """Make a test set, named by the day without a title, and judge into it; one of that title is gone on with."""
     title = str(st.session_state["judge_title"]).strip() or datetime.now().astimezone().strftime("Judged on %-d %B %Y")
     try:
-        test_set_id = _created_or_found(workbench, title)
+        test_set_id = _created_or_found(wb, title)
         st.session_state["judge_made"] = (test_set_id, True)
         st.session_state[POPOVER] = False  # it covers a part of the board, and nobody wants it any more
         address.put(judge=test_set_id)
@@ -188,13 +188,13 @@ def _make(workbench: Workbench) -> None:
         st.toast(escaped(str(error)))
 
 
-def _created_or_found(workbench: Workbench, title: str) -> str:
+def _created_or_found(wb: Workbench, title: str) -> str:
     from evals.test_sets.store import TestSetStore
 
     try:
-        return TestSetStore(workbench).create(title, scope=place_scope()).id
+        return TestSetStore(wb).create(title, scope=place_scope()).id
     except Conflict:  # also where two clicks or two tabs create it at once
-        existing = next((info.id for info in own_test_sets(workbench) if info.title == title), None)
+        existing = next((info.id for info in own_test_sets(wb) if info.title == title), None)
         if existing is None:
             raise
         return existing

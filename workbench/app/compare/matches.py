@@ -98,7 +98,7 @@ MOST = 20  # hits of an index that are looked at, the highest in any column firs
 Likes = Mapping[str, Mapping[Span, int]]  # place in a document -> spans of the hit's text -> 1 to 3
 
 
-def likeness(workbench: Workbench, comparison: Comparison) -> Likes:
+def likeness(wb: Workbench, comparison: Comparison) -> Likes:
     """Return the words to underline in the hits that late interaction judged; nothing where no column has any."""
     judged: dict[str, dict[str, Passage]] = {}
     for result in comparison.strategies.values():
@@ -109,7 +109,7 @@ def likeness(workbench: Workbench, comparison: Comparison) -> Likes:
     for index, hits in judged.items():
         best_hits = sorted(hits.values(), key=lambda hit: hit.rank)[:MOST]
         try:
-            aligned = workbench.explaining.alignments(comparison.query, best_hits, index)
+            aligned = wb.explaining.alignments(comparison.query, best_hits, index)
         except ModelError:  # the search has said so already, and its order is shown without marks
             continue
         likes |= {place_key(hit): likes_of(hit, aligned.get(hit.passage_id, ())) for hit in best_hits}

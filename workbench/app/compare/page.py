@@ -201,28 +201,28 @@ def _key(kind: str, text: str) -> str:
 
 def page() -> None:
     """Show the question, and under it the answers, or what to do when there is nothing to ask or to find."""
-    workbench = OPENING.workbench
+    wb = OPENING.workbench
     question = _question()
     if question.strip():
         st.html('<a class="wb-skip" href="#passages">Skip to the passages</a>')
     with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         strategies = strategy_bar(
-            with_llm=workbench.settings.has_llm,
-            with_reranker=workbench.settings.reranker != BUILT_IN_RERANKER,
-            indexes=[index.name for index in indexes_of_run(workbench) if index.status == "ready"],
+            with_llm=wb.settings.has_llm,
+            with_reranker=wb.settings.reranker != BUILT_IN_RERANKER,
+            indexes=[index.name for index in indexes_of_run(wb) if index.status == "ready"],
         )
-        judging = judge_control(workbench, question)
+        judging = judge_control(wb, question)
         answer_button()
     tell_odd_values()
-    if not workbench.documents.count():
-        empty_home(workbench)
+    if not wb.documents.count():
+        empty_home(wb)
     elif not question.strip():
         if judging is not None:
             judging_round(judging)
-        sample_questions(workbench)
+        sample_questions(wb)
     else:
-        _answers(workbench, question, strategies, judging)
-    reader(workbench, address.get("cut") or current_index())
+        _answers(wb, question, strategies, judging)
+    reader(wb, address.get("cut") or current_index())
 
 
 def _question() -> str:
@@ -240,19 +240,19 @@ def _question() -> str:
     )
 
 
-def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
+def _answers(wb: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
     limit, columns = chosen_limit(), tuple(across(strategies, chosen_indexes()))
     asking = Asking(current_scope(), current_index(), chosen_parameters(strategies))
     key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), changes())
     in_the_meantime = st.empty()  # a place of its own, which the board to come clears at once and does not take over
     try:
-        pending = ask(key, lambda: compare(workbench, question, columns, limit, asking))
+        pending = ask(key, lambda: compare(wb, question, columns, limit, asking))
     except WorkbenchError as error:
         failed(error, _remedies(error) or {"Try again": forget})
         return
     if pending.settled.is_set() and pending.answer is not None:
-        _board(workbench, pending.answer, asking, judging)
-        why_panel(workbench, Explaining(question, limit, asking, pending.answer.comparison))
+        _board(wb, pending.answer, asking, judging)
+        why_panel(wb, Explaining(question, limit, asking, pending.answer.comparison))
     else:
         _slow(pending, len(columns), in_the_meantime)
 
@@ -271,7 +271,7 @@ def _remedies(error: WorkbenchError) -> dict[str, Callable[[], None]]:
     return remedies
 
 
-def _board(workbench: Workbench, compared: ComparedHits, asking: Asking, judging: Judging | None) -> None:
+def _board(wb: Workbench, compared: ComparedHits, asking: Asking, judging: Judging | None) -> None:
     comparison = compared.comparison
     if not compared.failures and not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
@@ -286,18 +286,18 @@ def _board(workbench: Workbench, compared: ComparedHits, asking: Asking, judging
                 st.button("I expected a document", key="expected", type="tertiary", on_click=open_why, args=(column,))
         return
     preferred_names(comparison, asking.scope)
-    serving = serving_in(workbench, asking.scope)
+    serving = serving_in(wb, asking.scope)
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, key="above_board"):
         with st.container(gap=None):
-            serving_line(workbench, serving, asking.scope)
-            next_step(workbench, judging is not None)
+            serving_line(wb, serving, asking.scope)
+            next_step(wb, judging is not None)
         if comparison.strategies:
             export_button(comparison, asking, chosen_limit())
     above = st.container(key="answer_place")
-    board(workbench, compared, asking, serving, judging)
+    board(wb, compared, asking, serving, judging)
     with above:
         if comparison.strategies:
-            answer_panel(workbench, comparison, asking, serving)
+            answer_panel(wb, comparison, asking, serving)
 
 
 def _slow(pending: PendingAnswer[ComparedHits], columns: int, place: DeltaGenerator) -> None:

@@ -28,7 +28,7 @@ WHAT_IT_IS = (
 WAYS = {"library": "Your files", "crawl": "A website"}
 
 
-def empty_home(workbench: Workbench) -> None:
+def empty_home(wb: Workbench) -> None:
     """Say what this is and offer the three ways in, where there is no document yet."""
     message("Which way of searching suits your documents?", WHAT_IT_IS)
     about = {
@@ -43,7 +43,7 @@ def empty_home(workbench: Workbench) -> None:
             way_to(page, is_chief=page == "library")
     with columns[2], st.container(border=True, key="way_sample"):
         _heading("The sample", about["The sample"])
-        way_to_sample(workbench)
+        way_to_sample(wb)
 
 
 def _heading(title: str, sentence: str) -> None:
@@ -59,9 +59,9 @@ def further_ways() -> None:
                 switch(page)
 
 
-def next_step(workbench: Workbench, judging: bool) -> None:
+def next_step(wb: Workbench, judging: bool) -> None:
     """Say below a comparison what to do next, until there is a test set."""
-    if judging or own_test_sets(workbench):
+    if judging or own_test_sets(wb):
         return
     st.html(
         '<p class="wb-serving">Next: press <b>Judge</b> and mark what is relevant by the keys 1, 2 and 3. A few judged '
@@ -86,9 +86,9 @@ def _by_kind() -> dict[str, list[str]]:
     return {kind: texts[:_EACH] for kind, texts in by_kind.items() if texts}
 
 
-def sample_questions(workbench: Workbench) -> None:
+def sample_questions(wb: Workbench) -> None:
     """Offer questions that the sample answers, or say how to begin where there is no sample."""
-    if not _has_sample(workbench):
+    if not _has_sample(wb):
         message(
             "Ask a question", "Each column answers it in its own way; the lines between them show which of them agree."
         )
@@ -107,8 +107,8 @@ def sample_questions(workbench: Workbench) -> None:
     further_ways()
 
 
-def _has_sample(workbench: Workbench) -> bool:
+def _has_sample(wb: Workbench) -> bool:
     try:
-        return workbench.sources.get(SAMPLE_TITLE).documents_count > 0
+        return wb.sources.get(SAMPLE_TITLE).documents_count > 0
     except (NotFound, Ambiguous):
         return False

@@ -325,22 +325,20 @@ def close() -> None:
     address.put(why=None, by=None, missed=None)
 
 
-def why_panel(workbench: Workbench, explaining: Explaining) -> None:
+def why_panel(wb: Workbench, explaining: Explaining) -> None:
     """Show the panel if the address names a passage; nothing is explained before. An opened document lies over it."""
     if not address.get("why") or address.get("doc"):
         return
-    st.dialog("Why it ranks where it does", width=WIDTH, position="right", on_dismiss=close)(_show)(
-        workbench, explaining
-    )
+    st.dialog("Why it ranks where it does", width=WIDTH, position="right", on_dismiss=close)(_show)(wb, explaining)
 
 
-def _show(workbench: Workbench, explaining: Explaining) -> None:
+def _show(wb: Workbench, explaining: Explaining) -> None:
     place = st.empty()
     with place.container():
         st.html('<p class="wb-kind" role="status" style="margin:0">Asking every strategy about this passage…</p>')
         for height in _SKELETON_HEIGHTS:
             st.skeleton(height=height)
-    data = _data(workbench, explaining)
+    data = _data(wb, explaining)
     place.empty()
     result = component("compare/why")(
         key="why",
@@ -356,7 +354,7 @@ def _show(workbench: Workbench, explaining: Explaining) -> None:
         st.rerun()
 
 
-def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
+def _data(wb: Workbench, explaining: Explaining) -> JsonObject:
     """Return what the panel draws; a failure is a sentence in its place."""
     column = address.get("by") or next(iter(explaining.comparison.strategies), DEFAULT_STRATEGY)
     passage, missed = address.get("why"), address.get("missed")
@@ -364,7 +362,7 @@ def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
     key = (explaining.question, column, passage, explaining.limit, repr(explaining.asking), changes())
     try:
         if data["passage"]:
-            data |= _once(key, lambda: _passage(workbench, explaining, column, passage))
+            data |= _once(key, lambda: _passage(wb, explaining, column, passage))
     except NotFound as error:
         if _hit(explaining, passage) is None:
             return data | {"error": str(error)}
@@ -373,7 +371,7 @@ def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
     except WorkbenchError as error:
         return data | {"error": str(error)}
     if missed:
-        data["expected"] = _expected(workbench, explaining, column, missed)
+        data["expected"] = _expected(wb, explaining, column, missed)
     return data
 
 
@@ -382,30 +380,30 @@ def _hit(explaining: Explaining, passage_id: str) -> Passage | None:
     return next((hit for result in results for hit in result if hit.passage_id == passage_id), None)
 
 
-def _passage(workbench: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
-    why = _explain(workbench, explaining, column, passage_id=passage_id)
+def _passage(wb: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
+    why = _explain(wb, explaining, column, passage_id=passage_id)
     try:
-        compared = workbench.explaining.word_by_word(explaining.question, passage_id, why.index)
+        compared = wb.explaining.word_by_word(explaining.question, passage_id, why.index)
     except ModelError:  # the explanation's notes say so; the texts are shown without likes
         compared = None
     neighbours = explaining.comparison.strategies.get(column)
-    document_type = workbench.documents.get(why.document_id).document_type
-    header = _table_header(workbench, explaining, passage_id, why.index)
+    document_type = wb.documents.get(why.document_id).document_type
+    header = _table_header(wb, explaining, passage_id, why.index)
     return panel_data(why, compared, column, neighbours, document_type, header)
 
 
-def _table_header(workbench: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
+def _table_header(wb: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
     """Return the names of the columns of a table that goes on in a passage of the board, "" where there are none."""
     hit = _hit(explaining, passage_id)
     if hit is None or not hit.metadata.get("table_header"):
         return ""
-    return workbench.answers.table_headers([hit], index).get(passage_id, "")
+    return wb.answers.table_headers([hit], index).get(passage_id, "")
 
 
-def _expected(workbench: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:
+def _expected(wb: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:
     def explained() -> JsonObject:
-        why = _explain(workbench, explaining, column, document_id=document_id)
-        document = workbench.documents.get(document_id)
+        why = _explain(wb, explaining, column, document_id=document_id)
+        document = wb.documents.get(document_id)
         return expected_data(why, document.path or document.url or "")
 
     key = (explaining.question, column, document_id, explaining.limit, repr(explaining.asking), changes())
@@ -416,7 +414,7 @@ def _expected(workbench: Workbench, explaining: Explaining, column: str, documen
 
 
 def _explain(
-    workbench: Workbench,
+    wb: Workbench,
     explaining: Explaining,
     column: str,
     passage_id: str | None = None,
@@ -424,7 +422,7 @@ def _explain(
 ) -> Explanation:
     strategy, own_index = named(column, None)
     asking = explaining.asking
-    return workbench.explain(
+    return wb.explain(
         explaining.question,
         passage_id,
         document_id,

@@ -40,9 +40,9 @@ COLUMNS = (
 )
 
 
-def calls_view(workbench: Workbench) -> None:
+def calls_view(wb: Workbench) -> None:
     """Show the last calls; opening a search asks its question on the Compare page."""
-    if not workbench.settings.mcp_log_calls:
+    if not wb.settings.mcp_log_calls:
         message("The log is off", "WORKBENCH_MCP_LOG_CALLS is false; calls are not kept.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -50,9 +50,9 @@ def calls_view(workbench: Workbench) -> None:
         st.button("Refresh", icon=":material/refresh:")
         with st.popover("Delete all calls", icon=":material/delete:"):
             if st.button("Delete every call", type="primary", key="confirm_forget"):
-                workbench.tool_calls.clear()
+                wb.tool_calls.clear()
                 st.rerun()
-    calls = workbench.tool_calls.list(zero_only=nothing, limit=SHOWN)
+    calls = wb.tool_calls.list(zero_only=nothing, limit=SHOWN)
     chosen = table(
         "calls",
         COLUMNS,
@@ -104,27 +104,27 @@ def row_of(call: ToolCall) -> dict[str, object]:
 LISTED = 3  # promotions for narrower scopes that are shown at once; the rest unfolds
 
 
-def serving_list(workbench: Workbench) -> None:
+def serving_list(wb: Workbench) -> None:
     """Show the strategy that serves everywhere, and the scopes in which another one does."""
-    rows = [f'<p class="wb-serving">{line}</p>' for line in serving_lines(workbench)]
+    rows = [f'<p class="wb-serving">{line}</p>' for line in serving_lines(wb)]
     listed, rest = rows[: LISTED + 1], rows[LISTED + 1 :]
     more = f"<details><summary>{counted(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
     st.html(f'<div class="wb-servings">{"".join(listed)}{more}</div>')
 
 
-def serving_lines(workbench: Workbench) -> list[str]:
+def serving_lines(wb: Workbench) -> list[str]:
     """Return the strategy that serves everywhere, then those of narrower scopes, as HTML; every text is escaped."""
-    by_scope = {promotion.scope: promotion for promotion in workbench.promotions.current()}
-    default = next((index.name for index in workbench.indexes.list() if index.is_default), "")
+    by_scope = {promotion.scope: promotion for promotion in wb.promotions.current()}
+    default = next((index.name for index in wb.indexes.list() if index.is_default), "")
     everywhere = by_scope.pop(EVERYWHERE, None)
     if everywhere is not None:
         first_line = f"For agents that name no strategy, {_promoted(everywhere, default)}"
     else:
-        first_line = f"Nothing is promoted{' everywhere' if by_scope else ''}: {_built_in(workbench, default)}"
+        first_line = f"Nothing is promoted{' everywhere' if by_scope else ''}: {_built_in(wb, default)}"
     return [
         f'{first_line} · change it in <a href="./">Compare</a> or <a href="evaluate">Evaluate</a>',
         *(
-            f'{_promoted(promotion, default)} · <a href="./?{escape(query_of(workbench, promotion))}">Compare there</a>'
+            f'{_promoted(promotion, default)} · <a href="./?{escape(query_of(wb, promotion))}">Compare there</a>'
             for promotion in by_scope.values()
         ),
     ]
@@ -134,25 +134,25 @@ def _promoted(promotion: Promotion, default: str) -> str:
     return promotion_html(promotion) + ("" if promotion.index else f" · index {escape(default)}, the default one")
 
 
-def _built_in(workbench: Workbench, default: str) -> str:
+def _built_in(wb: Workbench, default: str) -> str:
     from mcp_app.tools.knowledge.search import DEFAULT_SEARCH_TYPE
 
-    strategy, own = title_of(workbench.promotions.built_in), title_of(DEFAULT_SEARCH_TYPE)
+    strategy, own = title_of(wb.promotions.built_in), title_of(DEFAULT_SEARCH_TYPE)
     return (
         f"agents that name no strategy get the built-in default, <b>{escape(strategy)}</b> "
         f"(<b>{escape(own)}</b> in search_knowledge_base) · index {escape(default)}, the default one"
     )
 
 
-def query_of(workbench: Workbench, promotion: Promotion) -> str:
+def query_of(wb: Workbench, promotion: Promotion) -> str:
     """Return a promotion's scope as an address names it."""
     kind, _, key = promotion.scope.partition(":")
     if kind != "folder":
         return urlencode({kind: key})
     folders = {
         folder.id: {"project": project.id, "folder": folder.name}
-        for project in workbench.projects.list()
-        for folder in workbench.projects.folders(project.id)
+        for project in wb.projects.list()
+        for folder in wb.projects.folders(project.id)
     }
     return urlencode(folders.get(key, {}))
 
@@ -165,18 +165,18 @@ LOOK = 3.0  # seconds between two looks at who has called
 
 def page() -> None:
     """Show the view that the address names."""
-    workbench = OPENING.workbench
+    wb = OPENING.workbench
     st.title("Connect", anchor=False)
-    serving_list(workbench)
+    serving_list(wb)
     view = _choice("View", VIEWS, "view")
     if view == "tools":
         from workbench.app.connect.tools import tools_view  # brings the MCP app along, which the other views need not
 
-        tools_view(workbench)
+        tools_view(wb)
     elif view == "calls":
-        calls_view(workbench)
+        calls_view(wb)
     else:
-        _clients(workbench)
+        _clients(wb)
 
 
 def _choice(label: str, names: dict[str, str], key: str) -> str:
@@ -195,7 +195,7 @@ def _choice(label: str, names: dict[str, str], key: str) -> str:
     return str(chosen or next(iter(names)))
 
 
-def _clients(workbench: Workbench) -> None:
+def _clients(wb: Workbench) -> None:
     from mcp_app.tools import ALL, TOOLSETS
 
     key = _choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")
@@ -203,9 +203,7 @@ def _clients(workbench: Workbench) -> None:
     left, right = st.columns([4, 8], gap="large")
     with left:
         transport, chosen, read_only = _wanted([*TOOLSETS, ALL])
-    connection = connection_of(
-        workbench.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else ""
-    )
+    connection = connection_of(wb.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else "")
     with right:
         if connection.transport == "http":
             st.markdown("**First start the server**, here or wherever the data is:")
@@ -214,15 +212,15 @@ def _clients(workbench: Workbench) -> None:
         st.code(client.write(connection), language=client.language, wrap_lines=True)
         if key in CLIENT_FILES:
             st.markdown(f"`workbench connect {key}` writes it, `--undo` puts back what stood there.")
-            _seen(workbench, key)
-        for sentence in notes(workbench, connection.transport):
+            _seen(wb, key)
+        for sentence in notes(wb, connection.transport):
             st.caption(escaped(sentence))
 
 
 @st.fragment(run_every=LOOK)
-def _seen(workbench: Workbench, client: str) -> None:
+def _seen(wb: Workbench, client: str) -> None:
     """Say whether a client has called; it is looked up again and again, so that its first call shows by itself."""
-    st.markdown(escaped(seen(client, workbench.settings.home, workbench.tool_calls.callers())))
+    st.markdown(escaped(seen(client, wb.settings.home, wb.tool_calls.callers())))
 
 
 def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
@@ -247,9 +245,9 @@ def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
     return str(transport), tuple(chosen), bool(read_only)
 
 
-def notes(workbench: Workbench, transport: str) -> list[str]:
+def notes(wb: Workbench, transport: str) -> list[str]:
     """Say what one has to know about the configuration above."""
-    settings = workbench.settings
+    settings = wb.settings
     sentences = []
     if transport == "http":
         token = "is set (••••••); put it where the configuration names it" if settings.mcp_token else "is not set"

@@ -42,7 +42,7 @@ LONG = ("content", "query")  # texts that deserve more than a line
 LONG_ANSWER = 1200  # characters beyond which an answer scrolls
 
 
-def tools_view(workbench: Workbench) -> None:
+def tools_view(wb: Workbench) -> None:
     """Show the tools, or the one that the address names."""
     tool = TOOLS.get(address.get("tool"))
     if tool is None:
@@ -56,7 +56,7 @@ def tools_view(workbench: Workbench) -> None:
         arguments = _form(tool)
     with right:
         if arguments is not None:
-            st.session_state["tool_answer"] = (tool.name, *_called(workbench, tool, arguments))
+            st.session_state["tool_answer"] = (tool.name, *_called(wb, tool, arguments))
         _answer(tool)
     _arguments(tool)
 
@@ -114,9 +114,9 @@ def _widget(tool: Tool, argument: Argument) -> str | bool | int | float | None:
     return st.text_input(label, key=key, help=about, placeholder=default)
 
 
-def _called(workbench: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
+def _called(wb: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
     """Call the tool through the very boundary that agents meet; returns the answer and its milliseconds."""
-    boundary = Boundary(Opening.of(workbench))
+    boundary = Boundary(Opening.of(wb))
     began = time.perf_counter()
     answer = asyncio.run(boundary.serve(tool, tool.name, dict(arguments)))
     milliseconds = (time.perf_counter() - began) * 1000

@@ -166,40 +166,40 @@ PAGE_COLUMNS = (
 REASON_COLUMNS = (Column("reason", "Not fetched, because"), Column("count", "Addresses", "number"))
 
 
-def job_view(workbench: Workbench, job_id: str) -> None:
+def job_view(wb: Workbench, job_id: str) -> None:
     """Show one crawl; while it goes on it is looked at again and again, also when another process started it."""
-    job = workbench.crawls.get(job_id)
+    job = wb.crawls.get(job_id)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("All crawls", icon=":material/arrow_back:", on_click=lambda: address.put(job=None))
         st.markdown(f"**{escaped(job.url, 120)}**", width="stretch")
     if job.is_finished:
-        _status(workbench, job)
-        _finished(workbench, job)
+        _status(wb, job)
+        _finished(wb, job)
     else:
-        st.fragment(_live, run_every=TICK)(workbench, job_id)
+        st.fragment(_live, run_every=TICK)(wb, job_id)
 
 
-def _live(workbench: Workbench, job_id: str) -> None:
-    job, pages = workbench.crawls.watch(job_id)
+def _live(wb: Workbench, job_id: str) -> None:
+    job, pages = wb.crawls.watch(job_id)
     if job.is_finished:
         note_change()
         st.rerun()
-    _status(workbench, job)
+    _status(wb, job)
     left, right = st.columns([3, 2], gap="large")
     with left:
         _tree(pages)
     with right:
-        _log(workbench, job_id)
+        _log(wb, job_id)
 
 
-def _status(workbench: Workbench, job: CrawlJob) -> None:
+def _status(wb: Workbench, job: CrawlJob) -> None:
     moment = datetime.now(UTC)
     look = _former_look(job, moment)
     left = "" if job.is_finished else time_left(look.seconds_left(job, moment))
     with st.container(key="crawl_status", border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(" · ".join(_told(job, left)), width="stretch")
-            _buttons(workbench, job)
+            _buttons(wb, job)
         if not job.is_finished:
             st.progress(share(job))
         numbers = {
@@ -245,8 +245,8 @@ def said_changes(job: CrawlCounts) -> str:
     return "No page was fetched."
 
 
-def _buttons(workbench: Workbench, job: CrawlJob) -> None:
-    crawls = workbench.crawls
+def _buttons(wb: Workbench, job: CrawlJob) -> None:
+    crawls = wb.crawls
     if not job.is_finished:
         _button("Cancel", "stop", lambda: crawls.cancel(job.id))
         return
@@ -270,8 +270,8 @@ def _button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
     st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=clicked)
 
 
-def _finished(workbench: Workbench, job: CrawlJob) -> None:
-    pages = workbench.crawls.pages(job.id)
+def _finished(wb: Workbench, job: CrawlJob) -> None:
+    pages = wb.crawls.pages(job.id)
     st.subheader("Changes", anchor=False)
     st.markdown(said_changes(job))
     _not_fetched(job)
@@ -282,7 +282,7 @@ def _finished(workbench: Workbench, job: CrawlJob) -> None:
         rows = [_row(page) for page in pages]
         table("crawl_pages", PAGE_COLUMNS, rows, label="Pages of the crawl", noun="pages")
     with views[2]:
-        _log(workbench, job.id, 500)
+        _log(wb, job.id, 500)
 
 
 def _not_fetched(job: CrawlJob) -> None:
@@ -314,9 +314,9 @@ def _tree(pages: Sequence[CrawlPage]) -> None:
     st.html(legend_html(counts) + tree_html(pages))
 
 
-def _log(workbench: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
+def _log(wb: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
     lines = "".join(
         f'<div class="{line.level}"><time>{line.at.astimezone():%H:%M:%S}</time> {escape(line.message)}</div>'
-        for line in workbench.jobs.log(job_id, limit=limit)
+        for line in wb.jobs.log(job_id, limit=limit)
     )
     st.html(f'<div class="wb-log" role="log" aria-label="Log" tabindex="0">{lines}</div>')

@@ -43,12 +43,12 @@ class Target:
     tags: tuple[str, ...]
 
 
-def start_form(workbench: Workbench) -> None:
+def start_form(wb: Workbench) -> None:
     """Show the form, and below it the outcome of a preview."""
     with st.container(border=True, key="crawl_start"):
         url = st.text_input("Start page", key="crawl_url", placeholder="https://docs.example.com/guide/").strip()
         options = _reach()
-        target = _target(workbench)
+        target = _target(wb)
         with st.expander("More options"):
             options |= _manners()
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -58,9 +58,9 @@ def start_form(workbench: Workbench) -> None:
     if (preview or go) and not url:
         st.error("Type the address of the start page first.")
     elif preview:
-        _look(workbench, url, options)
+        _look(wb, url, options)
     elif go:
-        _start(workbench, url, target, options)
+        _start(wb, url, target, options)
     shown = st.session_state.get(_SEEN)
     if shown is not None and shown["asked"] == url:
         show_dry_run(shown)
@@ -83,10 +83,10 @@ def _reach() -> dict[str, Any]:
     return {"recursive": recursive, "max_pages": int(most), "max_depth": int(depth), "within": within}
 
 
-def _target(workbench: Workbench) -> Target:
+def _target(wb: Workbench) -> Target:
     """Show where the pages go; project, folder and tags are those of a new source."""
-    titles = [source.title for source in workbench.sources.list(source_type="crawl")]
-    projects = {project.id: project.title for project in workbench.projects.list()}
+    titles = [source.title for source in wb.sources.list(source_type="crawl")]
+    projects = {project.id: project.title for project in wb.projects.list()}
     first, second, third, fourth = st.columns([3, 2, 2, 3])
     with first:
         source = st.selectbox(
@@ -98,14 +98,14 @@ def _target(workbench: Workbench) -> Target:
         project = st.selectbox(
             "Project", ["", *projects], format_func=labelled(projects, "No project"), disabled=old, key="crawl_project"
         )
-    folders = [folder.name for folder in workbench.projects.folders(project)] if project and not old else []
+    folders = [folder.name for folder in wb.projects.folders(project)] if project and not old else []
     with third:
         folder = st.selectbox(
             "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="crawl_folder"
         )
     with fourth:
         tags = st.multiselect(
-            "Tags", list(workbench.sources.tags()), accept_new_options=True, placeholder="None", key="crawl_tags",
+            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="crawl_tags",
             disabled=old,
         )  # fmt: skip
     if old:
@@ -140,18 +140,18 @@ def _manners() -> dict[str, Any]:
     } | ({"rate": rate} if rate else {})
 
 
-def _look(workbench: Workbench, url: str, options: Mapping[str, Any]) -> None:
+def _look(wb: Workbench, url: str, options: Mapping[str, Any]) -> None:
     try:
         with st.spinner("Looking at the site…"):
-            st.session_state[_SEEN] = workbench.crawls.dry_run(url, **options) | {"asked": url}
+            st.session_state[_SEEN] = wb.crawls.dry_run(url, **options) | {"asked": url}
     except WorkbenchError as error:
         st.session_state.pop(_SEEN, None)
         st.error(escaped(str(error)))
 
 
-def _start(workbench: Workbench, url: str, target: Target, options: Mapping[str, Any]) -> None:
+def _start(wb: Workbench, url: str, target: Target, options: Mapping[str, Any]) -> None:
     try:
-        job = workbench.crawls.start(
+        job = wb.crawls.start(
             url, source=target.source, project=target.project, folder=target.folder, tags=target.tags, **options
         )
     except WorkbenchError as error:
@@ -218,24 +218,24 @@ _STATES = STATES | {
 
 def page() -> None:
     """Show one crawl where the address names one, else the form and the history."""
-    workbench = OPENING.workbench
+    wb = OPENING.workbench
     st.title("Crawl", anchor=False)
     show_notice()
     job_id = address.get("job")
     if job_id:
         try:
-            job_view(workbench, job_id)
+            job_view(wb, job_id)
         except NotFound as error:
             leave_warning(str(error))
             address.put(job=None)
             st.rerun()
         return
-    start_form(workbench)
-    _history(workbench)
+    start_form(wb)
+    _history(wb)
 
 
-def _history(workbench: Workbench) -> None:
-    jobs = workbench.crawls.list(limit=SHOWN)
+def _history(wb: Workbench) -> None:
+    jobs = wb.crawls.list(limit=SHOWN)
     st.header("Crawls so far", anchor=False)
     chosen = table(
         "crawls",

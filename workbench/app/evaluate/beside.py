@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 
-def beside_view(workbench: Workbench, first_id: str, second_id: str) -> None:
+def beside_view(wb: Workbench, first_id: str, second_id: str) -> None:
     """Show the second experiment beside the first; both are named in the address, which can be shared."""
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave)
-    first, second = outcome_of(workbench, first_id, ""), outcome_of(workbench, second_id, "")
+    first, second = outcome_of(wb, first_id, ""), outcome_of(wb, second_id, "")
     st.header(escaped(f"{first.experiment.title} → {second.experiment.title}"), anchor=False)
     st.caption(escaped(f"A: {_about(first.experiment)}. B: {_about(second.experiment)}."))
     metrics = shared_metrics(first.cells, second.cells)

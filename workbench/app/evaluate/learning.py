@@ -37,12 +37,12 @@ SHOWN = 20  # trainings in the list
 COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
 
 
-def learning_view(workbench: Workbench) -> None:
+def learning_view(wb: Workbench) -> None:
     """Show the form, the trainings so far with what they found, and the rankers that are kept."""
-    infos = TestSetStore(workbench).list()
+    infos = TestSetStore(wb).list()
     ready = [info for info in infos if info.answerable >= FEWEST]
     if ready:
-        _form(workbench, ready)
+        _form(wb, ready)
     else:
         most = max((info.answerable for info in infos), default=0)
         missing = "1 is" if FEWEST - most == 1 else f"{FEWEST - most} are"
@@ -51,20 +51,20 @@ def learning_view(workbench: Workbench) -> None:
             f"Learning needs a test set of at least {FEWEST} judged questions; the largest here has {most}, so "
             f"{missing} missing. Judge hits in Compare, or import judgments.",
         )
-    for job in workbench.jobs.list(kind="learn", limit=SHOWN):
+    for job in wb.jobs.list(kind="learn", limit=SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):
             if job.is_finished:
-                _outcome(workbench, job)
+                _outcome(wb, job)
             else:
-                live_job(workbench, job.id)
-    _kept(workbench)
+                live_job(wb, job.id)
+    _kept(wb)
 
 
-def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
+def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
     titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
-    indexes = workbench.indexes.list()
+    indexes = wb.indexes.list()
     with st.container(border=True, key="learn_form"):
         left, right = st.columns(2)
         with left:
@@ -81,17 +81,17 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
             )
     if go:
         try:
-            enqueue_learn(workbench, test_set, index)
+            enqueue_learn(wb, test_set, index)
         except WorkbenchError as error:
             st.error(escaped(str(error)))
             return
         st.rerun()
 
 
-def _outcome(workbench: Workbench, job: Job) -> None:
+def _outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(wb, job.id))
     if not job.result:
         return
     ranker = ranker_of(as_object(job.result["ranker"]))
@@ -103,83 +103,81 @@ def _outcome(workbench: Workbench, job: Job) -> None:
             stacks=True,
         )  # fmt: skip
         st.caption(escaped(f"Measured over {job.result.get('scope') or 'all your documents'}."))
-        _keeping(workbench, job, ranker)
+        _keeping(wb, job, ranker)
     with right:
         st.html(weights_html(ranker))
 
 
-def _keeping(workbench: Workbench, job: Job, ranker: Ranker) -> None:
+def _keeping(wb: Workbench, job: Job, ranker: Ranker) -> None:
     """Offer to keep the ranker under a name, and to let it serve."""
     name = st.text_input("Name", ranker.trained_on[:LONGEST_NAME], key=f"name_{job.id}")
     with st.container(horizontal=True):
         if st.button("Keep", key=f"keep_{job.id}", help="As a ranker of the strategy Learned"):
-            act(lambda: _keep(workbench, ranker, name))
+            act(lambda: _keep(wb, ranker, name))
         if st.button("Keep and promote", key=f"promote_{job.id}"):
             try:
-                kept = _known(workbench, ranker, name)
+                kept = _known(wb, ranker, name)
             except WorkbenchError as error:
                 st.error(escaped(str(error)))
             else:
-                _promote(workbench, kept, job.message)
+                _promote(wb, kept, job.message)
 
 
-def _keep(workbench: Workbench, ranker: Ranker, name: str) -> str:
-    kept = workbench.rankers.save(replace(ranker, name=name))
+def _keep(wb: Workbench, ranker: Ranker, name: str) -> str:
+    kept = wb.rankers.save(replace(ranker, name=name))
     return f"{kept.name} is kept: choose it in Compare, under Settings of the strategy Learned."
 
 
-def _known(workbench: Workbench, ranker: Ranker, name: str) -> Ranker:
+def _known(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
     """Return the ranker as it is kept, which it may have been a moment ago. Raises Conflict, InvalidInput."""
-    same = [
-        own for own in workbench.rankers.list() if own.name == " ".join(name.split()) and own.weights == ranker.weights
-    ]
-    return same[0] if same else workbench.rankers.save(replace(ranker, name=name))
+    same = [own for own in wb.rankers.list() if own.name == " ".join(name.split()) and own.weights == ranker.weights]
+    return same[0] if same else wb.rankers.save(replace(ranker, name=name))
 
 
-def _promote(workbench: Workbench, ranker: Ranker, verdict: str) -> None:
+def _promote(wb: Workbench, ranker: Ranker, verdict: str) -> None:
     note = f"nDCG@10 {ranker.figures.get(LEARNED, 0.0):.3f}, learned from {ranker.trained_on}"
-    others = {index.name for index in workbench.indexes.list() if not index.is_default}
+    others = {index.name for index in wb.indexes.list() if not index.is_default}
     index = ranker.index if ranker.index in others else None  # the figures are that index's
     candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:LONGEST_NOTE])
-    taught = [info for info in TestSetStore(workbench).list() if info.title == ranker.trained_on]
-    places = places_of_bar(workbench, place_scope())
+    taught = [info for info in TestSetStore(wb).list() if info.title == ranker.trained_on]
+    places = places_of_bar(wb, place_scope())
     if len(taught) == 1:
-        places = places_of_measured(workbench, None if taught[0].source_id else taught[0].scope, place_scope())
-    promote_dialog(workbench, candidate, places, [escape(verdict)] if verdict else [])
+        places = places_of_measured(wb, None if taught[0].source_id else taught[0].scope, place_scope())
+    promote_dialog(wb, candidate, places, [escape(verdict)] if verdict else [])
 
 
-def _put_away(workbench: Workbench, job_id: str) -> None:
-    workbench.jobs.delete(job_id)
+def _put_away(wb: Workbench, job_id: str) -> None:
+    wb.jobs.delete(job_id)
 
 
-def _kept(workbench: Workbench) -> None:
+def _kept(wb: Workbench) -> None:
     """List the rankers, each to be written as a file or deleted, and take in a file."""
     st.subheader("Rankers", anchor=False)
-    for ranker in workbench.rankers.list():
+    for ranker in wb.rankers.list():
         with st.container(horizontal=True, vertical_alignment="center", key=f"ranker_{ranker.name}"):
             st.markdown(f"**{escaped(ranker.name)}** · {escaped(facts(ranker))}", width="stretch")
             st.download_button(
-                "Download", workbench.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
+                "Download", wb.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
                 key=f"file_{ranker.name}", type="tertiary",
             )  # fmt: skip
             if ranker.name != SHIPPED:
                 if st.button("Promote", key=f"serve_{ranker.name}", type="tertiary"):
-                    _promote(workbench, ranker, "")
+                    _promote(wb, ranker, "")
                 if st.button("Delete", key=f"delete_{ranker.name}", type="tertiary"):
-                    act(lambda name=ranker.name: _delete(workbench, name))
+                    act(lambda name=ranker.name: _delete(wb, name))
     with st.popover("Import a ranker"):
         file = st.file_uploader("A file that was downloaded here", type="json", key="import_file")
         if file is not None and st.button("Import", key="import_ranker"):
-            act(lambda: _import(workbench, file.getvalue()))
+            act(lambda: _import(wb, file.getvalue()))
 
 
-def _delete(workbench: Workbench, name: str) -> str:
-    workbench.rankers.delete(name)
+def _delete(wb: Workbench, name: str) -> str:
+    wb.rankers.delete(name)
     return f"{name} is deleted."
 
 
-def _import(workbench: Workbench, data: bytes) -> str:
-    return f"{workbench.rankers.restore(data.decode(errors='replace')).name} is kept."
+def _import(wb: Workbench, data: bytes) -> str:
+    return f"{wb.rankers.restore(data.decode(errors='replace')).name} is kept."
 
 
 def facts(ranker: Ranker) -> str:

@@ -61,14 +61,14 @@ class ExperimentOutcome:
         return next((cell for cell in self.measured if cell.run_id == run_id), None)
 
 
-def outcome_of(workbench: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
+def outcome_of(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
     """Return an experiment's results by a metric; one it has not measured falls back to its first.
 
     Raises:
         NotFound: no such experiment.
     """
-    experiments = Experiments(workbench)
-    return _read(workbench, experiments.get(experiment_id), experiments.state(experiment_id), metric)
+    experiments = Experiments(wb)
+    return _read(wb, experiments.get(experiment_id), experiments.state(experiment_id), metric)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False, hash_funcs={Experiment: lambda experiment: experiment.id})

@@ -46,21 +46,21 @@ COLUMNS = (
 PAIR = 2  # experiments that are compared
 
 
-def experiments_view(workbench: Workbench) -> None:
+def experiments_view(wb: Workbench) -> None:
     """Show the experiments, the newest first; the form of a new one where it is asked for, or where there is none."""
-    catalogue = Experiments(workbench)
+    catalogue = Experiments(wb)
     experiments = catalogue.list()
     planned = address.get("planned")
     if planned:
-        planned_view(workbench, planned)
+        planned_view(wb, planned)
     elif address.get("new") or not experiments:
         if not experiments:
             message(
                 "Which strategy is best for your documents?",
                 "Ask the same questions of each, and let the judged answers decide.",
             )
-            _without_documents(workbench)
-        build_form(workbench)
+            _without_documents(wb)
+        build_form(wb)
     if not experiments:
         return
     above = st.container(horizontal=True, vertical_alignment="center")
@@ -81,9 +81,9 @@ def experiments_view(workbench: Workbench) -> None:
         st.rerun()
 
 
-def _without_documents(workbench: Workbench) -> None:
+def _without_documents(wb: Workbench) -> None:
     """Say what is measured where there is nothing of one's own yet, and lead to the ways in."""
-    if workbench.documents.count():
+    if wb.documents.count():
         return
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
         st.caption(
@@ -169,35 +169,35 @@ VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune", 
 
 def page() -> None:
     """Show what the address names: an experiment, two beside each other, a test set, or one of the four lists."""
-    workbench = OPENING.workbench
+    wb = OPENING.workbench
     show_notice()
     st.title("Evaluate", anchor=False)
     try:
-        _shown(workbench)
+        _shown(wb)
     except NotFound as error:  # a wrong address, or deleted in another tab
         leave_warning(str(error))
         address.put(experiment=None, beside=None, open=None, planned=None)
         st.rerun()
-    reader(workbench)
+    reader(wb)
 
 
-def _shown(workbench: Workbench) -> None:
+def _shown(wb: Workbench) -> None:
     if address.get("experiment") and address.get("beside"):
-        beside_view(workbench, address.get("experiment"), address.get("beside"))
+        beside_view(wb, address.get("experiment"), address.get("beside"))
     elif address.get("experiment"):
-        experiment_view(workbench, address.get("experiment"))
+        experiment_view(wb, address.get("experiment"))
     elif address.get("open"):
-        test_set_view(workbench, address.get("open"))
+        test_set_view(wb, address.get("open"))
     else:
         view = _view()
         if view == "datasets":
-            test_sets_view(workbench)
+            test_sets_view(wb)
         elif view == "tune":
-            tune_view(workbench)
+            tune_view(wb)
         elif view == "learn":
-            learning_view(workbench)
+            learning_view(wb)
         else:
-            experiments_view(workbench)
+            experiments_view(wb)
 
 
 def _view() -> str:

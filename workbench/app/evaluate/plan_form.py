@@ -42,16 +42,16 @@ BESIDE = 3  # varied parameters in a row
 Varied = Mapping[str, Sequence[ParameterValue]]  # values by "strategy.parameter"
 
 
-def matrix_form(workbench: Workbench) -> list[Cell]:
+def matrix_form(wb: Workbench) -> list[Cell]:
     """Ask for strategies, indexes and parameters; returns every combination as a cell, [] while that is none."""
-    strategies = _strategies(workbench)
+    strategies = _strategies(wb)
     left, right = st.columns(2)
     with left:
-        indexes = _indexes(workbench)
+        indexes = _indexes(wb)
     with right:
         tunable = {f"{name}.{p.name}": p for name in strategies for p in STRATEGIES[name].parameters}
         chosen = _parameters(tunable)
-    names = [ranker.name for ranker in workbench.rankers.list()]
+    names = [ranker.name for ranker in wb.rankers.list()]
     varied = _values({key: tunable[key] for key in chosen}, names)
     if not strategies or not indexes:
         return []
@@ -102,11 +102,11 @@ def first_values(offered: Sequence[ParameterValue]) -> list[ParameterValue]:
     return list(offered[:: ceil(len(offered) / MOST_FIRST)])
 
 
-def _strategies(workbench: Workbench) -> list[str]:
+def _strategies(wb: Workbench) -> list[str]:
     usable = [name for name in default_strategies() if name in STRATEGIES]
-    if workbench.settings.has_llm:
+    if wb.settings.has_llm:
         usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_llm]
-    if workbench.settings.reranker != "late-interaction":
+    if wb.settings.reranker != "late-interaction":
         usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_reranker and name not in usable]
     return list(
         st.pills(
@@ -121,9 +121,9 @@ def _strategies(workbench: Workbench) -> list[str]:
     )
 
 
-def _indexes(workbench: Workbench) -> list[str | None]:
+def _indexes(wb: Workbench) -> list[str | None]:
     """Return the chosen indexes; None stands for the default one."""
-    indexes = workbench.indexes.list()
+    indexes = wb.indexes.list()
     names = {index.name: f"{index.name} ({index.chunker}, {index.embedding_model})" for index in indexes}
     default = next(index.name for index in indexes if index.is_default)
     chosen = st.multiselect("Indexes", list(names), [default], format_func=labelled(names), key="build_indexes")
@@ -163,26 +163,26 @@ def _values(parameters: Mapping[str, Parameter], names: Sequence[str]) -> Varied
 RAGAS = {"none": "No", "free": "Without a language model", "llm": "With the language model as judge"}
 
 
-def build_form(workbench: Workbench) -> None:
+def build_form(wb: Workbench) -> None:
     """Show the plan of a new experiment; starting it leads to it."""
     with st.container(border=True, key="experiment_build"):
-        test_set = _test_set_choice(workbench)
-        cells = matrix_form(workbench)
-        metrics, limit, ragas = _measures(workbench)
-        questions = _questions(workbench, test_set, limit)
+        test_set = _test_set_choice(wb)
+        cells = matrix_form(wb)
+        metrics, limit, ragas = _measures(wb)
+        questions = _questions(wb, test_set, limit)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            st.caption(escaped(f"{_announced(len(cells), questions)} {_searched(workbench, test_set)}"))
+            st.caption(escaped(f"{_announced(len(cells), questions)} {_searched(wb, test_set)}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 address.leave_for("compare", judge=test_set)
                 switch("compare")
         if go:
-            _start(workbench, test_set, cells, metrics, limit, ragas)
+            _start(wb, test_set, cells, metrics, limit, ragas)
 
 
-def planned_view(workbench: Workbench, job_id: str) -> None:
+def planned_view(wb: Workbench, job_id: str) -> None:
     """Say that an experiment waits for the sample; once it began it is shown, also where one comes back to the page."""
-    job = workbench.jobs.get(job_id)
+    job = wb.jobs.get(job_id)
     if began := job.result.get("experiment"):
         address.put(experiment=str(began), planned=None)
         st.rerun()
@@ -196,8 +196,8 @@ def planned_view(workbench: Workbench, job_id: str) -> None:
     )
 
 
-def _test_set_choice(workbench: Workbench) -> str:
-    test_sets = TestSetStore(workbench).list()
+def _test_set_choice(wb: Workbench) -> str:
+    test_sets = TestSetStore(wb).list()
     titles = {info.id: info.label for info in test_sets}
     if SAMPLE not in {info.title for info in test_sets}:
         titles |= {SAMPLE: "The sample's questions, over the sample's articles"}
@@ -211,7 +211,7 @@ def _test_set_choice(workbench: Workbench) -> str:
     return chosen
 
 
-def _measures(workbench: Workbench) -> tuple[list[str], int | None, str]:
+def _measures(wb: Workbench) -> tuple[list[str], int | None, str]:
     left, middle, right = st.columns([5, 3, 5])
     with left:
         metrics = st.multiselect(
@@ -225,7 +225,7 @@ def _measures(workbench: Workbench) -> tuple[list[str], int | None, str]:
     with middle:
         limit = st.number_input("Questions at most", 1, 100_000, None, key="build_limit", placeholder="all")
     with right:
-        judges = list(RAGAS) if workbench.settings.has_llm else ["none", "free"]
+        judges = list(RAGAS) if wb.settings.has_llm else ["none", "free"]
         ragas = st.selectbox(
             "Measure the passages with ragas", judges, format_func=RAGAS.__getitem__, key="build_ragas"
         )
@@ -241,21 +241,21 @@ def _announced(runs: int, questions: int) -> str:
     )
 
 
-def _questions(workbench: Workbench, test_set: str, limit: int | None) -> int:
-    answerable = _answerable(workbench, test_set)
+def _questions(wb: Workbench, test_set: str, limit: int | None) -> int:
+    answerable = _answerable(wb, test_set)
     return min(answerable, limit or answerable)
 
 
-def _answerable(workbench: Workbench, test_set: str) -> int:
-    return len(_loaded(workbench, test_set).answerable)
+def _answerable(wb: Workbench, test_set: str) -> int:
+    return len(_loaded(wb, test_set).answerable)
 
 
-def _searched(workbench: Workbench, test_set: str) -> str:
+def _searched(wb: Workbench, test_set: str) -> str:
     """Describe what an experiment searches, and that the scope above does not change it."""
-    info = None if test_set == SAMPLE else TestSetStore(workbench).info(test_set)
+    info = None if test_set == SAMPLE else TestSetStore(wb).info(test_set)
     over = info.over if info else "the sample's articles"
     chosen = place_scope()
-    if chosen == Scope() or (info is not None and info.source_id is None and same_scope(workbench, info.scope, chosen)):
+    if chosen == Scope() or (info is not None and info.source_id is None and same_scope(wb, info.scope, chosen)):
         return f"They search {over}."
     return (
         f"They search {over}, not the scope chosen above: a test set keeps the scope it was made with. Make a new test "
@@ -263,21 +263,21 @@ def _searched(workbench: Workbench, test_set: str) -> str:
     )
 
 
-def _loaded(workbench: Workbench, test_set: str) -> TestSet:
-    return load_test_set(SAMPLE) if test_set == SAMPLE else TestSetStore(workbench).load(test_set)
+def _loaded(wb: Workbench, test_set: str) -> TestSet:
+    return load_test_set(SAMPLE) if test_set == SAMPLE else TestSetStore(wb).load(test_set)
 
 
 def _start(
-    workbench: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
+    wb: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
 ) -> None:
     try:
         title = st.session_state["build_title"].strip()
         if test_set == SAMPLE:
-            job = enqueue_on_sample(workbench, title, cells, metrics=metrics, limit=limit, ragas=ragas)
+            job = enqueue_on_sample(wb, title, cells, metrics=metrics, limit=limit, ragas=ragas)
             address.put(planned=job.id, new=None, dataset=None)
             st.rerun()
-        experiment = Experiments(workbench).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
-        enqueue_experiment(workbench, experiment.id, ragas=ragas)
+        experiment = Experiments(wb).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
+        enqueue_experiment(wb, experiment.id, ragas=ragas)
     except WorkbenchError as error:
         st.error(escaped(str(error)))
         return

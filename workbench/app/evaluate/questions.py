@@ -34,11 +34,9 @@ SHOWN = 10
 SNIPPET = 260  # characters of a passage
 
 
-def rankings(
-    workbench: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str
-) -> None:
+def rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
     """Show both rankings; a document's title opens it at the passage that was found."""
-    documents = JudgedDocuments(workbench, test_set)
+    documents = JudgedDocuments(wb, test_set)
     grades = test_set.qrels.get(question_id, {})
     columns = [
         _column(letter, cell, other, question_id, grades, documents, metric)
@@ -55,9 +53,9 @@ def rankings(
 class JudgedDocuments:
     """Documents by the names that judgments use, each read once."""
 
-    def __init__(self, workbench: Workbench, test_set: TestSet) -> None:
-        self._workbench, self._test_set = workbench, test_set
-        self._ids = document_ids(workbench, test_set)
+    def __init__(self, wb: Workbench, test_set: TestSet) -> None:
+        self._workbench, self._test_set = wb, test_set
+        self._ids = document_ids(wb, test_set)
         self._documents: dict[str, Document | None] = {}
         self._titles: dict[str, str] = {}
 
@@ -160,9 +158,9 @@ TALL = 420  # pixels of the list of changed questions, which scrolls
 MOST_COLUMNS = 400  # questions drawn; of more, those on which runs differ most
 
 
-def questions_view(workbench: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
+def questions_view(wb: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
     """Show the heat map, then the two runs that were picked against each other."""
-    test_set = Experiments(workbench).test_set(outcome.experiment)
+    test_set = Experiments(wb).test_set(outcome.experiment)
     texts = {question.id: question.text for question in test_set.questions}
     _heat_map(outcome, texts)
     first = outcome.cell(pair[0]) if pair else None
@@ -170,11 +168,11 @@ def questions_view(workbench: Workbench, outcome: ExperimentOutcome, pair: tuple
         st.caption("Pick a run as A and one as B in the leaderboard to see what differs between them.")
         return
     st.subheader("What changed between two runs", anchor=False)
-    other = _other_experiment(workbench, outcome)
+    other = _other_experiment(wb, outcome)
     second = outcome.cell(pair[1]) if other is outcome else _same_run(other, first)
     if second is not None:
         _changed(outcome, first, second, texts)
-        _one_question(workbench, outcome, test_set, [first, second], texts)
+        _one_question(wb, outcome, test_set, [first, second], texts)
 
 
 def _heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
@@ -204,11 +202,11 @@ def grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, fl
     return ids, [(x, y, rows[key].get(label, 0.0)) for x, key in enumerate(ids) for y, label in enumerate(labels)]
 
 
-def _other_experiment(workbench: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
+def _other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
     """Let a person hold A against the same run of another experiment; returns the one that B comes from."""
     others = {
         experiment.id: experiment.title
-        for experiment in Experiments(workbench).list(outcome.experiment.test_set_id)
+        for experiment in Experiments(wb).list(outcome.experiment.test_set_id)
         if experiment.id != outcome.experiment.id
     }
     if not others:
@@ -219,7 +217,7 @@ def _other_experiment(workbench: Workbench, outcome: ExperimentOutcome) -> Exper
     )
     if not chosen:
         return outcome
-    other = outcome_of(workbench, chosen, outcome.metric)
+    other = outcome_of(wb, chosen, outcome.metric)
     try:
         check_same_ground(outcome.experiment, other.experiment)
     except WorkbenchError as error:
@@ -294,7 +292,7 @@ def _choose(question_id: str, chart: str | None) -> None:
 
 
 def _one_question(
-    workbench: Workbench,
+    wb: Workbench,
     outcome: ExperimentOutcome,
     test_set: TestSet,
     pair: Sequence[CellResult],
@@ -313,4 +311,4 @@ def _one_question(
         label_visibility="collapsed",
     )
     if chosen:
-        rankings(workbench, test_set, chosen, pair, outcome.metric)
+        rankings(wb, test_set, chosen, pair, outcome.metric)

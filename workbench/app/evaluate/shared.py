@@ -18,22 +18,20 @@ if TYPE_CHECKING:
 TICK = 1.0  # seconds between two looks
 
 
-def live_job(workbench: Workbench, job_id: str) -> None:
+def live_job(wb: Workbench, job_id: str) -> None:
     """Show a job and look again by itself; the page runs anew when it ends."""
-    st.fragment(_look, run_every=TICK)(workbench, job_id)
+    st.fragment(_look, run_every=TICK)(wb, job_id)
 
 
-def _look(workbench: Workbench, job_id: str) -> None:
-    job = workbench.jobs.get(job_id)
+def _look(wb: Workbench, job_id: str) -> None:
+    job = wb.jobs.get(job_id)
     if job.is_finished:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center"):
         waiting = "Waiting for a worker" if job.status == "queued" else escaped(job.message or "starting")
         waiting = escaped(job.stalled) if job.stalled else waiting
         st.markdown(f"**{escaped(job.title)}** · {waiting}", width="stretch")
-        st.button(
-            "Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(workbench, job.id)
-        )
+        st.button("Cancel", key=f"stop_{job.id}", disabled=job.cancel_requested, on_click=stop, args=(wb, job.id))
     st.progress(job.share)
 
 

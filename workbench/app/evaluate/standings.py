@@ -37,23 +37,21 @@ if TYPE_CHECKING:
 # --- The dialog that promotes a run, with the evidence of its experiment for and against it ---
 
 
-def promote_run(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None) -> None:
+def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None) -> None:
     """Ask where a run's strategy is to serve from now on, saying what the evidence is."""
     value = cell.run.means[outcome.metric] if cell.run else 0.0
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
-    sentences = evidence(outcome, cell, serving) + _seen_before(workbench, outcome, cell)
-    promote_dialog(
-        workbench, candidate, places_of_measured(workbench, outcome.experiment.scope, place_scope()), sentences
-    )
+    sentences = evidence(outcome, cell, serving) + _seen_before(wb, outcome, cell)
+    promote_dialog(wb, candidate, places_of_measured(wb, outcome.experiment.scope, place_scope()), sentences)
 
 
-def _seen_before(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
+def _seen_before(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
     """Say that a ranker was trained on the questions it was measured with, as HTML; nothing where it was not."""
     if cell.cell.strategy != LEARNED:
         return []
     name = str(cell.cell.parameters.get(RANKER.name, SHIPPED))
-    known = [ranker for ranker in workbench.rankers.list() if ranker.name == name]
+    known = [ranker for ranker in wb.rankers.list() if ranker.name == name]
     if not any(has_seen(ranker, outcome.experiment.test_set_title) for ranker in known):
         return []
     return [f"The ranker <b>{escape(name)}</b> was trained on these questions: on others it will reach less."]
@@ -81,11 +79,11 @@ def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | No
     return sentences
 
 
-def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
+def standings(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
     """Show the leaderboard; returns the runs (A, B) that are compared question by question."""
     picks = picked(outcome)
     low, high, digits = scale(outcome.lines)
-    serving = _serving(workbench, outcome)
+    serving = _serving(wb, outcome)
     result = component("evaluate/standings")(
         key="standings",
         data={
@@ -104,7 +102,7 @@ def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
         )
         st.rerun()
     if result.promote and (cell := outcome.cell(result.promote)):
-        promote_run(workbench, outcome, cell, serving)
+        promote_run(wb, outcome, cell, serving)
     return (picks[0], picks[1]) if len(picks) == 2 else None
 
 
@@ -115,13 +113,13 @@ def picked(outcome: ExperimentOutcome) -> list[str]:
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
 
-def _serving(workbench: Workbench, outcome: ExperimentOutcome) -> Serving | None:
+def _serving(wb: Workbench, outcome: ExperimentOutcome) -> Serving | None:
     """Return what serves the scope that was measured, or for a corpus of its own the scope chosen above; None if
     that scope has lost a part.
     """
     measured = outcome.experiment.scope
     try:
-        return serving_in(workbench, place_scope() if measured is None else measured.scope)
+        return serving_in(wb, place_scope() if measured is None else measured.scope)
     except ScopeError:  # the page names the missing part
         return None
 

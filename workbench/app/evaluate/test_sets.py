@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 # --- Getting questions: new test sets, CSV, typed ones, what agents asked, and those made from the documents ---
 
 
-def new_form(workbench: Workbench, expanded: bool) -> None:
+def new_form(wb: Workbench, expanded: bool) -> None:
     """Show the ways to a new test set."""
     with st.expander("New test set", expanded=expanded, icon=":material/add:"):
         empty, folder, sample = st.tabs(["Over your documents", "BEIR folder", "Sample questions"])
         with empty:
             scope = place_scope()
-            over = measured_text(workbench, scope)
+            over = measured_text(wb, scope)
             with st.form("new_empty", border=False):
                 title = st.text_input("Title", key="new_title", placeholder="What people ask about the manuals")
                 st.caption(
@@ -49,7 +49,7 @@ def new_form(workbench: Workbench, expanded: bool) -> None:
                 )
                 create = st.form_submit_button("Create", type="primary", key="new_create")
             if create:
-                _open(lambda: TestSetStore(workbench).create(title, scope=scope))
+                _open(lambda: TestSetStore(wb).create(title, scope=scope))
         with folder:
             st.caption(
                 "corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv); its corpus is kept apart from your own "
@@ -58,23 +58,23 @@ def new_form(workbench: Workbench, expanded: bool) -> None:
             upload = st.file_uploader("The folder as a zip", type="zip", key="new_zip")
             path = st.text_input("Or its path on this machine", key="new_path")
             if st.button("Import", type="primary", key="new_bring"):
-                _import(workbench, upload, path.strip())
+                _import(wb, upload, path.strip())
         with sample:
             st.caption(
                 "Questions over the sample's articles: plain ones, other words than the text, names and codes, "
                 "misspelt ones."
             )
             if st.button("Import the sample's questions", type="primary", key="new_sample"):
-                _import(workbench, None, SAMPLE)
+                _import(wb, None, SAMPLE)
 
 
-def _import(workbench: Workbench, upload: UploadedFile | None, path: str) -> None:
+def _import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
     """Import in the background; the tray tells how it goes and leads to the test set."""
     try:
         if upload is not None:
-            job = enqueue_import(workbench, archive=(upload.name, upload.getvalue()))
+            job = enqueue_import(wb, archive=(upload.name, upload.getvalue()))
         else:
-            job = enqueue_import(workbench, path or None)
+            job = enqueue_import(wb, path or None)
     except WorkbenchError as error:
         st.error(escaped(str(error)))
         return
@@ -93,15 +93,15 @@ def _open(make: Callable[[], TestSetInfo]) -> None:
     st.rerun()
 
 
-def add_view(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     """Show the ways to more questions and judgments."""
     left, right = st.columns(2, gap="large")
     with left:
         _typed(store, info)
-        _csv(workbench, store, info)
+        _csv(wb, store, info)
     with right:
-        _asked_by_agents(workbench, store, info)
-        _generated(workbench, store, info)
+        _asked_by_agents(wb, store, info)
+        _generated(wb, store, info)
     report = st.session_state.pop("add_problems", None)
     for problem in report or ():
         st.warning(escaped(problem))
@@ -118,7 +118,7 @@ def _typed(store: TestSetStore, info: TestSetInfo) -> None:
         _report(lambda: ImportReport(len(store.add_questions(info.id, lines)), 0))
 
 
-def _csv(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _csv(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
     st.caption("A column question, and any of document, quote, grade, reference_answer, source, start, end, id.")
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
@@ -126,7 +126,7 @@ def _csv(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
         if upload is None:
             st.error("Choose a CSV file first.")
             return
-        _report(lambda: import_csv(workbench, store, info.id, _decoded(upload.getvalue())))
+        _report(lambda: import_csv(wb, store, info.id, _decoded(upload.getvalue())))
 
 
 def _decoded(content: bytes) -> str:
@@ -136,14 +136,14 @@ def _decoded(content: bytes) -> str:
         raise InvalidInput("The CSV is not UTF-8 text; save it as UTF-8.") from None
 
 
-def _asked_by_agents(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _asked_by_agents(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("Questions agents asked", anchor=False)
     zero = st.toggle("Only questions without results", key="add_zero")
     if st.button("Add agents' queries", key="add_agents"):
-        _report(lambda: add_agent_queries(workbench, store, info.id, zero_only=zero))
+        _report(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))
 
 
-def _generated(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     from evals.judges.endpoint import Endpoint
     from evals.judges.generation import add_synthetic, add_written
 
@@ -155,8 +155,8 @@ def _generated(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> 
     count = int(st.number_input("How many", 1, 1000, 30, key="add_count", width=160))
     with st.container(horizontal=True):
         if st.button("Generate by rule", key="add_rule"):
-            _report(lambda: add_synthetic(workbench, store, info.id, count))
-        llm = workbench.settings.has_llm
+            _report(lambda: add_synthetic(wb, store, info.id, count))
+        llm = wb.settings.has_llm
         if st.button(
             "Generate with the language model",
             key="add_llm",
@@ -164,7 +164,7 @@ def _generated(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> 
             help=None if llm else f"It needs an LLM: {HOW_TO_SET}.",
         ):
             with st.spinner("Writing questions…"):
-                _report(lambda: add_written(workbench, store, info.id, count, Endpoint.of(workbench)))
+                _report(lambda: add_written(wb, store, info.id, count, Endpoint.of(wb)))
 
 
 def _report(change: Callable[[], ImportReport]) -> None:
@@ -245,7 +245,7 @@ def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Seque
     return f"{counted(len(new), 'question')} added, {len(changed)} changed, {len(removed_ids)} removed."
 
 
-def edit_judgments(workbench: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
+def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
     """Show the judgments as a sheet; grades can be changed and rows taken out. New ones come from Compare or a CSV."""
     if not test_set.judgments:
         st.caption(
@@ -253,7 +253,7 @@ def edit_judgments(workbench: Workbench, store: TestSetStore, info: TestSetInfo,
         )
         return
     texts = {question.id: question.text for question in test_set.questions}
-    documents = JudgedDocuments(workbench, test_set)
+    documents = JudgedDocuments(wb, test_set)
     listed = list(test_set.judgments[:MOST])
     rows = [
         {
@@ -348,16 +348,16 @@ COLUMNS = (
 )
 
 
-def test_sets_view(workbench: Workbench) -> None:
+def test_sets_view(wb: Workbench) -> None:
     """Show the test sets, and how to get more."""
-    test_sets = TestSetStore(workbench).list()
+    test_sets = TestSetStore(wb).list()
     if not test_sets:
         message(
             "No test set yet",
             "A test set holds questions and the passages that answer them. Judge hits in Compare, import a folder or a "
             "CSV, take the questions that agents asked, or begin with the sample questions.",
         )
-    new_form(workbench, expanded=not test_sets)
+    new_form(wb, expanded=not test_sets)
     if test_sets:
         rows = [row_of(info) for info in test_sets]
         chosen = table(
@@ -385,9 +385,9 @@ def row_of(info: TestSetInfo) -> dict[str, object]:
     }
 
 
-def test_set_view(workbench: Workbench, test_set_id: str) -> None:
+def test_set_view(wb: Workbench, test_set_id: str) -> None:
     """Show one test set."""
-    store = TestSetStore(workbench)
+    store = TestSetStore(wb)
     info = store.info(test_set_id)
     test_set = store.load(info.id)
     st.button("Test sets", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
@@ -406,20 +406,20 @@ def test_set_view(workbench: Workbench, test_set_id: str) -> None:
         f"Version {info.version}, over {escaped(info.over)}: {counted(info.questions, 'question')}, "
         f"{len(test_set.answerable)} of them with something relevant; {counted(info.judgments, 'judgment')}."
     )
-    if lost := deleted_parts(workbench, info.scope):
+    if lost := deleted_parts(wb, info.scope):
         st.warning(escaped(f"The scope of this test set has lost {lost}, so no experiment can be run on it any more."))
     questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
     with questions:
         edit_questions(store, info, test_set)
     with judgments:
-        edit_judgments(workbench, store, info, test_set)
+        edit_judgments(wb, store, info, test_set)
     with more:
-        add_view(workbench, store, info)
+        add_view(wb, store, info)
     with out:
-        _export(workbench, store, info)
+        _export(wb, store, info)
 
 
-def _export(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.caption("Every change makes a new version, and every version can be exported.")
     version = st.number_input(
         "Version", 1, info.version, info.version, key=f"version_{info.id}_{info.version}", width=160
@@ -433,7 +433,7 @@ def _export(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
         )
         st.download_button(
             "BEIR folder",
-            lambda: folder_zip(workbench, test_set, name),
+            lambda: folder_zip(wb, test_set, name),
             f"{name}.zip",
             "application/zip",
             icon=":material/download:",
@@ -442,7 +442,7 @@ def _export(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
         )
 
 
-def folder_zip(workbench: Workbench, test_set: TestSet, name: str) -> bytes:
+def folder_zip(wb: Workbench, test_set: TestSet, name: str) -> bytes:
     """Return the test set as a zipped folder in BEIR's form."""
     import shutil
     import tempfile
@@ -451,7 +451,7 @@ def folder_zip(workbench: Workbench, test_set: TestSet, name: str) -> bytes:
     from evals.test_sets.exchange import export_folder
 
     with tempfile.TemporaryDirectory() as place:
-        export_folder(workbench, test_set, Path(place) / "out" / name)
+        export_folder(wb, test_set, Path(place) / "out" / name)
         return Path(shutil.make_archive(str(Path(place) / "made"), "zip", Path(place) / "out")).read_bytes()
 
 

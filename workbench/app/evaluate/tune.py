@@ -43,9 +43,9 @@ COLUMNS = (
 )
 
 
-def tune_view(workbench: Workbench) -> None:
+def tune_view(wb: Workbench) -> None:
     """Show the form, and the searches so far with their finalists."""
-    ready = [info for info in TestSetStore(workbench).list() if info.answerable >= FEWEST]
+    ready = [info for info in TestSetStore(wb).list() if info.answerable >= FEWEST]
     if not ready:
         message(
             "Nothing to tune on yet",
@@ -55,17 +55,17 @@ def tune_view(workbench: Workbench) -> None:
         st.button("To the test sets", key="tune_sets", icon=":material/add:", on_click=address.put,
                   kwargs={"view": "datasets"})  # fmt: skip
         return
-    _form(workbench, ready)
-    jobs = workbench.jobs.list(kind="optimise", limit=SHOWN)
+    _form(wb, ready)
+    jobs = wb.jobs.list(kind="optimise", limit=SHOWN)
     for job in jobs:
         with st.container(border=True, key=f"tune_{job.id}"):
             if job.is_finished:
-                _outcome(workbench, job)
+                _outcome(wb, job)
             else:
-                live_job(workbench, job.id)
+                live_job(wb, job.id)
 
 
-def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
+def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
     titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
@@ -94,31 +94,31 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
             )
     if go:
         try:
-            enqueue_optimise(workbench, test_set, strategies, minutes * 60, metric)
+            enqueue_optimise(wb, test_set, strategies, minutes * 60, metric)
         except WorkbenchError as error:
             st.error(escaped(str(error)))
             return
         st.rerun()
 
 
-def _resume(workbench: Workbench, job_id: str) -> None:
+def _resume(wb: Workbench, job_id: str) -> None:
     """Let a search go on with its answers and the time that was left."""
     try:
-        workbench.jobs.resume(job_id)
+        wb.jobs.resume(job_id)
     except WorkbenchError as error:
         st.toast(escaped(str(error)))
 
 
-def _outcome(workbench: Workbench, job: Job) -> None:
+def _outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
         if job.result and st.button(
             "Compare on all questions", key=f"run_{job.id}", help="Runs the finalists as an experiment"
         ):
-            _as_experiment(workbench, job)
+            _as_experiment(wb, job)
         if job.status in ("cancelled", "failed"):
-            st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(workbench, job.id))
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+            st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(wb, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(wb, job.id))
     result = search_of(job)
     if result is not None:
         st.caption(
@@ -138,8 +138,8 @@ def _outcome(workbench: Workbench, job: Job) -> None:
         )
 
 
-def _put_away(workbench: Workbench, job_id: str) -> None:
-    workbench.jobs.delete(job_id)
+def _put_away(wb: Workbench, job_id: str) -> None:
+    wb.jobs.delete(job_id)
 
 
 def spot_of(finalist: StoredFinalist) -> Spot:
@@ -182,14 +182,14 @@ def changed(candidate: StoredCandidate) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parameters if value != defaults.get(name))
 
 
-def _as_experiment(workbench: Workbench, job: Job) -> None:
+def _as_experiment(wb: Workbench, job: Job) -> None:
     search, index = search_of(job), as_text_or_none(job.parameters["index"])
     cells = [
         Cell(finalist["candidate"]["strategy"], finalist["candidate"]["parameters"], index)
         for finalist in (search["finalists"] if search else ())
     ]
     test_set = as_text(job.parameters["dataset"])
-    experiment = Experiments(workbench).create(f"Finalists of {job.title.lower()}", test_set, cells)
-    enqueue_experiment(workbench, experiment.id)
+    experiment = Experiments(wb).create(f"Finalists of {job.title.lower()}", test_set, cells)
+    enqueue_experiment(wb, experiment.id)
     address.put(experiment=experiment.id, view=None)
     st.rerun()

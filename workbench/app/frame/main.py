@@ -85,11 +85,11 @@ def main() -> None:
     begin_run()
     in_the_meantime = st.empty()  # a place of its own, which the page to come clears at once and does not take over
     try:
-        workbench = OPENING.wait(PATIENCE)
-        if workbench is None:
+        wb = OPENING.wait(PATIENCE)
+        if wb is None:
             opening(in_the_meantime)
             return
-        scope_bar(workbench)
+        scope_bar(wb)
         work_bar(entry)
         page.run()
     except WorkbenchError as error:

@@ -35,10 +35,10 @@ DEPTHS = {"0": "No citations", "1": "1 step", "2": "2 steps", "3": "3 steps"}
 SHOWN = 12  # citations of one document and direction
 
 
-def archive_view(workbench: Workbench) -> None:
+def archive_view(wb: Workbench) -> None:
     """Show the box and what it finds, or what is to be set before there is anything to search."""
     try:
-        workbench.archives.checked_folder()
+        wb.archives.checked_folder()
     except ConfigurationError as error:
         message(
             "There are no archives to search",
@@ -64,13 +64,13 @@ def archive_view(workbench: Workbench) -> None:
         message("Research notes and saved pages", "Type a question or a few words; misspelt words are understood.")
         return
     steps = int(depth or "1")
-    left = workbench.folder_work.left_to_job(workbench.archives)
+    left = wb.folder_work.left_to_job(wb.archives)
     if left is not None:
         st.caption(escaped(left.sentence))
-    result = workbench.archives.search(
+    result = wb.archives.search(
         question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20, bring_in=left is None
     )
-    _results(workbench, result)
+    _results(wb, result)
 
 
 def _remember() -> None:
@@ -81,7 +81,7 @@ def _remember() -> None:
     )
 
 
-def _results(workbench: Workbench, result: ArchiveResult) -> None:
+def _results(wb: Workbench, result: ArchiveResult) -> None:
     for note in result.degraded:
         st.caption(escaped(note))
     if not result.results:
@@ -92,7 +92,7 @@ def _results(workbench: Workbench, result: ArchiveResult) -> None:
     for typed, meant in result.guesses:
         st.caption(f"No document has “{escaped(typed)}”; searched for words like “{escaped(meant)}”.")
     ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
-    titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
+    titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
     st.caption(counted(len(result.results), "document"))
     for hit in result.results:
         with st.container(key=f"archive_{hit.id}", border=True):

@@ -39,26 +39,26 @@ BROKEN_COLUMNS = (Column("title", "In"), Column("target", "Leads to"), Column("c
 
 def page() -> None:
     """Show the view that the address names."""
-    workbench = OPENING.workbench
+    wb = OPENING.workbench
     st.title("Graph", anchor=False)
     view = _view()
     if view == "archive":
-        archive_view(workbench)
-    elif not workbench.documents.count():
+        archive_view(wb)
+    elif not wb.documents.count():
         message(
             "No documents yet",
             "Here the links between your documents are drawn: who cites whom, and which lead nowhere.",
         )
-        ways_on(workbench, "library", "crawl")
+        ways_on(wb, "library", "crawl")
     else:
         with st.spinner("Reading links of documents that came in before…", show_time=False):
-            workbench.citations.catch_up()
-        source_ids = workbench.requests.resolve(current_scope()).source_ids
+            wb.citations.catch_up()
+        source_ids = wb.requests.resolve(current_scope()).source_ids
         if view == "graph":
-            _picture(workbench, source_ids)
+            _picture(wb, source_ids)
         else:
-            _lists(workbench, source_ids)
-    reader(workbench, current_index())
+            _lists(wb, source_ids)
+    reader(wb, current_index())
 
 
 def _view() -> str:
@@ -70,7 +70,7 @@ def _view() -> str:
     return chosen or "graph"
 
 
-def _picture(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
+def _picture(wb: Workbench, source_ids: Sequence[str] | None) -> None:
     show_value("graph_question", address.get("about"))
     question = st.text_input(
         "Only what answers a question",
@@ -80,11 +80,11 @@ def _picture(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
     ).strip()
     chosen: list[str] = []
     if question:
-        result = workbench.document_search.search(question, Ask(None, RESULTS, current_scope(), current_index()))
+        result = wb.document_search.search(question, Ask(None, RESULTS, current_scope(), current_index()))
         chosen = [hit.document_id for hit in result.documents]
-    graph = workbench.citations.graph(source_ids, chosen if question else None)
+    graph = wb.citations.graph(source_ids, chosen if question else None)
     if not graph.edges:
-        _nothing(workbench, question)
+        _nothing(wb, question)
         return
     draw(graph, chosen, key=f"graph_{address.get('about')}_{len(graph.nodes)}")
 
@@ -113,7 +113,7 @@ def _link_counts(graph: Graph) -> str:
     return f"{counted(len(graph.edges), 'line')} for {counted(links, 'link')} between them"
 
 
-def _nothing(workbench: Workbench, question: str) -> None:
+def _nothing(wb: Workbench, question: str) -> None:
     if question:
         message("These answers cite nothing", "Ask for something else, or see everything in scope.")
         st.button("Show everything in scope", on_click=lambda: address.put(about=None))
@@ -125,11 +125,11 @@ def _nothing(workbench: Workbench, question: str) -> None:
             "No document cites another yet",
             "Links are read when documents come in: Markdown and web pages that lead to each other are drawn here.",
         )
-        ways_on(workbench, "library", "crawl")
+        ways_on(wb, "library", "crawl")
 
 
-def _lists(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
-    overview = workbench.citations.overview(source_ids, limit=100)
+def _lists(wb: Workbench, source_ids: Sequence[str] | None) -> None:
+    overview = wb.citations.overview(source_ids, limit=100)
     _numbers(overview)
     left, right = st.columns(2, gap="large")
     with left:
@@ -139,7 +139,7 @@ def _lists(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
         st.header("Orphans", anchor=False, help="Documents that neither cite nor are cited")
         _nodes("orphans", overview.orphans, "Every document is linked.")
     st.header("Broken links", anchor=False)
-    broken = workbench.citations.broken(source_ids)
+    broken = wb.citations.broken(source_ids)
     rows = [
         {
             "id": f"{link.document_id}#{place}",

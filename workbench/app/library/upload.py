@@ -80,7 +80,7 @@ def of_folder(files: Files) -> Drop:
 
 
 def start_upload(
-    workbench: Workbench,
+    wb: Workbench,
     files: Files,
     *,
     source: str,
@@ -101,9 +101,9 @@ def start_upload(
 
     uploads = taken_apart(files)
     place = PlaceNames(project=project, folder=folder)
-    target = workbench.sources.ensure(source, **place, tags=tags, for_ingest=True)
+    target = wb.sources.ensure(source, **place, tags=tags, for_ingest=True)
     title = f"Adding {counted(len(uploads.files), 'file')} to {target.title}"
-    job = workbench.jobs.enqueue_ingest(
+    job = wb.jobs.enqueue_ingest(
         files=uploads.files,
         source=source,
         **place,
@@ -121,22 +121,22 @@ FOLDER_LABEL = "Drop a folder here; every readable file in it is added, subfolde
 _NUMBER = "upload_number"  # a new key empties the drop zone once its files are on their way
 
 
-def upload_area(workbench: Workbench, sources: Sequence[Source]) -> None:
+def upload_area(wb: Workbench, sources: Sequence[Source]) -> None:
     """Show the drop zone, and once files are in it, where they are to go."""
     with st.container(border=True, key="upload"):
         drop = _drop_zone()
         if drop is not None and drop.files:
-            _destination(workbench, sources, drop)
+            _destination(wb, sources, drop)
 
 
-def add_to_source(workbench: Workbench, source: Source) -> None:
+def add_to_source(wb: Workbench, source: Source) -> None:
     """Ask in a dialog for the files that are to go into a source."""
 
     @st.dialog(f"Add files to {escaped(source.title, 80)}")
     def ask() -> None:
         drop = _drop_zone()
         if drop is not None and drop.files and _add_button(drop):
-            _start(workbench, drop, source.id, None, None, ())
+            _start(wb, drop, source.id, None, None, ())
 
     ask()
 
@@ -167,9 +167,9 @@ def _add_button(drop: Drop) -> bool:
     return st.button(f"Add {counted(drop.count, 'file')}", type="primary", key="upload_go")
 
 
-def _destination(workbench: Workbench, sources: Sequence[Source], drop: Drop) -> None:
+def _destination(wb: Workbench, sources: Sequence[Source], drop: Drop) -> None:
     titles = {source.id: source.title for source in sources}
-    projects = {project.id: project.title for project in workbench.projects.list()}
+    projects = {project.id: project.title for project in wb.projects.list()}
     preferred = address.get("project") if address.get("project") in projects else ""
     first, second, third, fourth = st.columns([3, 2, 2, 3])
     with first:
@@ -183,25 +183,25 @@ def _destination(workbench: Workbench, sources: Sequence[Source], drop: Drop) ->
             "Project", ["", *projects], format_func=labelled(projects, "No project: found in every scope"),
             index=["", *projects].index(preferred), disabled=existing, key="upload_project",
         )  # fmt: skip
-    folders = [folder.name for folder in workbench.projects.folders(project)] if project and not existing else []
+    folders = [folder.name for folder in wb.projects.folders(project)] if project and not existing else []
     with third:
         folder = st.selectbox(
             "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="upload_folder"
         )
     with fourth:
         tags = st.multiselect(
-            "Tags", list(workbench.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
+            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
         )
     if _add_button(drop):
-        _start(workbench, drop, source or drop.title, None if existing else project or None, folder or None, tags)
+        _start(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
 
 
 def _start(
-    workbench: Workbench, drop: Drop, source: str, project: str | None, folder: str | None, tags: Sequence[str]
+    wb: Workbench, drop: Drop, source: str, project: str | None, folder: str | None, tags: Sequence[str]
 ) -> None:
     try:
         start_upload(
-            workbench,
+            wb,
             drop.files,
             source=source,
             project=project,

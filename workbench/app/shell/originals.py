@@ -31,8 +31,8 @@ async def original(request: Request) -> Response:
 
 def _answer(document: str) -> Response:
     try:
-        workbench = OPENING.wait(30)
-        original = workbench.documents.file(document) if workbench else None
+        wb = OPENING.wait(30)
+        original = wb.documents.file(document) if wb else None
     except WorkbenchError as error:
         return PlainTextResponse(str(error), status_code=503)
     if original is None:
@@ -97,21 +97,21 @@ def _asked(request: Request) -> tuple[str, int, str]:
 def _told(document: str, number: int) -> tuple[str, int]:
     """Return the number that the page bears, in brackets ("" where that is its place), and the number of pages."""
     try:
-        workbench = OPENING.wait(30)
-        if workbench is None:
+        wb = OPENING.wait(30)
+        if wb is None:
             return "", 0
-        label = workbench.pages.label(document, number)
-        return f" ({label})" if label else "", workbench.pages.count(document)
+        label = wb.pages.label(document, number)
+        return f" ({label})" if label else "", wb.pages.count(document)
     except WorkbenchError:  # the picture says it
         return "", 0
 
 
 def _picture(document: str, number: int, at: str) -> Response:
     try:
-        workbench = OPENING.wait(30)
-        if workbench is None:
+        wb = OPENING.wait(30)
+        if wb is None:
             return PlainTextResponse("The workbench is being opened; load this again.", status_code=503)
-        seen = workbench.pages.picture(document, number, read_place(at))
+        seen = wb.pages.picture(document, number, read_place(at))
     except (NotFound, UnreadableDocument) as error:
         return PlainTextResponse(str(error), status_code=404)
     except WorkbenchError as error:

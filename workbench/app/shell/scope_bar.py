@@ -42,22 +42,22 @@ def place_scope() -> Scope:
     return replace(current_scope(), names="prefer", ignored_names=())
 
 
-def measured_text(workbench: Workbench, scope: Scope) -> str:
+def measured_text(wb: Workbench, scope: Scope) -> str:
     """Return a scope as the pages of Evaluate write it; one that names something deleted says so."""
     from evals.gateway import measured_scope
 
     try:
-        return measured_scope(workbench, scope).text
+        return measured_scope(wb, scope).text
     except WorkbenchError:
         return "a scope of which a part does not exist"
 
 
-def same_scope(workbench: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
+def same_scope(wb: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
     """Return whether a test set's scope is the given one, which may have titles for ids."""
     from evals.gateway import measured_scope
 
     try:
-        return measured_scope(workbench, scope).scope == measured.scope
+        return measured_scope(wb, scope).scope == measured.scope
     except WorkbenchError:
         return False
 
@@ -67,16 +67,16 @@ def current_index() -> str | None:
     return address.get("index") or None
 
 
-def scope_bar(workbench: Workbench) -> None:
+def scope_bar(wb: Workbench) -> None:
     """Show the scope and the index, each behind a button that says what is chosen."""
-    projects = {project.id: project.title for project in workbench.projects.list()}
-    sources = workbench.sources.titles()
-    indexes = {index.name: index for index in indexes_of_run(workbench)}
+    projects = {project.id: project.title for project in wb.projects.list()}
+    sources = wb.sources.titles()
+    indexes = {index.name: index for index in indexes_of_run(wb)}
     with st.container(key="scopebar", horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover(
             f"**Scope** {_summary(projects, sources)}", type="tertiary", key="scope_popover", help="What is searched"
         ):
-            _scope_choices(workbench, projects, sources)
+            _scope_choices(wb, projects, sources)
         default = next((name for name, index in indexes.items() if index.is_default), "")
         name = _named({name: name for name in indexes}, current_index() or default)
         with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Where it is searched"):
@@ -87,26 +87,26 @@ def scope_bar(workbench: Workbench) -> None:
                 st.caption(f"{settings}, {chosen.passages_count:,} passages")
 
 
-def _scope_choices(workbench: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
+def _scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
     _choice("Project", "project", projects, "Every project", clears=("folder", "kind"))
     chosen = address.get("project")
     if chosen in projects:
-        folders = {folder.name: folder.name for folder in workbench.projects.folders(chosen)}
+        folders = {folder.name: folder.name for folder in wb.projects.folders(chosen)}
         if folders or address.get("folder"):
             _choice("Folder", "folder", folders, "Every folder")
     _choice("Sources of", "kind", _kinds(chosen), "The project and everywhere" if chosen else "Everywhere")
-    tags = workbench.sources.tags()
+    tags = wb.sources.tags()
     _choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _choices("Sources", "source", sources)
-    _choices("Languages", "language", _languages(workbench))
+    _choices("Languages", "language", _languages(wb))
     if is_scoped():
         st.button("Search everything", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
 
-def _languages(workbench: Workbench) -> dict[str, str]:
+def _languages(wb: Workbench) -> dict[str, str]:
     """Return the languages of the chosen index with their passages; nothing to choose where there is one."""
     try:
-        languages = workbench.indexes.languages(current_index())
+        languages = wb.indexes.languages(current_index())
     except NotFound:  # the address names none that exists, which the search says
         return {}
     titles = {name: f"{language_title(name) or 'Other'} · {count:,}" for name, count in languages.items()}

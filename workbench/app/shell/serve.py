@@ -296,15 +296,15 @@ def serve(
     return 0
 
 
-def _prepared(workbench: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
+def _prepared(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
     """Return the workbench once ``prepare`` is done with it; where that fails it is closed."""
     if prepare is not None:
         try:
-            prepare(workbench, should_stop)
+            prepare(wb, should_stop)
         except BaseException:
-            workbench.close()
+            wb.close()
             raise
-    return workbench
+    return wb
 
 
 def _application(

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 TITLE = "Loading the sample"
 
 
-def start_sample(workbench: Workbench) -> str:
+def start_sample(wb: Workbench) -> str:
     """Hand the sample's articles to a worker, unless one has them already; returns the job's id."""
     from workbench.services.sample_corpus import SAMPLE_TAGS, SAMPLE_TITLE, sample_files
 
-    for job in workbench.jobs.in_view():
+    for job in wb.jobs.in_view():
         if job.title == TITLE and not job.is_finished:
             return job.id
     files = sample_files()
-    return workbench.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=TITLE).id
+    return wb.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=TITLE).id
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +107,21 @@ def way_to(page: str, *, is_chief: bool = False) -> None:
         switch(page)
 
 
-def way_to_sample(workbench: Workbench) -> None:
+def way_to_sample(wb: Workbench) -> None:
     """Show the button that loads the sample, disabled while work goes on."""
     loading = any(work.running for work in WORKS.all().values())
     why = "Other work goes on; the sample can be loaded after it." if loading else None
     if st.button("Load the sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
-        start_sample(workbench)
+        start_sample(wb)
         st.rerun()
 
 
-def ways_on(workbench: Workbench, *pages: str) -> None:
+def ways_on(wb: Workbench, *pages: str) -> None:
     """Show buttons in a row: to these pages, of which the one for files is the chief one, and for the sample."""
     with st.container(horizontal=True, key="ways_on"):
         for page in pages:
             way_to(page, is_chief=page == "library")
-        way_to_sample(workbench)
+        way_to_sample(wb)
 
 
 # --- Long work as people see it: a tray in a corner of every page, one line a job, failures first ---

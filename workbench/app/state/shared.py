@@ -45,10 +45,10 @@ def begin_run() -> None:
     st.session_state.pop(_INDEXES, None)
 
 
-def indexes_of_run(workbench: Workbench) -> Sequence[Index]:
+def indexes_of_run(wb: Workbench) -> Sequence[Index]:
     """Return a person's indexes with what they hold, which is counted once a run. Raises StorageError."""
     if _INDEXES not in st.session_state:
-        st.session_state[_INDEXES] = tuple(workbench.indexes.list())
+        st.session_state[_INDEXES] = tuple(wb.indexes.list())
     return st.session_state[_INDEXES]
 
 
@@ -57,14 +57,14 @@ def theme_of_run() -> str:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def _warm(workbench: Workbench) -> None:
+def _warm(wb: Workbench) -> None:
     """Load the model, the retrieval framework, and the parts of the language model that take seconds to import."""
     import_framework()
-    warm_model(workbench)
+    warm_model(wb)
     with untold():  # nobody asked for it
-        workbench.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
-    if workbench.corpus.llm is not None:
-        _ = workbench.corpus.llm.framework  # the first answer would wait for its import
+        wb.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
+    if wb.corpus.llm is not None:
+        _ = wb.corpus.llm.framework  # the first answer would wait for its import
 
 
 LONGEST_UNDRAWN = 2.0  # seconds in which the first page is drawn; the model is loaded then, or where no browser comes

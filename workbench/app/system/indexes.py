@@ -43,7 +43,7 @@ def parameter_input(parameter: Parameter, key: str) -> bool | str | int | float:
 
 
 @st.dialog("New index", width="large")
-def new_index(workbench: Workbench) -> None:
+def new_index(wb: Workbench) -> None:
     """Ask how documents are to be cut and embedded, then let a worker fill the index from what is stored."""
     name = st.text_input("Name", placeholder="lower-case letters, digits and _", max_chars=40, key="index_name")
     chunkers = list(CHUNKERS)
@@ -54,41 +54,41 @@ def new_index(workbench: Workbench) -> None:
     for column, parameter in zip(st.columns(len(parameters)), parameters, strict=True):
         with column:
             options[parameter.name] = parameter_input(parameter, f"index_{chunker}_{parameter.name}")
-    models = [workbench.settings.embedding_model, *(index.embedding_model for index in workbench.indexes.list())]
+    models = [wb.settings.embedding_model, *(index.embedding_model for index in wb.indexes.list())]
     models += [row.name for row in MODELS if not row.for_tests]
     model = st.selectbox(
         "Embedding model", list(dict.fromkeys(models)), accept_new_options=True, key="index_model",
         help=f"{'; '.join(f'{row.name}: {row.title}' for row in MODELS)}. Others by name: {', '.join(FORMS)}.",
     )  # fmt: skip
-    documents = workbench.documents.count()
+    documents = wb.documents.count()
     st.caption(f"{counted(documents, 'document')} to cut into passages; known passages are not embedded again.")
     if st.button("Create and build", type="primary", key="index_create"):
-        act(lambda: _create(workbench, name.strip(), chunker, options, model))
+        act(lambda: _create(wb, name.strip(), chunker, options, model))
 
 
-def _create(workbench: Workbench, name: str, chunker: str, options: dict[str, Any], model: str | None) -> str:
-    index: Index = workbench.indexes.create(name, chunker=chunker, options=options, embedding_model=model)
-    workbench.jobs.enqueue_index_build(index.name)
+def _create(wb: Workbench, name: str, chunker: str, options: dict[str, Any], model: str | None) -> str:
+    index: Index = wb.indexes.create(name, chunker=chunker, options=options, embedding_model=model)
+    wb.jobs.enqueue_index_build(index.name)
     return f"Made the index {index.name}; it is being built, and searches go on meanwhile."
 
 
 @st.dialog("Drop index")
-def drop_index(workbench: Workbench, name: str) -> None:
+def drop_index(wb: Workbench, name: str) -> None:
     """Ask before an index goes, saying what goes with it."""
-    index = workbench.indexes.get(name)
+    index = wb.indexes.get(name)
     st.markdown(
         f"This drops **{escaped(name)}** with its {counted(index.passages_count, 'passage')}. Documents stay, and it "
         "can be built again; strategies promoted with it fall back to the default index."
     )
     with st.container(horizontal=True):
         if st.button(f"Drop {escaped(name)}", type="primary", key="confirm_drop"):
-            act(lambda: _drop(workbench, name))
+            act(lambda: _drop(wb, name))
         if st.button("Keep", key="keep_index"):
             st.rerun()
 
 
-def _drop(workbench: Workbench, name: str) -> str:
-    workbench.indexes.delete(name)
+def _drop(wb: Workbench, name: str) -> str:
+    wb.indexes.delete(name)
     return f"Dropped the index {name}; the documents stay."
 
 
@@ -104,15 +104,15 @@ COLUMNS = (
 )
 
 
-def indexes_section(workbench: Workbench, indexes: Sequence[IndexStatus]) -> None:
+def indexes_section(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
     """Show the indexes (as ``status`` lists them) and what can be done with the chosen one."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header("Indexes", anchor=False, width="stretch")
         if st.button("New index", icon=":material/add:", key="index_new"):
-            new_index(workbench)
-    language_offer(workbench)
-    building = workbench.jobs.building()
-    missing = {index["name"]: workbench.indexes.missing(index["name"]) for index in indexes}
+            new_index(wb)
+    language_offer(wb)
+    building = wb.jobs.building()
+    missing = {index["name"]: wb.indexes.missing(index["name"]) for index in indexes}
     actions = st.container(key="index_actions", horizontal=True, vertical_alignment="center", gap="small")
     chosen = table(
         "indexes",
@@ -129,37 +129,37 @@ def indexes_section(workbench: Workbench, indexes: Sequence[IndexStatus]) -> Non
         if picked is None:
             st.caption("Select one index to build it, make it the default or drop it.")
         else:
-            _actions(workbench, picked, missing[picked["name"]], picked["name"] in building)
+            _actions(wb, picked, missing[picked["name"]], picked["name"] in building)
 
 
-def _actions(workbench: Workbench, index: IndexStatus, missing: int, building: bool) -> None:
+def _actions(wb: Workbench, index: IndexStatus, missing: int, building: bool) -> None:
     name = index["name"]
     st.markdown(f"**{escaped(name)}**", width="content")
     if st.button("Build", icon=":material/construction:", disabled=building or not missing, help=_why(missing)):
-        act(lambda: _build(workbench, name))
+        act(lambda: _build(wb, name))
     usable = index["status"] == "ready" and not index["is_default"]
     if st.button(
         "Make default", icon=":material/check:", disabled=not usable, help="Searches that name no index then use it."
     ):
-        act(lambda: _make_default(workbench, name))
+        act(lambda: _make_default(wb, name))
     if st.button(
         "Drop", icon=":material/delete:", disabled=building or index["is_default"],
         help="Not while it is built, and not the default one. Documents stay.",
     ):  # fmt: skip
-        drop_index(workbench, name)
+        drop_index(wb, name)
 
 
 def _why(missing: int) -> str:
     return f"It lacks {counted(missing, 'document')}." if missing else "It holds every document."
 
 
-def _build(workbench: Workbench, name: str) -> str:
-    workbench.jobs.enqueue_index_build(name)
+def _build(wb: Workbench, name: str) -> str:
+    wb.jobs.enqueue_index_build(name)
     return f"The index {name} is being built; searches go on meanwhile."
 
 
-def _make_default(workbench: Workbench, name: str) -> str:
-    workbench.indexes.set_default(name)
+def _make_default(wb: Workbench, name: str) -> str:
+    wb.indexes.set_default(name)
     return f"Searches that name no index now use {name}."
 
 

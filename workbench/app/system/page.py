@@ -36,12 +36,12 @@ COLUMNS = (
 STATES = {"running": "running", "queued": "waiting"}
 
 
-def work_section(workbench: Workbench, stalled: int) -> None:
+def work_section(wb: Workbench, stalled: int) -> None:
     """Show who works and at what; run as a fragment, so that it looks again by itself.
 
     When another number of jobs than ``stalled`` is stalled, the page is drawn again, for its checks say so.
     """
-    work = workbench.health.work()
+    work = wb.health.work()
     if len(work.stalled) != stalled:
         st.rerun()
     st.header("Work", anchor=False)
@@ -77,21 +77,21 @@ CHECK_COLUMNS = (
 
 def page() -> None:
     """Show health first, then what there is."""
-    workbench = OPENING.workbench
+    wb = OPENING.workbench
     st.title("System", anchor=False)
     show_notice()
-    replica = workbench.health.replica()
-    _health(workbench, replica)
-    work = workbench.health.work()
-    st.fragment(work_section, run_every=TICK)(workbench, len(work.stalled))
-    status = workbench.health.status(replica, work)
-    indexes_section(workbench, status["indexes"])
+    replica = wb.health.replica()
+    _health(wb, replica)
+    work = wb.health.work()
+    st.fragment(work_section, run_every=TICK)(wb, len(work.stalled))
+    status = wb.health.status(replica, work)
+    indexes_section(wb, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
         facts(_database(status))
         st.header("Models", anchor=False)
-        facts(_models(workbench))
+        facts(_models(wb))
     with right:
         st.header("Corpus", anchor=False)
         facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
@@ -99,8 +99,8 @@ def page() -> None:
         facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
 
 
-def _health(workbench: Workbench, replica: ReplicaState | None) -> None:
-    checks = workbench.health.doctor(replica)
+def _health(wb: Workbench, replica: ReplicaState | None) -> None:
+    checks = wb.health.doctor(replica)
     bad = [check for check in checks if not check.ok]
     with st.container(horizontal=True, vertical_alignment="center"):
         summary = (
@@ -138,14 +138,14 @@ def _database(status: Status) -> dict[str, str]:
     }
 
 
-def _models(workbench: Workbench) -> dict[str, str]:
-    settings = workbench.settings
+def _models(wb: Workbench) -> dict[str, str]:
+    settings = wb.settings
     answers = settings.llm_model or "none: answers are cited extracts"
     if settings.has_llm:
         answers += f" at {settings.llm_base_url}" if settings.llm_base_url else ", on this machine"
     return {
         "Embedding": settings.embedding_model,
-        **({"Precision": tried.sentence.capitalize()} if (tried := workbench.health.passages()) else {}),
+        **({"Precision": tried.sentence.capitalize()} if (tried := wb.health.passages()) else {}),
         "Threads": str(settings.embedding_threads or "one for each core"),
         "Reranker": settings.reranker,
         "Language model": answers,

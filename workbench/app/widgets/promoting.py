@@ -58,9 +58,9 @@ class Serving:
         return same and check_parameters(strategy, parameters) == dict(self.parameters)
 
 
-def serving_in(workbench: Workbench, scope: Scope) -> Serving:
+def serving_in(wb: Workbench, scope: Scope) -> Serving:
     """Return what serves a scope. Raises ScopeError where it names what does not exist."""
-    promotions = workbench.promotions
+    promotions = wb.promotions
     promotion, own, reason = promotions.serving(scope), "", ""
     if promotion is not None:  # again, with its title
         promotion = next((current for current in promotions.current() if current.scope == promotion.scope), promotion)
@@ -70,7 +70,7 @@ def serving_in(workbench: Workbench, scope: Scope) -> Serving:
         reason = str(error)
     strategy = promotion.strategy if promotion else promotions.built_in
     parameters = check_parameters(strategy, promotion.parameters if promotion else None)
-    default = next((index.name for index in indexes_of_run(workbench) if index.is_default), "")
+    default = next((index.name for index in indexes_of_run(wb) if index.is_default), "")
     return Serving(promotion, strategy, parameters, (promotion and promotion.index) or default, own, reason, default)
 
 
@@ -106,7 +106,7 @@ class PromotionPlace:
 
 @st.dialog("Promote")
 def promote_dialog(
-    workbench: Workbench,
+    wb: Workbench,
     candidate: PromotionCandidate,
     places: Sequence[PromotionPlace],
     evidence: Sequence[str] = (),
@@ -129,18 +129,18 @@ def promote_dialog(
         "undoes it."
     )
     if st.button("Promote", type="primary", key="confirm_promote"):
-        act(lambda: _promoted(workbench, candidate, chosen.scope))
+        act(lambda: _promoted(wb, candidate, chosen.scope))
 
 
-def places_of_bar(workbench: Workbench, scope: Scope) -> list[PromotionPlace]:
+def places_of_bar(wb: Workbench, scope: Scope) -> list[PromotionPlace]:
     """Return the scopes a promotion may be for: the one chosen in the bar, if it can have one, and everything."""
     everywhere = PromotionPlace(Scope(), "Everywhere")
-    if promotion_key(workbench, scope) in (None, EVERYWHERE):
+    if promotion_key(wb, scope) in (None, EVERYWHERE):
         return [everywhere]
     return [PromotionPlace(scope, "In the scope chosen above"), everywhere]
 
 
-def places_of_measured(workbench: Workbench, measured: MeasuredScope | None, chosen: Scope) -> list[PromotionPlace]:
+def places_of_measured(wb: Workbench, measured: MeasuredScope | None, chosen: Scope) -> list[PromotionPlace]:
     """Return the scopes a promotion may be for: the one that was measured first, then those that were not.
 
     Args:
@@ -149,13 +149,13 @@ def places_of_measured(workbench: Workbench, measured: MeasuredScope | None, cho
     """
     from evals.test_set import EVERYTHING, OWN_CORPUS
 
-    key = None if measured is None else promotion_key(workbench, measured.scope)
+    key = None if measured is None else promotion_key(wb, measured.scope)
     was = OWN_CORPUS if measured is None else measured.text
     note = f"This run was measured over {was}, not over what you chose here: its figures may not hold there."
     if measured is not None and key is None:
         note = f"This run was measured over {was}, for which no promotion is possible: it would serve other documents."
     others: list[PromotionPlace] = []
-    if promotion_key(workbench, chosen) not in (None, EVERYWHERE, key):
+    if promotion_key(wb, chosen) not in (None, EVERYWHERE, key):
         others.append(PromotionPlace(chosen, "In the scope chosen above", note))
     if key == EVERYWHERE:
         return [PromotionPlace(Scope(), f"Everywhere ({EVERYTHING.text}), as it was measured"), *others]
@@ -165,16 +165,16 @@ def places_of_measured(workbench: Workbench, measured: MeasuredScope | None, cho
     return [PromotionPlace(measured.scope, f"In the scope that was measured: {was}"), *others]
 
 
-def promotion_key(workbench: Workbench, scope: Scope) -> str | None:
+def promotion_key(wb: Workbench, scope: Scope) -> str | None:
     """Return the key of a scope's own promotions; None if it cannot have any, or names something deleted."""
     try:
-        return workbench.promotions.key(scope)
+        return wb.promotions.key(scope)
     except ScopeError:
         return None
 
 
-def _promoted(workbench: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
-    promotion = workbench.promotions.promote(
+def _promoted(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
+    promotion = wb.promotions.promote(
         candidate.strategy,
         scope=scope,
         parameters=candidate.parameters,
@@ -184,12 +184,12 @@ def _promoted(workbench: Workbench, candidate: PromotionCandidate, scope: Scope)
     return f"{title_of(promotion.strategy)} serves now, as version {promotion.version}: here, in Python and over MCP."
 
 
-def serving_line(workbench: Workbench, serving: Serving, scope: Scope) -> None:
+def serving_line(wb: Workbench, serving: Serving, scope: Scope) -> None:
     """Show what serves and since when, with the way back."""
     with st.container(key="servingline", horizontal=True, gap="small", vertical_alignment="center"):
         st.html(f'<p class="wb-serving">{serving_html(serving)}</p>', width="content")
         if serving.promotion is not None and serving.undoable:
-            arguments = (workbench, scope, serving.promotion.version)
+            arguments = (wb, scope, serving.promotion.version)
             st.button("Undo", key="undo_promotion", type="tertiary", on_click=_undo, args=arguments)
 
 
@@ -224,12 +224,12 @@ def promotion_html(promotion: Promotion) -> str:
     return " · ".join(facts)
 
 
-def _undo(workbench: Workbench, scope: Scope, version: int) -> None:
+def _undo(wb: Workbench, scope: Scope, version: int) -> None:
     """Take back that version; a second click finds another one and leaves it."""
     try:
-        promotion = workbench.promotions.serving(scope)
-        if promotion is not None and (promotion.scope, promotion.version) == (workbench.promotions.key(scope), version):
-            workbench.promotions.undo(scope)
+        promotion = wb.promotions.serving(scope)
+        if promotion is not None and (promotion.scope, promotion.version) == (wb.promotions.key(scope), version):
+            wb.promotions.undo(scope)
     except WorkbenchError as error:
         st.toast(escaped(str(error)))
 
@@ -276,13 +276,13 @@ def _verdict(difference: Difference, serves: str) -> str:
     return f"<b>It is clearly {better} than {serves}</b>: {size}."
 
 
-def measured_together(workbench: Workbench, candidate: PromotionCandidate, serving: Serving) -> str:
+def measured_together(wb: Workbench, candidate: PromotionCandidate, serving: Serving) -> str:
     """Return a sentence of HTML from the newest experiment that measured a candidate and what serves."""
     from evals.experiments.catalogue import Experiments
     from evals.measures.metrics import metric_title
 
     wanted = serving_of(candidate, serving.default_index)
-    experiments = Experiments(workbench)
+    experiments = Experiments(wb)
     finished = [experiment for experiment in experiments.list() if experiment.status == "done"]
     newest = sorted(finished, key=lambda experiment: str(experiment.created_at), reverse=True)
     for experiment in newest[:LOOKED_AT]:

@@ -127,20 +127,20 @@ def open_document(document_id: str, start: int | None = None, end: int | None = 
     address.put(doc=document_id, at=at, form=None, part=None)
 
 
-def reader(workbench: Workbench, index: str | None = None) -> None:
+def reader(wb: Workbench, index: str | None = None) -> None:
     """Show the document that the address names, if it names one; every page that opens documents ends with this."""
     document_id = address.get("doc")
     if not document_id:
         return
     try:
-        document = workbench.documents.get(document_id)
+        document = wb.documents.get(document_id)
     except NotFound:
         close()
         note_change()  # the hits are asked anew when the page is drawn next
         st.toast("That document no longer exists.")
         return
-    title, width = escaped(document.title, 120) or "Document", _width(workbench, document)
-    st.dialog(title, width=width, position="right", on_dismiss=close)(_show)(workbench, document, index)
+    title, width = escaped(document.title, 120) or "Document", _width(wb, document)
+    st.dialog(title, width=width, position="right", on_dismiss=close)(_show)(wb, document, index)
 
 
 def close() -> None:
@@ -148,13 +148,13 @@ def close() -> None:
     address.put(doc=None, at=None, form=None, part=None)
 
 
-def _width(workbench: Workbench, document: Document) -> int:
-    return 1240 if workbench.documents.file(document.id) else 980
+def _width(wb: Workbench, document: Document) -> int:
+    return 1240 if wb.documents.file(document.id) else 980
 
 
-def _show(workbench: Workbench, document: Document, index: str | None) -> None:
-    source = workbench.sources.get(document.source_id)
-    passages = workbench.documents.passages(document.id, index=index)
+def _show(wb: Workbench, document: Document, index: str | None) -> None:
+    source = wb.sources.get(document.source_id)
+    passages = wb.documents.passages(document.id, index=index)
     facts = [
         source.title,
         document.path or document.url or "",
@@ -170,7 +170,7 @@ def _show(workbench: Workbench, document: Document, index: str | None) -> None:
             document,
             passages,
             read_place(address.get("at")),
-            _original(workbench, document),
+            _original(wb, document),
             form=address.get("form"),
             wanted=int(part) if part.isdecimal() else None,
         ),
@@ -187,12 +187,12 @@ def _put(name: str) -> None:
         address.put(**{name: chosen or None})
 
 
-def _original(workbench: Workbench, document: Document) -> str | None:
+def _original(wb: Workbench, document: Document) -> str | None:
     """Return the address of a document's original; for a found passage it is the picture of its page, marked."""
-    if not workbench.documents.file(document.id):
+    if not wb.documents.file(document.id):
         return None
     place = read_place(address.get("at"))
-    page = workbench.pages.page_of(document.id, place)
+    page = wb.pages.page_of(document.id, place)
     if page is None:
         return rooted(f"/originals/{document.id}")
     return rooted(f"/originals/{document.id}/seen/{page}") + (f"?at={place[0]}-{place[1]}" if place else "")

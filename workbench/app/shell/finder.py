@@ -1,4 +1,4 @@
-"""The finder behind Ctrl+K on every page: sources, documents, test sets, experiments and actions by name."""
+"""The finder (Ctrl+K): sources, documents, test sets, experiments and actions by name."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from workbench.errors import WorkbenchError
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-MOST = 6  # finds of each kind
-MOST_DOCUMENTS = 20  # of a search for documents alone
-LONGEST = 200  # characters of a query that are read
+MOST = 6  # results of each kind
+MOST_DOCUMENTS = 20  # results of a search for documents only
+LONGEST = 200  # characters of a query
 
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """One thing to go to: its kind and title for people, and its address relative to the app's root."""
+    """A result of the finder: its kind, title, and URL relative to the app's root."""
 
     kind: str
     title: str
@@ -40,18 +40,18 @@ ACTIONS = (
     Find("Action", "New experiment", "evaluate?new=1"),
     Find("Action", "New test set", "evaluate?view=datasets"),
     Find("Action", "Tune parameters", "evaluate?view=tune"),
-    Find("Action", "Learn a ranking", "evaluate?view=learn"),
-    Find("Action", "Search the archives", "graph?view=archive"),
+    Find("Action", "Train a ranker", "evaluate?view=learn"),
+    Find("Action", "Search archives", "graph?view=archive"),
     Find("Action", "Broken links and orphans", "graph?view=links"),
     Find("Action", "Connect an agent", "connect"),
     Find("Action", "Try a tool", "connect?view=tools"),
-    Find("Action", "See what agents asked", "connect?view=calls"),
+    Find("Action", "View agent calls", "connect?view=calls"),
     Find("Action", "New index", "system"),
 )
 
 
 def finds(wb: Workbench, query: str) -> list[Find]:
-    """Return everything whose title holds the query, at most ``MOST`` of a kind; every action for an empty query."""
+    """Return everything whose title contains the query, at most ``MOST`` of a kind; all actions for an empty query."""
     wanted = " ".join(query.split())[:LONGEST]
     if not wanted:
         return list(ACTIONS)
@@ -90,7 +90,7 @@ def _evaluations(wb: Workbench, wanted: str) -> Iterator[Find]:
 
 
 async def find(request: Request) -> Response:
-    """Answer ``/find?q=…`` with a JSON list of finds."""
+    """Answer ``/find?q=…`` with a JSON list of results."""
     return await run_in_threadpool(_answer, request.query_params.get("q", ""))
 
 
@@ -104,7 +104,7 @@ def _answer(query: str) -> Response:
 
 
 async def find_documents(request: Request) -> Response:
-    """Answer ``/find/documents?q=…`` with the documents whose title, path or URL has these words: id, title, where."""
+    """Answer ``/find/documents?q=…`` with the documents whose title, path or URL has these words."""
     return await run_in_threadpool(_documents_answer, request.query_params.get("q", ""))
 
 

@@ -71,7 +71,7 @@ def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
     cards = page.locator("ol.column").nth(1).locator(".card")
     cards.first.hover()
     page.keyboard.press("1")
-    expect(cards.first.get_by_role("button", name="relevant")).to_have_attribute("aria-pressed", "true")
+    expect(cards.first.get_by_role("button", name="relevant", exact=True)).to_have_attribute("aria-pressed", "true")
     cards.nth(1).locator(".title").focus()
     page.keyboard.press("3")
     page.keyboard.press("ArrowDown")
@@ -123,7 +123,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     page = goto(f"/?q=gauge every month&judge={made.id}&s=keyword&on=main&on=by_sentences")
     whole, pieces = (page.locator("ol.column").nth(place).locator(".card") for place in (0, 1))
     judge_of = whole.filter(has_text="Tide gauge").first
-    judge_of.get_by_role("button", name="relevant").click()
+    judge_of.get_by_role("button", name="relevant", exact=True).click()
     through = pieces.get_by_text("rated relevant via an overlapping passage")
     expect(through.first).to_be_visible()
     settled(page, 1)
@@ -140,7 +140,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     )  # the first column begins where everything begins
     keep("judging-through-390-light")
     of_its_own = through.first.locator("xpath=ancestor::li")
-    of_its_own.get_by_role("button", name="not").click()  # a judgment of its own goes before what overlaps
+    of_its_own.get_by_role("button", name="not relevant").click()  # a judgment of its own goes before what overlaps
     settled(page, 1)  # a new visit counts from the beginning
     assert sorted(grade for grade, _ in judged(filled, made.title)["gauge every month"]) == [0, 2]
     filled.indexes.delete("by_sentences")

@@ -13,8 +13,8 @@ def plain(lines):
 
 def test_without_a_promotion_the_built_in_default_is_named(wb):
     [line] = plain(serving_lines(wb))
-    assert line.startswith("Nothing is promoted: agents that name no strategy get the built-in default, Rerank")
-    assert "(Hybrid in search_knowledge_base) · index main, the default one" in line
+    assert line.startswith("Default for agents: Rerank, built in (Hybrid in search_knowledge_base)")
+    assert "· index main (default) · change in Compare or Evaluate" in line
 
 
 def test_every_scope_with_a_promotion_has_its_line_and_its_address(wb):
@@ -24,11 +24,13 @@ def test_every_scope_with_a_promotion_has_its_line_and_its_address(wb):
     wb.promotions.promote("hybrid", parameters={"fusion": "rrf"}, scope=folder)
     wb.promotions.promote("vector@main", scope=Scope(sources=(source.id,)))
     first, second, third = serving_lines(wb)
-    assert first.startswith("Nothing is promoted everywhere: ")
-    assert "<b>Hybrid</b> serves the folder <b>Port &lt;b&gt; / Locks &amp; gates</b>" in second
-    assert "version 1 · fusion rrf · index main, the default one" in plain([second])[0]
+    assert first.startswith("Default for agents: ")
+    assert "<b>Hybrid</b> is live in the folder <b>Port &lt;b&gt; / Locks &amp; gates</b>" in second
+    assert "version 1 · fusion rrf · index main (default)" in plain([second])[0]
     assert f"?project={project.id}&amp;folder=Locks+%26+gates" in second
-    assert re.search(r"Vector serves the source Tides · since .+ · version 1 · index main · Compare", plain([third])[0])
+    assert re.search(
+        r"Vector is live in the source Tides · since .+ · version 1 · index main · Open in Compare", plain([third])[0]
+    )
     assert query_of(wb, wb.promotions.serving(Scope(sources=(source.id,)))) == f"source={source.id}"
     wb.promotions.promote("keyword")
-    assert plain(serving_lines(wb))[0].startswith("For agents that name no strategy, Keyword serves everywhere · since")
+    assert plain(serving_lines(wb))[0].startswith("Default for agents: Keyword is live in all documents · since")

@@ -54,6 +54,6 @@ def test_an_emptied_question_is_refused_and_nothing_changes(store: TestSetStore,
 def test_a_grade_that_differs_is_stored_and_a_row_that_is_gone_is_taken_back(store: TestSetStore, asked: str) -> None:
     listed = store.load(asked).judgments
     place = next(n for n, judgment in enumerate(listed) if judgment.is_span)
-    said = save_judgments(store, asked, listed, [{"place": place, "Grade": "not"}])
+    said = save_judgments(store, asked, listed, [{"place": place, "Grade": "not relevant"}])
     assert said == "1 judgment changed, 1 removed."
     assert [(j.document, j.grade, j.start) for j in store.load(asked).judgments] == [("doc_a", 0, 3)]

@@ -42,7 +42,7 @@ def test_the_sample_comes_in_as_a_job_and_the_experiment_begins_after_it(wb, beg
     (job,) = wb.jobs.in_view()
     assert (job.title, job.status) == ("Import test set sample, then run an experiment", "queued")
     assert (TestSetStore(wb).list(), Experiments(wb).list()) == ([], [])  # nothing was done while the page waited
-    assert "The experiment starts when the sample is there" in texts(begun)
+    assert "The experiment starts when the sample is loaded" in texts(begun)
     assert begun.button(key=f"stop_{job.id}").label == "Cancel"
 
     wb.work(runners(wb))
@@ -54,14 +54,14 @@ def test_the_sample_comes_in_as_a_job_and_the_experiment_begins_after_it(wb, beg
     begun.run()
     assert not begun.exception
     assert begun.query_params["experiment"] == experiment.id and "planned" not in begun.query_params
-    assert "Open the experiment" in texts(begun)
+    assert "Open experiment" in texts(begun)
 
 
 def test_it_can_be_cancelled_and_resumed(wb, begun):
     (job,) = wb.jobs.in_view()
     begun.button(key=f"stop_{job.id}").click().run()
     assert not begun.exception and "planned" not in begun.query_params
-    assert any("was not brought in" in warning.value for warning in begun.warning)
+    assert any("was not loaded" in warning.value for warning in begun.warning)
     begun.button(key=f"resume_{job.id}").click().run()
     wb.work(runners(wb))
     assert wb.jobs.wait(job.id, timeout=LONG).result["experiment"] == Experiments(wb).list()[0].id

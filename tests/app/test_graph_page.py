@@ -56,7 +56,7 @@ def test_the_graph_says_how_many_documents_and_links_it_shows(visit):
 def test_a_question_shows_what_its_answers_cite(visit):
     app = visit(about="text of nobody", source="Notes")
     assert not app.exception
-    assert "Diamonds are the answers" in texts(app)
+    assert "Diamonds = results" in texts(app)
 
 
 def test_the_lists_count_links_and_name_what_is_broken(visit):
@@ -78,7 +78,7 @@ def test_archive_search_understands_a_misspelt_word_and_shows_script_as_text(vis
 
 
 def test_archive_search_with_only_typed_words_finds_no_misspelt_one(visit):
-    assert "Nothing in the archives matches" in texts(visit(view="archive", q="okpai", exact="1"))
+    assert "No results" in texts(visit(view="archive", q="okpai", exact="1"))
 
 
 def test_without_a_folder_of_archives_the_page_says_so_before_anything_is_asked(wb):

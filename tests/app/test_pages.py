@@ -72,16 +72,18 @@ def system():
 def test_an_empty_corpus_says_what_to_do_first(visit):
     app = visit()
     assert not app.exception
-    assert "Which way of searching suits your documents?" in texts(app)
-    assert {"Add files", "Crawl a site", "Load the sample"} <= {button.label for button in app.button}
+    assert "Which search strategy works best for your documents?" in texts(app)
+    assert {"Add files", "Crawl a website", "Load sample"} <= {button.label for button in app.button}
 
 
-@pytest.mark.parametrize(("page", "ways"), [("library", ["Crawl a site"]), ("graph", ["Add files", "Crawl a site"])])
+@pytest.mark.parametrize(
+    ("page", "ways"), [("library", ["Crawl a website"]), ("graph", ["Add files", "Crawl a website"])]
+)
 def test_a_page_without_documents_leads_onward(visit, wb, page, ways):
     app = visit({"library": library, "graph": graph}[page])
     assert not app.exception and "yet" in texts(app)
     shown = [button.label for button in app.button]
-    assert shown[-len(ways) - 1 :] == [*ways, "Load the sample"]
+    assert shown[-len(ways) - 1 :] == [*ways, "Load sample"]
     app.button(key="to_sample").click().run()
     assert [job.title for job in wb.jobs.in_view()] == ["Loading the sample"]
     assert app.button(key="to_sample").disabled
@@ -90,11 +92,11 @@ def test_a_page_without_documents_leads_onward(visit, wb, page, ways):
 def test_where_a_scope_finds_nothing_everything_is_one_click_away(visit, tides):
     app = visit(q="tide", tag="nowhere")
     assert "Nothing found" in texts(app)
-    next(button for button in app.button if button.label == "Search everything").click().run()
+    next(button for button in app.button if button.label == "Clear scope").click().run()
     assert "tag" not in app.query_params and "Nothing found" not in texts(app)
     scoped = visit(graph, tag="sea")
-    assert "No document in this scope cites another" in texts(scoped)
-    assert "Search everything" in {button.label for button in scoped.button}
+    assert "No citations in this scope" in texts(scoped)
+    assert "Clear scope" in {button.label for button in scoped.button}
 
 
 def test_a_question_goes_into_the_address_and_its_answer_comes_without_error(visit, tides):
@@ -119,21 +121,21 @@ def test_a_shared_address_brings_back_question_strategies_scope_and_parameters(v
 def test_what_of_an_address_is_not_understood_is_said_with_what_is_shown_instead(visit, tides):
     app = visit(q="tide", n="-3", k="9999", set=["nonsense", "nosuch.weight=1", "mmr.lambda=0.3"], s=["vector", "mmr"])
     said = texts(app).replace("\\", "")
-    assert "n=-3 (a column shows 5, 10, 20 or 50 passages; these are 10)" in said
-    assert "k=9999 (Compare has no value k)" in said
-    assert "set=nonsense (a setting is written strategy.parameter=value" in said and "set=nosuch.weight=1 (" in said
+    assert "n=-3 (must be 5, 10, 20 or 50; showing 10)" in said
+    assert "k=9999 (unknown parameter)" in said
+    assert "set=nonsense (expected strategy.parameter=value" in said and "set=nosuch.weight=1 (" in said
     assert "lambda=0.3 (" not in said
     app.button(key="clean_address").click().run()
     assert dict(app.query_params) == {"q": "tide", "set": "mmr.lambda=0.3", "s": ["vector", "mmr"]}
-    assert "Not understood" not in texts(app)
+    assert "Ignored in the URL" not in texts(app)
 
 
 def test_the_row_of_a_source_says_that_it_is_filled_while_work_goes_on(wb, folder, tides):
     OPENING.use(wb)
     source = next(source for source in wb.sources.list() if source.title == "Tides")
     job = wb.jobs.enqueue_ingest(files=[("new.md", b"# New\n\nA new one.")], source=source.id, source_id=source.id)
-    assert filled_now(WORKS.all().values()) == {source.id: "being filled"}
-    assert row_of(source, {}, "being filled")["notes"] == {"title": "being filled"}
+    assert filled_now(WORKS.all().values()) == {source.id: "Indexing"}
+    assert row_of(source, {}, "Indexing")["notes"] == {"title": "Indexing"}
     wb.jobs.cancel(job.id)
     wb.jobs.wait(job.id, timeout=30)
     assert filled_now(WORKS.all().values()) == {} and row_of(source, {})["notes"] == {}
@@ -144,7 +146,7 @@ def test_evaluate_leads_onward_where_there_is_nothing(visit, view):
     app = visit(evaluate, **({"view": view} if view else {}))
     assert not app.exception
     shown = {button.label for button in app.button}
-    assert shown >= ({"To the test sets"} if view else {"Add files", "Crawl a site", "Run experiment"})
+    assert shown >= ({"Go to test sets"} if view else {"Add files", "Crawl a website", "Run experiment"})
 
 
 def test_a_test_set_without_judgments_leads_to_judging(visit, tides, wb):
@@ -152,19 +154,19 @@ def test_a_test_set_without_judgments_leads_to_judging(visit, tides, wb):
     TestSetStore(wb).add_questions(made.id, ["What records the sea?"])
     app = visit(evaluate, new="1", dataset=made.id)
     assert app.button(key="experiment_go").disabled
-    assert "Judge on Compare" in {button.label for button in app.button}
+    assert "Rate on Compare" in {button.label for button in app.button}
 
 
 def test_of_more_columns_than_stand_side_by_side_it_is_said_which_are_left_out(visit, tides):
     app = visit(q="tide", s=["vector", "keyword", "hybrid", "rerank", "mmr"])
-    assert "s=mmr (at most 4 columns stand side by side)" in texts(app).replace("\\", "")
+    assert "s=mmr (limit is 4 columns)" in texts(app).replace("\\", "")
 
 
 @pytest.mark.parametrize("value", ["nowhere", "' OR '1'='1", "100%", "🌊"])
 def test_an_unknown_scope_in_the_address_finds_nothing_and_says_so(visit, tides, value):
     app = visit(q="tide", project=value)
     assert not app.exception
-    assert "The scope does not fit" in texts(app)
+    assert "Invalid scope" in texts(app)
     assert app.session_state["scope_project"] == value
 
 
@@ -201,11 +203,11 @@ def test_deleting_says_what_will_go_before_and_what_went_after(visit, tides, wb)
             delete_sources(OPENING.workbench, [source for source in left if source.title == "Tides"])
 
     app = visit(dialog)
-    assert "removes 1 source with 2 documents and 2 passages" in texts(app)
+    assert "deletes 1 source with 2 documents and 2 passages" in texts(app)
     assert wb.documents.count() == 3
     app.button(key="confirm_delete").click().run()
     assert wb.documents.count() == 1
-    assert app.success[0].value == "Removed 1 source, 2 documents, 2 passages."
+    assert app.success[0].value == "Deleted 1 source, 2 documents, 2 passages."
 
 
 def test_projects_and_folders_are_shown_as_they_are_named(visit, wb):
@@ -220,7 +222,7 @@ def test_projects_and_folders_are_shown_as_they_are_named(visit, wb):
 def test_the_system_page_says_that_everything_is_well(visit, tides):
     app = visit(system)
     assert not app.exception
-    assert "Everything is well." in texts(app)
+    assert "All systems OK" in texts(app)
     assert "pgvector" in texts(app)
 
 

@@ -27,12 +27,12 @@ def result(strategy: str, values: tuple[float, ...]) -> CellResult:
     [
         (
             (0.9,) * 12,
-            "It is clearly better than Rerank, which serves now</b>: +0.400, 95 % +0.400 to +0.400; better: won 12",
+            "It is clearly better than Rerank, which is live</b>: +0.400, 95% CI +0.400 to +0.400; better: won 12",
         ),
-        ((0.1,) * 12, "It is clearly worse than Rerank, which serves now</b>: -0.400"),
-        ((0.6, 0.4) * 6, "It is not clearly better than Rerank, which serves now</b>: +0.000"),
-        ((0.5, 0.4, 0.5) * 4, "It is not better than Rerank, which serves now</b>: -0.033"),
-        (FLAT, "It ties with Rerank, which serves now</b>: equal on all 12 questions."),
+        ((0.1,) * 12, "It is clearly worse than Rerank, which is live</b>: -0.400"),
+        ((0.6, 0.4) * 6, "It is not clearly better than Rerank, which is live</b>: +0.000"),
+        ((0.5, 0.4, 0.5) * 4, "It is not better than Rerank, which is live</b>: -0.033"),
+        (FLAT, "It ties with Rerank, which is live</b>: equal on all 12 questions."),
     ],
 )
 def test_a_run_is_told_from_what_serves_by_the_paired_test(values: tuple[float, ...], told: str) -> None:
@@ -61,15 +61,17 @@ def test_an_interval_without_zero_that_several_runs_make_chance_is_explained() -
 
 def test_what_serves_has_no_difference_to_itself_and_may_not_have_been_measured() -> None:
     runs = [result("keyword", FLAT), result("rerank", FLAT)]
-    assert beside_serving(runs, METRIC, "run_rerank", SERVES) == "It serves now."
-    assert "did not measure Rerank, which serves now" in beside_serving(runs[:1], METRIC, "run_keyword", SERVES)
+    assert beside_serving(runs, METRIC, "run_rerank", SERVES) == "It is already live."
+    assert "This experiment does not include Rerank, which is live" in beside_serving(
+        runs[:1], METRIC, "run_keyword", SERVES
+    )
 
 
 def test_on_compare_the_newest_experiment_that_measured_both_is_asked(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     candidate = PromotionCandidate("keyword", {}, None)
-    assert "No experiment has measured it beside Rerank" in measured_together(wb, candidate, SERVES)
+    assert "No experiment includes both it and Rerank" in measured_together(wb, candidate, SERVES)
     wb.ingest(folder({"a.md": "The tide gauge.", "b.md": "The stilling well."}))
     store = TestSetStore(wb)
     made = store.create("Harbour <b>")
@@ -78,5 +80,5 @@ def test_on_compare_the_newest_experiment_that_measured_both_is_asked(
     experiments = Experiments(wb)
     experiments.run(experiments.create("Both <i>", made.id, matrix(["keyword", "rerank"])).id)
     told = measured_together(wb, candidate, SERVES)
-    assert "It ties with Rerank, which serves now</b>: equal on the one question." in told
-    assert "(nDCG@10 in Both &lt;i&gt;, over all your documents.)" in told
+    assert "It ties with Rerank, which is live</b>: equal on the one question." in told
+    assert "(nDCG@10 in Both &lt;i&gt;, corpus: all your documents)" in told

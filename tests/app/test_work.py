@@ -41,7 +41,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert wb.sources.get("Tides").tags == ("sea",)
     work = WORKS.all()[job]
     assert (work.running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
-    assert sentence(work) == "done, with errors: 1 added, 2 failed"
+    assert sentence(work) == "done with errors: 1 added, 2 failed"
     wb.jobs.put_away(job)
     assert WORKS.all() == {}
     assert settled(wb, start_upload(wb, FILES[:1], source="Tides")) == [("a.md", "same", "unchanged")]
@@ -57,7 +57,7 @@ def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
     assert [outcome(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)
     assert sentence(WORKS.all()[job]) == "cancelled: 3 not added"
-    assert [outcome(file, False)[1] for file in wb.jobs.files(job)] == ["not added: cancelled before"] * 3
+    assert [outcome(file, False)[1] for file in wb.jobs.files(job)] == ["not added (cancelled)"] * 3
 
 
 def test_an_upload_into_a_place_that_is_not_there_begins_nothing(wb):
@@ -105,10 +105,10 @@ def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
     ("names", "said"),
     [
         ([], ""),
-        (["a.mp4"], "a.mp4 is of a kind that cannot be read."),
-        (["a.mp4", "b.exe"], "a.mp4 and b.exe are of kinds that cannot be read."),
-        (["a.mp4", "b.exe", "c.mov"], "a.mp4, b.exe and c.mov are of kinds that cannot be read."),
-        (list("abcdef"), "a, b and 4 other files are of kinds that cannot be read."),
+        (["a.mp4"], "Unsupported file type: a.mp4."),
+        (["a.mp4", "b.exe"], "Unsupported file types: a.mp4 and b.exe."),
+        (["a.mp4", "b.exe", "c.mov"], "Unsupported file types: a.mp4, b.exe and c.mov."),
+        (list("abcdef"), "Unsupported file types: a, b and 4 other files."),
     ],
 )
 def test_unread_files_are_named_in_one_sentence(names, said):
@@ -129,7 +129,7 @@ def test_a_stalled_job_says_what_to_do_in_place_of_how_far_it_is():
 def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():
     silent = Job("job_1", "index_build", "Build", "running", taken_at=NOON, updated_at=NOON - timedelta(seconds=40))
     assert sentence(Work(silent, FileTally(), NOON)) == (
-        "no sign of its worker for 40 s; if it died, another worker takes over"
+        "no heartbeat from its worker for 40 s; another worker will take over"
     )
 
 
@@ -158,5 +158,5 @@ def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
     }
     shown = in_tray(works)
     assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
-    assert headline(shown.values()) == "2 failed · 1 running · 1 ended"
+    assert headline(shown.values()) == "2 failed · 1 running · 1 finished"
     assert in_tray({"job": ended("completed", 61)}) == {}

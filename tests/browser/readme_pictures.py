@@ -61,9 +61,9 @@ def measure(home: Path) -> str:
 def pictures(page: Page, experiment: str, folder: Path) -> None:
     """Take both pages, Compare twice: the second time everything is loaded, and the times are a second question's."""
     for _ in range(2):
-        take(page, "compare", f"?q={quote(QUESTION)}", "Each line follows one passage", folder)
+        take(page, "compare", f"?q={quote(QUESTION)}", "Each line tracks one passage", folder)
     page.set_viewport_size({"width": SIZE[0], "height": 1270})
-    take(page, "evaluate", f"evaluate?experiment={experiment}", "of every question", folder)
+    take(page, "evaluate", f"evaluate?experiment={experiment}", "by question", folder)
 
 
 def main() -> None:

@@ -69,7 +69,7 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     stop = content.get_by_role("button", name="Cancel")
     stop.click()
     expect(page.get_by_text("cancelled: 3 not added")).to_be_visible()
-    expect(rows.get_by_role("row", name="000.md")).to_contain_text("not added: cancelled before")
+    expect(rows.get_by_role("row", name="000.md")).to_contain_text("not added (cancelled)")
     page.get_by_role("button", name="Resume").click()
     expect(rows.get_by_role("row", name="000.md")).to_contain_text("waiting")
     expect(stop).to_be_enabled()  # not the one of before, which is being stopped

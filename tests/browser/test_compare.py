@@ -28,7 +28,7 @@ def test_tab_leads_from_the_question_past_the_buttons_to_the_first_passage(goto)
     expect(page.locator(".card").first).to_be_visible()
     page.get_by_label("Question").focus()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the passages")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to results")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator(".card .title").first).to_be_focused()
 
@@ -55,7 +55,7 @@ def test_keys_alone_ask_move_explain_and_open(goto, keep):
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("list", name="Keyword: 3 passages").locator(".title:focus")).to_have_count(1)
     page.keyboard.press("w")
-    expect(page.get_by_role("dialog")).to_contain_text("What its score is made of")
+    expect(page.get_by_role("dialog")).to_contain_text("Score breakdown")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.locator(".card .title").first.focus()
@@ -71,7 +71,7 @@ def test_one_strategy_stands_side_by_side_on_two_indexes(goto, filled, keep):
     filled.indexes.build("by_sentence")
     page = goto(f"/?q={QUESTION}&s=hybrid")
     page.get_by_role("button", name="Settings").click()
-    choice = page.get_by_role("combobox", name="Side by side on indexes")
+    choice = page.get_by_role("combobox", name="Compare on indexes")
     for name in ("main", "by_sentence"):
         choice.fill(name)
         choice.press("Enter")
@@ -198,7 +198,7 @@ def test_a_language_of_the_scope_follows_to_another_page_and_through_the_box_tha
 def test_a_scope_that_does_not_exist_is_widened_by_one_click(goto):
     page = goto(f"/?q={QUESTION}&project=nowhere")
     expect(page.get_by_text("Project not found: nowhere")).to_be_visible()
-    page.get_by_role("button", name="Search everything").click()
+    page.get_by_role("button", name="Clear scope").click()
     expect(page.locator(".card").first).to_be_visible()
     expect(page).not_to_have_url(re.compile("project="))
 
@@ -207,7 +207,7 @@ def test_a_database_that_is_down_is_one_sentence_with_a_way_out(page, serve, kee
     address = serve("postgresql://nobody@127.0.0.1:1/nothing")
     wait_until_up(address)
     page.goto(f"{address}/system")  # the very first visit of a process, and not to the home page
-    expect(page.get_by_role("heading", name="The database does not answer")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="Database not available")).to_be_visible(timeout=60_000)
     expect(page.get_by_text("cannot be reached; start it or correct WORKBENCH_DATABASE_URL")).to_be_visible()
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)

@@ -16,7 +16,7 @@ def test_extracts_are_asked_for_by_a_button_and_their_numbers_open_the_passage(g
     expect(page.get_by_role("region", name="Answer")).to_have_count(0)
     page.get_by_role("button", name="Answer", exact=True).click()
     answer = page.get_by_role("region", name="Answer")
-    expect(answer.get_by_role("status")).to_contain_text("no language model wrote this")
+    expect(answer.get_by_role("status")).to_contain_text("without a language model")
     expect(answer.locator("blockquote").first).to_contain_text("A stilling well keeps waves from the record")
     expect(answer).to_contain_text("from Rerank")
     expect(page).to_have_url(re.compile("answer=1"))
@@ -37,7 +37,7 @@ def test_what_the_documents_do_not_answer_is_refused(goto, keep):
     page = goto("/?q=zirconium lattice spectroscopy&answer=1&s=vector")
     answer = page.get_by_role("region", name="Answer")
     expect(answer).to_contain_text("Nothing in the documents answers this question.")
-    expect(answer.get_by_role("status")).to_contain_text("No answer: the passages are not about the question")
+    expect(answer.get_by_role("status")).to_contain_text("No answer: the passages do not cover the question")
     expect(answer.get_by_role("listitem")).to_have_count(0)
     keep("answer-refused-1440-light")
 

@@ -42,10 +42,10 @@ def board_of(page, question):
 def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, filled, keep):
     page = goto("/?q=tide gauge")
     page.get_by_role("button", name="Judge").click()
-    expect(page.get_by_text("the keys 1, 2 and 3 judge from then on")).to_be_visible()
-    page.get_by_label("Or a new test set").fill("Harbour questions")
+    expect(page.get_by_text("then rate results with 1, 2, 3")).to_be_visible()
+    page.get_by_label("New test set").fill("Harbour questions")
     page.get_by_role("button", name="Create and judge").dblclick()
-    expect(page.get_by_text("Judging into Harbour questions")).to_be_visible()
+    expect(page.get_by_text("Rating for Harbour questions")).to_be_visible()
     expect(page.get_by_role("button", name="Create and judge")).to_have_count(0)  # it covers the board no longer
     made = TestSetStore(filled).info("Harbour questions")
     expect(page).to_have_url(re.compile(f"judge={made.id}"))
@@ -56,7 +56,7 @@ def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, fill
 def test_the_choices_close_with_a_choice_and_open_again(goto, filled):
     made = TestSetStore(filled).create(f"Chosen {uuid4().hex[:6]}")
     page = goto("/?q=tide gauge")
-    for title, before, after in ((made.title, "Judge", "Judging"), ("Not judging", "Judging", "Judge")):
+    for title, before, after in ((made.title, "Judge", "Judging"), ("Off", "Judging", "Judge")):
         page.get_by_role("button", name=before, exact=True).click()
         page.get_by_role("combobox", name="Test set").click()
         page.get_by_role("option", name=title, exact=True).click()
@@ -71,7 +71,7 @@ def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
     cards = page.locator("ol.column").nth(1).locator(".card")
     cards.first.hover()
     page.keyboard.press("1")
-    expect(cards.first.get_by_role("button", name="relevant")).to_have_attribute("aria-pressed", "true")
+    expect(cards.first.get_by_role("button", name="relevant", exact=True)).to_have_attribute("aria-pressed", "true")
     cards.nth(1).locator(".title").focus()
     page.keyboard.press("3")
     page.keyboard.press("ArrowDown")
@@ -123,8 +123,8 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     page = goto(f"/?q=gauge every month&judge={made.id}&s=keyword&on=main&on=by_sentences")
     whole, pieces = (page.locator("ol.column").nth(place).locator(".card") for place in (0, 1))
     judge_of = whole.filter(has_text="Tide gauge").first
-    judge_of.get_by_role("button", name="relevant").click()
-    through = pieces.get_by_text("judged relevant through an overlapping passage")
+    judge_of.get_by_role("button", name="relevant", exact=True).click()
+    through = pieces.get_by_text("rated relevant via an overlapping passage")
     expect(through.first).to_be_visible()
     settled(page, 1)
     assert len(judged(filled, made.title)["gauge every month"]) == 1  # nothing was written for the others
@@ -140,7 +140,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     )  # the first column begins where everything begins
     keep("judging-through-390-light")
     of_its_own = through.first.locator("xpath=ancestor::li")
-    of_its_own.get_by_role("button", name="not").click()  # a judgment of its own goes before what overlaps
+    of_its_own.get_by_role("button", name="not relevant").click()  # a judgment of its own goes before what overlaps
     settled(page, 1)  # a new visit counts from the beginning
     assert sorted(grade for grade, _ in judged(filled, made.title)["gauge every month"]) == [0, 2]
     filled.indexes.delete("by_sentences")
@@ -173,7 +173,7 @@ def test_each_column_shows_its_score_so_far_as_evaluation_measures_it(goto, fill
         "[...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root') ?? e)"
         ".find(e => e.pending).data.columns.map(c => c.hits.map(h => h.document))"
     )
-    expect(page.locator(".judging-hint")).to_contain_text("counts a document once, by its best passage")
+    expect(page.locator(".judging-hint")).to_contain_text("uses each document's best passage")
     depth = min(10, max(len(documents) for documents in columns))
     for column, documents in enumerate(columns):
         value = measure(qrels, {"q": documents}, [f"ndcg@{depth}"])[f"ndcg@{depth}"]["q"]
@@ -198,11 +198,11 @@ def test_a_round_goes_from_question_to_question_by_key_and_ends_in_an_experiment
         page.keyboard.press("n")
     expect(page.get_by_role("button", name="Next unjudged")).to_be_disabled()
     page.get_by_role("button", name="Questions").click()
-    expect(page.get_by_role("table", name="Questions of the round").locator("tbody tr")).to_have_count(3)
+    expect(page.get_by_role("table", name="Questions to judge").locator("tbody tr")).to_have_count(3)
     keep("judging-round-1440-light")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Run an experiment").click()
-    expect(page.get_by_text("4 runs of 3 questions")).to_be_visible()
+    page.get_by_role("button", name="Run experiment").click()
+    expect(page.get_by_text("4 runs × 3 questions")).to_be_visible()
 
 
 def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, filled):

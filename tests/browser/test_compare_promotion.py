@@ -25,25 +25,24 @@ def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, fil
     page = goto(f"/?q=lock keeper&project={port.id}&s=keyword&s=hybrid&s=rerank&set=hybrid.fusion%3Drrf")
     line = page.locator(".st-key-servingline .wb-serving")
     expect(line).to_have_text(
-        "Rerank serves searches that name no strategy: the built-in default. "
-        "The MCP tool search_knowledge_base answers with Hybrid until one is promoted."
+        "Default strategy: Rerank (MCP search_knowledge_base: Hybrid). Promote one to replace it."
     )
     page.get_by_role("button", name="Promote Hybrid").dblclick()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("In the scope chosen above")
-    expect(dialog).to_contain_text("No experiment has measured it beside Rerank, which serves now")
+    expect(dialog).to_contain_text("Current scope: project Port")
+    expect(dialog).to_contain_text("No experiment includes both it and Rerank, which is live")
     dialog.get_by_role("button", name="Promote").click()
-    expect(line).to_have_text(re.compile(r"Hybrid serves the project Port <b> · since .+ · version 1 · fusion rrf"))
-    expect(page.locator(".head", has_text="Hybrid").locator(".badge")).to_have_text("serves")
+    expect(line).to_have_text(re.compile(r"Hybrid is live in the project Port <b> · since .+ · version 1 · fusion rrf"))
+    expect(page.locator(".head", has_text="Hybrid").locator(".badge")).to_have_text("live")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     keep("promoted-1440-light")
     served = filled.search("lock", scope=scope)
     assert (served.strategy, len(filled.promotions.history(scope))) == ("hybrid", 1)
     page.get_by_role("button", name="Promote Keyword").click()
     dialog.get_by_role("button", name="Promote").click()
-    expect(line).to_have_text(re.compile("Keyword serves the project .+ version 2"))
+    expect(line).to_have_text(re.compile("Keyword is live in the project .+ version 2"))
     page.get_by_role("button", name="Undo").click()
-    expect(line).to_have_text(re.compile("Hybrid serves the project .+ version 1"))
+    expect(line).to_have_text(re.compile("Hybrid is live in the project .+ version 1"))
     assert filled.search("lock", scope=scope).strategy == "hybrid"
     page.get_by_role("button", name="Undo").click()
     expect(line).to_contain_text("built-in default")

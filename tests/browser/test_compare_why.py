@@ -23,7 +23,7 @@ def linked(goto, ranked):
 
     def go(further: str = ""):
         page = goto(f"/?q={QUESTION}&s=keyword&s=rerank&why={ranked[1].passage_id}&by=rerank{further}")
-        expect(page.get_by_role("dialog")).to_contain_text("What its score is made of")
+        expect(page.get_by_role("dialog")).to_contain_text("Score breakdown")
         return page
 
     return go
@@ -82,7 +82,7 @@ def test_a_link_opens_the_panel_and_it_turns_to_the_neighbouring_hit(linked, ran
     expect(page).to_have_url(re.compile(f"why={ranked[0].passage_id}"))
     page.reload()
     expect(panel.locator(".barrow.own .rank")).to_have_text("1")
-    panel.get_by_role("button", name="Open the document").click()
+    panel.get_by_role("button", name="Open document").click()
     expect(page.locator(".reader .found").first).to_be_in_viewport()
 
 
@@ -104,7 +104,7 @@ def test_pointing_at_a_word_of_the_question_lights_its_likes_in_the_passage(goto
     word = panel.get_by_role("button", name="float")
     word.hover()
     expect(panel.locator(".piece.on").first).to_have_text("float")
-    expect(panel.locator(".likes")).to_have_text(re.compile(r"^float is most like float 1\.00"))
+    expect(panel.locator(".likes")).to_have_text(re.compile(r"^float matches float 1\.00"))
     panel.locator(".top h2").hover()
     expect(panel.locator(".piece.on")).to_have_count(0)
     panel.get_by_role("button", name="calibrate").focus()
@@ -132,19 +132,19 @@ def test_matched_words_have_their_shares_and_other_strategies_their_ranks(linked
     expect(panel.locator(".term")).to_have_count(len(why.terms))
     expect(panel.locator(".term .total").first).to_have_text(f"{round(100 * why.terms[0].share)} %")
     expect(panel.locator(".rankrow")).to_have_count(1 + len(why.elsewhere))
-    expect(panel.get_by_role("listitem", name=f"Vector: number {why.elsewhere['vector']}")).to_be_visible()
+    expect(panel.get_by_role("listitem", name=f"Vector: rank {why.elsewhere['vector']}")).to_be_visible()
 
 
 def test_an_expected_document_is_searched_by_name_and_the_funnel_says_where_it_fell_out(goto, filled, keep):
     [hit] = filled.search("tide gauge", "keyword", 1)
     page = goto(f"/?q=tide gauge&s=keyword&why={hit.passage_id}&by=keyword")
     panel = page.get_by_role("dialog")
-    box = panel.get_by_role("combobox", name="The document you expected")
+    box = panel.get_by_role("combobox", name="Expected document")
     box.fill("bread.md")
     expect(panel.get_by_role("option")).to_have_text(["Breadbread.md"])
     box.press("Enter")
-    steps = panel.get_by_role("list", name="Its way through the strategy").get_by_role("listitem")
-    expect(steps.filter(has_text="fell out here")).to_contain_text("Found")
+    steps = panel.get_by_role("list", name="Trace through the strategy").get_by_role("listitem")
+    expect(steps.filter(has_text="dropped here")).to_contain_text("Found")
     expect(steps.last).to_contain_text("not reached")
     expect(steps.last).to_be_in_viewport()
     expect(panel.locator(".verdict").last).to_contain_text("by words it has no match")
@@ -152,7 +152,7 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_says_where_it_f
     expect(page).to_have_url(re.compile(f"missed={missed}"))
     keep("why-expected-1440-light")
     page.reload()
-    expect(steps.filter(has_text="fell out here")).to_contain_text("Found")
+    expect(steps.filter(has_text="dropped here")).to_contain_text("Found")
     box.fill("gauge")
     expect(panel.get_by_role("option").first).to_be_visible()
     page.keyboard.press("Escape")  # closes the list and not yet the panel
@@ -164,16 +164,16 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_says_where_it_f
 
 def test_where_nothing_is_found_one_can_still_ask_for_the_document_that_one_expected(goto):
     page = goto("/?q=zirconium&s=keyword&s=vector")
-    page.get_by_role("button", name="I expected a document").click()
+    page.get_by_role("button", name="Find an expected document").click()
     panel = page.get_by_role("dialog")
-    box = panel.get_by_role("combobox", name="The document you expected")
+    box = panel.get_by_role("combobox", name="Expected document")
     box.fill("stilling")
     expect(panel.get_by_role("option")).to_have_count(1)
     box.press("Enter")
-    expect(panel.locator(".step.lost")).to_contain_text("fell out here")
+    expect(panel.locator(".step.lost")).to_contain_text("dropped here")
     expect(panel.locator(".barrow")).to_have_count(0)
-    panel.get_by_role("button", name="Take its best passage apart").click()
-    expect(panel).to_contain_text("It is not among the hits")
+    panel.get_by_role("button", name="Explain its best passage").click()
+    expect(panel).to_contain_text("Not retrieved")
 
 
 def test_a_passage_that_runs_from_right_to_left_is_laid_out_so(goto, filled, folder, keep):

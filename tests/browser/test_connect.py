@@ -31,21 +31,21 @@ def test_a_configuration_with_real_paths_is_ready_to_copy_for_every_client(goto,
     assert "PASSWORD" in server["env"]["WORKBENCH_DATABASE_URL"]
     keep("connect-1440-light")
 
-    expect(page.get_by_text("Not connected by 'workbench connect'")).to_be_visible()
+    expect(page.get_by_text("Not connected yet")).to_be_visible()
 
     page.get_by_role("radio", name="VS Code").click()
     expect(page.get_by_text(".vscode/mcp.json")).to_be_visible()
     expect(page.get_by_text("workbench connect vscode")).to_be_visible()
     assert json.loads(code(page, '"servers"'))["servers"]["rag-workbench"]["type"] == "stdio"
-    page.get_by_text("It runs by itself (HTTP)").click()
-    expect(page.get_by_text("First start the server")).to_be_visible()
+    page.get_by_text("HTTP (standalone)").click()
+    expect(page.get_by_text("Start the server first")).to_be_visible()
     assert json.loads(code(page, '"url"'))["servers"]["rag-workbench"]["url"].endswith(":8765/mcp")
     expect(page.get_by_text("listens on this machine only")).to_be_visible()
     page.get_by_text("Read-only", exact=True).click()
     expect(page.locator("[data-testid=stCode]", has_text="--read-only")).to_be_visible()
     page.reload()
     expect(page.get_by_text(".vscode/mcp.json")).to_be_visible()
-    expect(page.get_by_text("First start the server")).to_be_visible()
+    expect(page.get_by_text("Start the server first")).to_be_visible()
     expect(page.locator("[data-testid=stCode]", has_text="--read-only")).to_be_visible()
 
 
@@ -54,9 +54,9 @@ def test_a_client_that_called_is_seen(goto, filled):
         tool="search_knowledge_base", called_at=datetime.now(UTC), duration_ms=1, answer_chars=2, client="zed"
     )
     page = goto("/connect?client=zed")
-    expect(page.get_by_text("no call of it was seen")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Not connected yet")).to_be_visible(timeout=SLOW)
     filled.tool_calls.add([called])  # while one looks at the page
-    expect(page.get_by_text("Connection seen: 1 call, the last at")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Connected: 1 call, the last at")).to_be_visible(timeout=SLOW)
 
 
 def test_a_tool_is_tried_and_its_exact_answer_is_among_the_calls(goto, keep):
@@ -67,7 +67,7 @@ def test_a_tool_is_tried_and_its_exact_answer_is_among_the_calls(goto, keep):
     expect(page.get_by_role("heading", name="search_knowledge_base")).to_be_visible()
     page.get_by_role("textbox", name="query (required)").fill("tide gauge of the harbour")
     page.get_by_role("spinbutton", name="match_count").fill("2")
-    page.get_by_role("button", name="Call the tool").click()
+    page.get_by_role("button", name="Call tool").click()
     expect(page.get_by_text("tokens")).to_be_visible(timeout=SLOW)
     answer = json.loads(code(page, '"success":'))
     assert (answer["success"], answer["count"], answer["query"]) == (True, 2, "tide gauge of the harbour")
@@ -84,7 +84,7 @@ def test_a_tool_is_tried_and_its_exact_answer_is_among_the_calls(goto, keep):
 def test_a_refused_call_is_shown_as_the_agent_gets_it(goto):
     page = goto("/connect?view=tools&tool=rag_list_project_folders")
     expect(page.get_by_role("heading", name="rag_list_project_folders")).to_be_visible(timeout=SLOW)
-    page.get_by_role("button", name="Call the tool").click()
+    page.get_by_role("button", name="Call tool").click()
     expect(page.get_by_text("isError: true")).to_be_visible(timeout=SLOW)
     answer = json.loads(code(page, '"success":'))
     assert answer["error"] == "Missing required parameter: project_id"
@@ -95,7 +95,7 @@ def test_it_fits_narrow_screens_and_the_dark(goto, keep, page, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme="dark")
     goto("/connect?client=claude-code")
-    expect(page.get_by_text("In a terminal")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Run in a terminal")).to_be_visible(timeout=SLOW)
     assert_fits(page, f"Connect at {width}")
     assert str(Path(sys.executable).parent) in code(page, "claude mcp add")
     keep(f"connect-{width}-dark")

@@ -57,7 +57,7 @@ def test_a_crawl_is_looked_at_started_watched_cancelled_and_resumed(goto, keep, 
     page.goto("about:blank")  # closing the browser stops nothing, and the address leads back
     page.goto(f"{docs_app(page, goto)}/crawl?job={job.id}")
     page.get_by_role("button", name="Resume").click()
-    expect(status(page)).to_contain_text("Completed, with errors", timeout=SLOW)
+    expect(status(page)).to_contain_text("Completed with errors", timeout=SLOW)
     tree = page.get_by_role("group", name="Pages of the site")
     expect(tree.get_by_text("part3", exact=True)).to_be_visible()
     expect(tree).to_contain_text("failed: It answered 404.")

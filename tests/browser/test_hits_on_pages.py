@@ -33,13 +33,13 @@ def test_a_hit_is_marked_on_its_page_with_the_number_that_it_bears(
     assert hit.document_id == document
     page = goto(f"/?q=lightship mast stepped&s=keyword&doc={document}&at={hit.start}-{hit.end}")
     frame = page.frame_locator("iframe.original")
-    expect(frame.get_by_text("Page 2 (102), the found passage marked")).to_be_visible()
+    expect(frame.get_by_text("Page 2 (102) (found passage highlighted)")).to_be_visible()
     picture = frame.locator("img")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 1000
     keep("page_of_a_pdf-1440-light")
-    frame.get_by_role("link", name="Page after").click()
+    frame.get_by_role("link", name="Next page").click()
     expect(frame.get_by_text("Page 3 (103)")).to_be_visible()
-    expect(frame.get_by_role("link", name="Page after")).to_have_count(0)
-    frame.get_by_role("link", name="Page before").click()
+    expect(frame.get_by_role("link", name="Next page")).to_have_count(0)
+    frame.get_by_role("link", name="Previous page").click()
     expect(frame.get_by_text("Page 2 (102)")).to_be_visible()

@@ -31,7 +31,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     keep("index-new-1440-light")
     assert serious(page) == []
     dialog.get_by_role("button", name="Create and build").click()
-    expect(page.get_by_text("Made the index sentences; it is being built")).to_be_visible()
+    expect(page.get_by_text('Index "sentences" created. It is being built')).to_be_visible()
     expect(page.get_by_text("done: sentences holds")).to_be_visible(timeout=SLOW)
     row = page.get_by_role("table", name="Indexes").get_by_role("row", name="sentences")
     expect(row).to_contain_text("ready")
@@ -43,20 +43,20 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     page.get_by_role("checkbox", name="Select sentences").check()
     keep("indexes-1440-light")
     page.get_by_role("button", name="Make default").click()
-    expect(page.get_by_text("Searches that name no index now use sentences.")).to_be_visible()
+    expect(page.get_by_text('"sentences" is now the default index.')).to_be_visible()
     expect(page.get_by_role("button", name="Drop")).to_have_count(1)  # the page has been drawn anew
     expect(page.get_by_role("button", name="Drop")).to_be_disabled()
     page.get_by_role("checkbox", name="Select sentences").uncheck()
     page.get_by_role("checkbox", name="Select main").check()
     page.get_by_role("button", name="Make default").click()
-    expect(page.get_by_text("Searches that name no index now use main.")).to_be_visible()
+    expect(page.get_by_text('"main" is now the default index.')).to_be_visible()
 
     page.get_by_role("checkbox", name="Select main").uncheck()
     page.get_by_role("checkbox", name="Select sentences").check()
     page.get_by_role("button", name="Drop").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Documents stay")
+    expect(page.get_by_role("dialog")).to_contain_text("Documents are kept")
     page.get_by_role("button", name="Drop sentences").click()
-    expect(page.get_by_text("Dropped the index sentences; the documents stay.")).to_be_visible()
+    expect(page.get_by_text('Index "sentences" dropped. Documents are kept.')).to_be_visible()
     expect(row).to_have_count(0)
     assert [index.name for index in filled.indexes.list()] == ["main"]
 

@@ -36,7 +36,7 @@ def test_ten_judged_hits_lead_to_what_agents_search_with(
     winner = first.locator("b").first.inner_text().lower()
     first.get_by_role("button", name="Promote").click()
     page.get_by_role("dialog").get_by_role("button", name="Promote").click()
-    expect(page.get_by_text("serves now")).to_be_visible()
+    expect(page.get_by_text("is live (version")).to_be_visible()
     try:
         assert winner in ("keyword", "hybrid")
         served = _found_by_an_agent(filled)
@@ -51,9 +51,9 @@ def test_ten_judged_hits_lead_to_what_agents_search_with(
 def _make_test_set(page: Page) -> None:
     expect(page.locator(".card").first).to_be_visible()
     page.get_by_role("button", name="Judge", exact=True).click()
-    page.get_by_label("Or a new test set").fill("Journey")
+    page.get_by_label("New test set").fill("Journey")
     page.get_by_role("button", name="Create and judge").click()
-    expect(page.get_by_text("Judging into")).to_be_visible()
+    expect(page.get_by_text("Rating for")).to_be_visible()
     page.keyboard.press("Escape")
 
 
@@ -77,11 +77,11 @@ def _run_two_strategies(page: Page) -> None:
     page.get_by_role("link", name="Evaluate").click()
     page.get_by_text("Test sets", exact=True).click()
     page.get_by_role("button", name="Journey", exact=True).click()
-    page.get_by_role("button", name="Run an experiment").click()
-    expect(page.get_by_text("4 runs of 3 questions")).to_be_visible()
+    page.get_by_role("button", name="Run experiment").click()
+    expect(page.get_by_text("4 runs × 3 questions")).to_be_visible()
     for name in ("Vector", "Rerank"):
         page.get_by_role("button", name=name, exact=True).click()
-    expect(page.get_by_text("2 runs of 3 questions")).to_be_visible()
+    expect(page.get_by_text("2 runs × 3 questions")).to_be_visible()
     page.get_by_role("button", name="Run experiment").click()
     rows = page.get_by_role("table", name="Leaderboard").locator("tbody tr")
     expect(rows).to_have_count(2, timeout=SLOW)

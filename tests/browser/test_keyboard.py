@@ -100,9 +100,9 @@ def test_ctrl_enter_submits_a_form_with_what_was_typed_last_from_any_of_its_fiel
     expect(page.get_by_role("button", name="Start crawl")).to_be_visible()
     page.get_by_label("Start page").focus()
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Type the address of the start page first.")).to_be_visible()
+    expect(page.get_by_text("Enter a start page.")).to_be_visible()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("press the main button")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("click the main button")
 
 
 def test_ctrl_enter_deletes_nothing(goto, filled):
@@ -127,7 +127,7 @@ def test_ctrl_enter_leaves_alone_what_lies_behind_the_list_of_keys(goto):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Control+Enter")
     page.wait_for_timeout(1_000)  # for what must not happen
-    expect(page.get_by_text("Type the address of the start page first.")).to_have_count(0)
+    expect(page.get_by_text("Enter a start page.")).to_have_count(0)
 
 
 def test_a_table_is_two_stops_of_the_tab_key_and_the_arrows_go_on_inside_of_it(goto):

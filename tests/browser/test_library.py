@@ -38,7 +38,7 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     progress = page.get_by_role("table", name="Adding 2 files to Lights")
     expect(progress.get_by_role("row", name="lighthouse.pdf")).to_contain_text("added, ", timeout=60_000)
     expect(progress.get_by_role("row", name="broken.pdf")).to_contain_text("damaged")
-    page.get_by_role("link", name="Open its source").click()
+    page.get_by_role("link", name="Open source").click()
     expect(page.get_by_role("heading", name="Lights")).to_be_visible()
     page.get_by_role("button", name="Dismiss").click()
     expect(page.get_by_role("button", name="Dismiss")).to_have_count(0)
@@ -50,9 +50,9 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     page.get_by_label("Question").press("Enter")
     page.locator(".card .title", has_text="lighthouse").first.click()
     frame = page.frame_locator("iframe.original")
-    expect(frame.get_by_text("Page 1, the found passage marked")).to_be_visible()
+    expect(frame.get_by_text("Page 1 (found passage highlighted)")).to_be_visible()
     expect(frame.locator("img")).to_be_visible()
-    original = frame.get_by_role("link", name="Open the file").get_attribute("href")
+    original = frame.get_by_role("link", name="Open file").get_attribute("href")
     response = page.request.get(page.url.split("/?")[0] + original)
     assert response.headers["content-type"] == "application/pdf"
     assert response.body().startswith(b"%PDF")
@@ -63,10 +63,10 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     page.get_by_role("checkbox", name="Select Lights").check()
     page.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("removes 1 source with 1 document and")
+    expect(dialog).to_contain_text("deletes 1 source with 1 document and")
     assert filled.sources.get("Lights").documents_count == 1
     dialog.get_by_role("button", name="Delete 1 source").click()
-    expect(page.get_by_text("Removed 1 source, 1 document,")).to_be_visible()
+    expect(page.get_by_text("Deleted 1 source, 1 document,")).to_be_visible()
     expect(page.get_by_role("row", name="Lights")).to_have_count(0)
 
 
@@ -86,7 +86,7 @@ def test_files_are_added_from_the_page_of_their_source_and_unread_ones_are_named
             {"name": "clip.mp4", "mimeType": "video/mp4", "buffer": b"film"},
         ]
         dialog.locator("input[type=file]").set_input_files(files)
-        named = "clip.mp4 and plans/setup.exe are of kinds that cannot be read."
+        named = "Unsupported file types: clip.mp4 and plans/setup.exe."
         expect(dialog.get_by_text(named)).to_be_visible()
         keep("add-to-source-1440-light")
         dialog.get_by_role("button", name="Add 1 file", exact=True).click()
@@ -105,7 +105,7 @@ def test_the_table_filters_sorts_and_opens_a_source(goto, filled):
     page = goto("/library")
     expect(page.get_by_role("row", name="Harbour")).to_be_visible()
     page.get_by_label("Filter sources").fill("nothing like it")
-    expect(page.get_by_text("Nothing matches the filter.")).to_be_visible()
+    expect(page.get_by_text("No matches.")).to_be_visible()
     kind, row = filled.sources.get("Harbour").source_type, page.get_by_role("row", name="Harbour")
     for part, rows in ((kind, 1), (kind[:-1], 0), ("every", 0), ("sea", 1)):
         page.get_by_label("Filter sources").fill(part)
@@ -129,7 +129,7 @@ def test_sources_are_moved_into_a_new_project_and_tagged(goto, filled):
     page.get_by_role("dialog").get_by_label("Title").fill("Coast")
     page.get_by_role("dialog").get_by_label("Title").press("Enter")
     page.get_by_role("dialog").get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Made the project Coast.")).to_be_visible()
+    expect(page.get_by_text('Project "Coast" created.')).to_be_visible()
     page.get_by_role("radio", name="Sources").click()
     page.get_by_role("checkbox", name="Select Movable").check()
     page.get_by_role("button", name="Move").click()
@@ -168,21 +168,21 @@ def test_the_language_of_a_source_is_chosen_and_its_words_are_stemmed_anew(goto,
     page = goto(f"/library?open={report.source_id}")
     page.get_by_role("button", name="Language").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("button", name="Set the language")).to_be_disabled()
+    expect(dialog.get_by_role("button", name="Set language")).to_be_disabled()
     dialog.get_by_role("combobox", name="Language").fill("Fren")
     dialog.get_by_role("combobox", name="Language").press("Enter")
-    expect(dialog.get_by_role("button", name="Set the language")).to_be_enabled()
+    expect(dialog.get_by_role("button", name="Set language")).to_be_enabled()
     keep("source-language-1440-light")
-    dialog.get_by_role("button", name="Set the language").click()
-    expect(page.get_by_text("The words of 1 document are stemmed as French now.")).to_be_visible()
+    dialog.get_by_role("button", name="Set language").click()
+    expect(page.get_by_text("Stemmed 1 document as French.")).to_be_visible()
     assert filled.indexes.languages()["french"] == 1
     assert filled.indexes.missing("main") == 0
 
     page.get_by_role("button", name="Language").click()
-    expect(dialog.get_by_text("Now: French, for every document.")).to_be_visible()
-    dialog.get_by_role("combobox", name="Language").fill("Told")
+    expect(dialog.get_by_text("Current: French for all documents.")).to_be_visible()
+    dialog.get_by_role("combobox", name="Language").fill("Detect")
     dialog.get_by_role("combobox", name="Language").press("Enter")
-    dialog.get_by_role("button", name="Set the language").click()
-    expect(page.get_by_text("The words of 1 document are stemmed as each text tells now.")).to_be_visible()
+    dialog.get_by_role("button", name="Set language").click()
+    expect(page.get_by_text("Stemmed 1 document by the detected language of each.")).to_be_visible()
     assert filled.indexes.languages()["german"] == 1
     filled.sources.delete(report.source_id)

@@ -80,7 +80,7 @@ def test_a_person_gives_the_password_once_and_works_under_the_path(address: str,
     page.goto(f"{address}/?q=what keeps waves out?")
     page.get_by_label("Password").fill("guessed")
     page.get_by_role("button", name="Open").click()
-    expect(page.get_by_role("alert")).to_have_text("That is not the password.")
+    expect(page.get_by_role("alert")).to_have_text("Wrong password.")
     page.get_by_label("Password").fill(TOKEN)
     page.get_by_role("button", name="Open").click()
     expect(page.locator(".st-key-scopebar")).to_be_visible(timeout=SLOW)

@@ -40,7 +40,7 @@ def test_the_reader_shows_the_page_of_a_scan_with_the_passage_marked(
     page = goto(f"/?doc={document}&at={start}-{end}")
     expect(page.locator("p.wb-kind", has_text="page 1 read by OCR, ")).to_contain_text("% confidence")
     frame = page.frame_locator("iframe.original")
-    expect(frame.get_by_text("Page 1, the found passage marked")).to_be_visible()
+    expect(frame.get_by_text("Page 1 (found passage highlighted)")).to_be_visible()
     picture = frame.locator("img")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 1000

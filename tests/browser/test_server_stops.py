@@ -34,7 +34,7 @@ def test_a_server_that_stops_is_described_in_our_own_words(
         process.terminate()
         process.wait(20)
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading", name="The workbench does not answer")).to_be_visible(timeout=PATIENT)
+    expect(dialog.get_by_role("heading", name="Connection lost")).to_be_visible(timeout=PATIENT)
     expect(dialog.get_by_text("workbench app", exact=True)).to_be_visible()
     for theirs in ("Streamlit", "Connection error"):
         expect(dialog.get_by_text(theirs)).to_be_hidden()

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_path_that_no_page_has_is_said_and_leads_to_the_pages(goto, page):
     goto("/nowhere<b>")
-    expect(page.get_by_role("heading", name="There is no page /nowhere<b>")).to_be_visible()
+    expect(page.get_by_role("heading", name="Page /nowhere<b> not found")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
     links = page.get_by_test_id("stPageLink")
     expect(links).to_have_text(["Compare", "Library", "Crawl", "Evaluate", "Graph", "Connect", "System"])

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from workbench.app.connect.clients import connection_of
-from workbench.app.connect.connections import CLIENT_FILES, apply, planned
+from workbench.app.connect.connections import CLIENT_FILES, apply, plan_connection
 from workbench.errors import ConfigurationError
 from workbench.settings import Settings
 
@@ -61,7 +61,7 @@ def test_a_client_without_a_file_gets_one_and_undo_takes_it_away(
     entry = json.loads(path.read_text())[SECTIONS[client]]["rag-workbench"]
     assert entry["args"][-2:] == ["--client", client] and Path(entry["command"]).exists()
     assert '+    "rag-workbench": {' in done.err
-    assert "no call seen since" in done.json["state"]
+    assert "no calls yet" in done.json["state"]
     assert workbench("connect", client, "--yes", "--with-database", "--json").json["changed"] is False
     assert workbench("connect", client, "--undo", "--yes").code == 0
     assert not path.exists()
@@ -70,76 +70,78 @@ def test_a_client_without_a_file_gets_one_and_undo_takes_it_away(
 def test_nothing_is_written_unasked(workbench: Callable[..., Ran], person: Path) -> None:
     refused = workbench("connect", "cursor", "--with-database")
     assert refused.code == 2
-    assert "rag-workbench" in refused.err and "--yes writes it" in refused.err
+    assert "rag-workbench" in refused.err and "Use --yes" in refused.err
     assert not (person / ".cursor").exists()
 
 
-@pytest.mark.parametrize("odd", ["\n", "\r\n", "\ufeff"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\ufeff"])
 @pytest.mark.parametrize("client", SECTIONS)
-def test_undo_gives_the_file_back_to_the_byte_with_the_entry_that_was_replaced(
-    workbench: Callable[..., Ran], tmp_path: Path, client: str, odd: str
+def test_undo_restores_the_backup_to_the_byte(
+    workbench: Callable[..., Ran], tmp_path: Path, client: str, line_end: str
 ) -> None:
-    file = tmp_path / "client's.json"
+    file, backup = tmp_path / "client's.json", tmp_path / "client's.json.rag-workbench.bak"
     text = (
-        f'{{\n\t// mine\n\t"{SECTIONS[client]}": {{"rag-workbench": {{ "command":"old", /* by hand */ }},\n'
-        '\t\t"other": {"command": "x"}, },\n}\n'
+        f'{{\n\t"{SECTIONS[client]}": {{"rag-workbench": {{ "command":"old" }},\n'
+        '\t\t"other": {"command": "x"} }\n}\n'
     )
-    before = (text.replace("\n", odd) if "\n" in odd else odd + text).encode()
+    before = (text.replace("\n", line_end) if "\n" in line_end else line_end + text).encode()
     file.write_bytes(before)
     file.chmod(0o640)
-    for more in ([], ["--read-only"]):  # the second time it is our own entry that is replaced
+    for more in ([], ["--read-only"]):  # the second run replaces our own entry and keeps the first backup
         assert workbench("connect", client, "--file", str(file), "--yes", "--with-database", *more).code == 0
-    assert b"// mine" in file.read_bytes() and b"--read-only" in file.read_bytes()
-    assert b'"old"' not in file.read_bytes() and b'"other": {"command": "x"}, }' in file.read_bytes()
+        assert backup.read_bytes() == before and backup.stat().st_mode & 0o777 == 0o640
+    written = json.loads(file.read_text())[SECTIONS[client]]
+    assert "--read-only" in written["rag-workbench"]["args"] and written["other"] == {"command": "x"}
     undone = workbench("connect", client, "--undo", "--yes")
-    assert "that stood in" in undone.out and undone.out.strip().endswith("before is back.")
+    assert undone.out.strip() == f"Restored {file}."
     assert file.read_bytes() == before and file.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [file.name]
     again = workbench("connect", client, "--undo", "--yes", "--file", str(file))
-    assert "and stays" in again.out and file.read_bytes() == before
+    assert "left unchanged" in again.out and file.read_bytes() == before
 
 
-def test_what_others_wrote_meanwhile_stays_when_it_is_undone(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+def test_undo_removes_only_our_entry_if_the_file_has_changed(workbench: Callable[..., Ran], tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
-    file.write_text('{"context_servers": {"rag-workbench": {"command": "old" /* mine */}}, "size": 12}')
+    file.write_text('{"context_servers": {"theirs": {"command": "t"}}, "size": 12}')
     assert workbench("connect", "zed", "--file", str(file), "--yes", "--with-database").code == 0
-    servers = json.loads(file.read_text())["context_servers"]  # an editor writes the file anew, with more in it
+    servers = json.loads(file.read_text())["context_servers"]
     file.write_text(json.dumps({"context_servers": servers | {"new": {"command": "n"}}, "size": 14}))
+    undone = workbench("connect", "zed", "--undo", "--yes")
+    assert f"The file before 'workbench connect' is {file}.rag-workbench.bak." in undone.out
+    assert json.loads(file.read_text()) == {
+        "context_servers": {"theirs": {"command": "t"}, "new": {"command": "n"}},
+        "size": 14,
+    }
+
+
+def test_undo_after_a_second_connect_keeps_edits_made_between(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text('{"size": 12}')
+    assert workbench("connect", "zed", "--file", str(file), "--yes", "--with-database").code == 0
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"size": 14}))
+    assert workbench("connect", "zed", "--file", str(file), "--yes", "--with-database", "--read-only").code == 0
     assert workbench("connect", "zed", "--undo", "--yes").code == 0
-    expected = (
-        '{"context_servers": {"rag-workbench": {"command": "old" /* mine */}, "new": {"command": "n"}}, "size": 14}'
-    )
-    assert file.read_text() == expected
+    assert json.loads(file.read_text()) == {"context_servers": {}, "size": 14}
 
 
-def test_each_file_of_a_client_is_undone_by_itself(workbench: Callable[..., Ran], tmp_path: Path, data: Path) -> None:
+def test_each_file_of_a_client_is_undone_separately(workbench: Callable[..., Ran], tmp_path: Path, data: Path) -> None:
     files = [tmp_path / "one.json", tmp_path / "two.json"]
     for number, file in enumerate(files):
         file.write_text(f'{{"mcpServers": {{"rag-workbench": {{"command": "old {number}"}}}}}}')
         assert workbench("connect", "cursor", "--file", str(file), "--yes", "--with-database").code == 0
     assert (data / "connections.json").stat().st_mode & 0o777 == 0o600
     first = workbench("connect", "cursor", "--undo", "--yes")
-    assert "old 1" in files[1].read_text() and f"It still stands in {files[0]}; --undo again" in first.out
+    assert "old 1" in files[1].read_text() and f"Still connected in {files[0]}; run --undo again" in first.out
     assert workbench("connect", "cursor", "--undo", "--yes").code == 0
     assert "old 0" in files[0].read_text()
 
 
-def test_a_connection_of_an_older_version_is_undone(workbench: Callable[..., Ran], tmp_path: Path, data: Path) -> None:
-    file = tmp_path / "mcp.json"
-    file.write_text('{"mcpServers": {"rag-workbench": {"command": "w", "args": ["mcp", "--client", "cursor"]}}}')
-    note = {"file": str(file), "at": "2026-01-01T00:00:00+00:00", "before": {"command": "old"}, "made": False}
-    (data / "connections.json").write_text(json.dumps({"cursor": note}))
-    assert workbench("connect", "--json").json["cursor"].startswith(f"Connected in {file};")
-    assert workbench("connect", "cursor", "--undo", "--yes").code == 0
-    assert json.loads(file.read_text()) == {"mcpServers": {"rag-workbench": {"command": "old"}}}
-
-
 def test_a_file_that_its_client_wrote_while_one_was_asked_is_left_alone(person: Path, data: Path) -> None:
     connection = connection_of(Settings(_env_file=None), "stdio", (), False, client="claude-code")
-    change = planned("claude-code", connection, data)
+    change = plan_connection("claude-code", connection, data)
     change.path.parent.mkdir(parents=True)
     change.path.write_text('{"numStartups": 7}')
-    with pytest.raises(ConfigurationError, match="has changed meanwhile; nothing was written"):
+    with pytest.raises(ConfigurationError, match="has changed in the meantime; nothing was written"):
         apply(change, data)
     assert change.path.read_text() == '{"numStartups": 7}'
 
@@ -149,17 +151,24 @@ def test_a_call_over_the_written_connection_is_seen(workbench: Callable[..., Ran
     entry = json.loads(Path(written["file"]).read_text())["mcpServers"]["rag-workbench"]
     assert "success" in called(entry)
     states = workbench("connect", "--json").json
-    assert states["cursor"].startswith("Connection seen: 1 call, the last at ")
+    assert states["cursor"].startswith("Connected: 1 call, the last at ")
     assert states["zed"].startswith("Not connected")
-    assert workbench("connect", "cursor", "--yes", "--with-database").out.count("Connection seen") == 1
+    assert workbench("connect", "cursor", "--yes", "--with-database").out.count("Connected: 1 call") == 1
 
 
-def test_what_cannot_be_understood_is_left_alone(workbench: Callable[..., Ran], tmp_path: Path) -> None:
-    broken = tmp_path / "mcp.json"
-    broken.write_text("{ not json")
-    refused = workbench("connect", "cursor", "--file", str(broken), "--yes", "--with-database")
-    assert refused.code == 2 and "was left as it is" in refused.err
-    assert broken.read_text() == "{ not json"
+@pytest.mark.parametrize("text", ["{ not json", '{"a": 1} // mine', "[]", '{"mcpServers": 3}'])
+def test_a_file_that_is_not_plain_json_is_left_alone_and_the_block_is_shown(
+    workbench: Callable[..., Ran], tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text)
+    refused = workbench("connect", "cursor", "--file", str(file), "--yes", "--with-database")
+    assert refused.code == 2 and "is not plain JSON, so it was not changed. Add this" in refused.err
+    assert '"mcpServers": {' in refused.err and '"rag-workbench": {' in refused.err
+    assert file.read_text() == text
+
+
+def test_an_unknown_client_is_refused(workbench: Callable[..., Ran]) -> None:
     unknown = workbench("connect", "emacs")
     assert unknown.code == 2 and "'claude-desktop'" in unknown.err
 

@@ -1,1 +1,1 @@
-"""The app: a Streamlit face on the workbench; ``workbench app`` serves it."""
+"""The Streamlit app, served by ``workbench app``."""

@@ -1,4 +1,4 @@
-"""``workbench connect``: let a desktop client start this workbench, or say which client has called."""
+"""``workbench connect``: connect a desktop client, or list which clients have called."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--undo",
         action="store_true",
-        help="take this workbench out of the client's file again, and put back the entry that stood there before",
+        help="restore the client's file from its backup, or remove the entry if the file has changed since",
     )
     parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
     from mcp_app.__main__ import TOOLSETS_HELP
@@ -34,26 +34,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(
-        "--with-database", action="store_true", help="write the database's address, password and all, into the file"
+        "--with-database", action="store_true", help="write the database URL, including its password, into the file"
     )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Show the change, write it where it is wanted, and say what was seen of the client."""
-    from workbench.app.connect.connections import CLIENT_FILES, apply, seen, undoing
+    """Show the change, write it if confirmed, and report whether the client has called."""
+    from workbench.app.connect.connections import CLIENT_FILES, apply, describe_state, plan_undo
     from workbench.settings import load_settings
 
     settings = load_settings()
     if arguments.client is None:
         callers = _callers(out)
-        states = {client: seen(client, settings.home, callers) for client in CLIENT_FILES}
-        lines = "\n".join(f"{name:<15} {said}" for name, said in states.items())
+        states = {client: describe_state(client, settings.home, callers) for client in CLIENT_FILES}
+        lines = "\n".join(f"{name:<15} {state}" for name, state in states.items())
         out.show(states, lambda console: console.print(lines, soft_wrap=True, markup=False))
         return 0
     if arguments.client not in CLIENT_FILES:
-        raise InvalidInput(f"There is no client {arguments.client!r}; use one of {choices(CLIENT_FILES)}.")
+        raise InvalidInput(f"Unknown client {arguments.client!r}; use one of {choices(CLIENT_FILES)}.")
     if arguments.undo:
-        change = undoing(arguments.client, settings.home, arguments.file)
+        change = plan_undo(arguments.client, settings.home, arguments.file)
     else:
         change = _connecting(arguments, settings)
     if not change.is_none:
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     apply(change, settings.home)
     state = _undone(change, settings) if arguments.undo else _written(change)
     if not arguments.undo:
-        state += " " + seen(arguments.client, settings.home, _callers(out))
+        state += " " + describe_state(arguments.client, settings.home, _callers(out))
     value = {"client": change.client, "file": str(change.path), "changed": not change.is_none, "state": state}
     out.show(value, lambda console: console.print(state, soft_wrap=True, markup=False))
     return 0
@@ -69,13 +69,13 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
 def _connecting(arguments: argparse.Namespace, settings: Settings) -> FileChange:
     from workbench.app.connect.clients import connection_of, with_database
-    from workbench.app.connect.connections import planned
+    from workbench.app.connect.connections import plan_connection
 
     toolsets = tuple(name.strip() for name in arguments.toolsets.split(",") if name.strip())
     connection = connection_of(settings, "stdio", toolsets, arguments.read_only, client=arguments.client)
     if settings.database_url is not None:
         connection = with_database(connection, settings, password=arguments.with_database)
-    return planned(arguments.client, connection, settings.home, arguments.file)
+    return plan_connection(arguments.client, connection, settings.home, arguments.file)
 
 
 def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> None:
@@ -83,37 +83,37 @@ def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> Non
     if arguments.yes:
         return
     if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InvalidInput(f"Nothing was written to {change.path}; this is the change, --yes writes it.")
+        raise InvalidInput(f"Nothing was written to {change.path}. Use --yes to write this change.")
     print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Cancelled("Nothing was written.")
 
 
 def _written(change: FileChange) -> str:
-    return f"{change.path} is as it should be." if change.is_none else f"Written to {change.path}."
+    return f"{change.path} is up to date." if change.is_none else f"Written to {change.path}."
 
 
 def _undone(change: FileChange, settings: Settings) -> str:
-    """Say what was undone, and where else the client still finds this workbench."""
+    """Describe what was undone, and in which other files the client still has this workbench."""
     from workbench.app.connect.clients import NAME
-    from workbench.app.connect.connections import notes_of
+    from workbench.app.connect.connections import read_notes
 
-    if change.is_none and change.entry is None:
-        said = f"There is nothing to take out of {change.path}."
-    elif change.is_none:
-        said = f"The entry '{NAME}' in {change.path} was not written by 'workbench connect' and stays."
-    elif change.entry is not None:
-        said = f"The entry '{NAME}' that stood in {change.path} before is back."
-    else:
-        said = f"Taken out of {change.path}."
-    others = [note.file for note in notes_of(settings.home).get(change.client, [])]
-    return said + (f" It still stands in {', '.join(others)}; --undo again takes it out there." if others else "")
+    sentences = {
+        "nothing": f"Nothing to remove from {change.path}.",
+        "foreign": f"'{NAME}' in {change.path} was not added by 'workbench connect' and was left unchanged.",
+        "restored": f"Restored {change.path}." if change.after is not None else f"Deleted {change.path}.",
+        "removed": f"Removed '{NAME}' from {change.path}."
+        + (f" The file before 'workbench connect' is {change.backup}." if change.backup else ""),
+    }
+    others = [note.file for note in read_notes(settings.home).get(change.client, [])]
+    more = f" Still connected in {', '.join(others)}; run --undo again to disconnect it." if others else ""
+    return sentences[change.outcome] + more
 
 
 def _callers(out: Out) -> dict[str, Caller]:
     try:
-        with opened() as workbench:
-            return workbench.tool_calls.callers()
-    except StorageError as error:  # the file can be written all the same
-        out.message(f"{error} So it is not known which clients have called.")
+        with opened() as wb:
+            return wb.tool_calls.callers()
+    except StorageError as error:  # the file can be written without it
+        out.message(f"{error} Cannot show which clients have called.")
         return {}

@@ -1,4 +1,4 @@
-"""The answer above the board: written as it comes, its numbers open the passages they cite."""
+"""The answer above the board, streamed; its citation numbers open the passages they cite."""
 
 from __future__ import annotations
 
@@ -27,14 +27,24 @@ if TYPE_CHECKING:
     from workbench.services.answers import Answer, AnswerStream
     from workbench.workbench import Workbench
 
-# --- An answer in the making: a thread writes it, the page reads the text so far, and leaving the page stops it ---
+# The answer that is being written, in a thread
 
 _KEY = "answering"
 
 
 @dataclass(slots=True)
 class Answering:
-    """An answer so far; ``answer`` or ``error`` is set before ``settled``, neither when a person stopped it."""
+    """An answer that is being written, or has been.
+
+    Attributes:
+        key: Identifies the question, the scope and the strategy.
+        text: The text so far.
+        passages: The passages it may cite.
+        answer: The complete answer; None until then, and after a failure or a cancellation.
+        error: The failure, if any.
+        settled: Set last, when the thread ends.
+        stopped: Set to cancel it.
+    """
 
     key: Hashable
     text: str = ""
@@ -46,7 +56,7 @@ class Answering:
 
     @property
     def state(self) -> str:
-        """The state: writing, stopped, failed or done."""
+        """One of "writing", "stopped", "failed" and "done"."""
         if not self.settled.is_set():
             return "stopped" if self.stopped.is_set() else "writing"
         if self.error is not None:
@@ -54,7 +64,7 @@ class Answering:
         return "done" if self.answer is not None else "stopped"
 
     def write(self, begin: Callable[[], AnswerStream]) -> None:
-        """Ask, and append piece by piece until the end or a stop."""
+        """Ask, and append the pieces of the answer until it ends or is stopped."""
         try:
             import_framework()
             stream = begin()
@@ -64,14 +74,14 @@ class Answering:
                     return
                 self.text += piece
             self.answer = stream.answer()
-        except Exception as error:  # noqa: BLE001 - shown, or raised again, in the page's thread, which asked
+        except Exception as error:  # noqa: BLE001 - shown or raised again in the page's thread
             self.error = error
         finally:
             self.settled.set()
 
 
 def answering(key: Hashable, begin: Callable[[], AnswerStream]) -> Answering:
-    """Return this session's answer with that key, begun now unless it was before; another one is stopped."""
+    """Return this session's answer for a key, started if necessary; an answer for another key is stopped."""
     writing: Answering | None = st.session_state.get(_KEY)
     if writing is None or writing.key != key:
         stop()
@@ -82,29 +92,29 @@ def answering(key: Hashable, begin: Callable[[], AnswerStream]) -> Answering:
 
 
 def is_writing(key: Hashable) -> bool:
-    """Tell whether an answer with that key has still to come, not yet begun ones too."""
+    """Return whether the answer for a key is not complete, or has not been started."""
     writing: Answering | None = st.session_state.get(_KEY)
     return writing is None or writing.key != key or writing.state == "writing"
 
 
 def stop() -> None:
-    """Let the answer that is being written end where it is."""
+    """Cancel the answer that is being written."""
     if _KEY in st.session_state:
         st.session_state[_KEY].stopped.set()
 
 
 def again() -> None:
-    """Drop the answer, so that it is asked for anew."""
+    """Drop the answer, so that it is requested again."""
     stop()
     st.session_state.pop(_KEY, None)
 
 
 _QUOTE = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
-EVERY = 0.15  # seconds between looks at an answer that is being written
+EVERY = 0.15  # seconds between refreshes of an answer that is being written
 
 
 def answer_button() -> None:
-    """Show the button that turns the answer on and off; the address keeps it."""
+    """Show the button that toggles the answer; the URL keeps the choice."""
     shown = bool(address.get("answer"))
     st.button(
         "Hide answer" if shown else "Answer",
@@ -115,8 +125,8 @@ def answer_button() -> None:
     )
 
 
-def answer_panel(workbench: Workbench, comparison: Comparison, asking: Asking, serving: Serving) -> None:
-    """Answer from the column that serves the scope, else from the first one; nothing where it is turned off."""
+def answer_panel(wb: Workbench, comparison: Comparison, asking: Asking, serving: Serving) -> None:
+    """Answer from the column of the live strategy, or from the first one; do nothing if the answer is off."""
     if not address.get("answer"):
         stop()
         return
@@ -128,9 +138,7 @@ def answer_panel(workbench: Workbench, comparison: Comparison, asking: Asking, s
     def panel() -> None:
         writing = answering(
             key,
-            lambda: workbench.answers.ask(
-                comparison.query, Ask(strategy, SHOWN, asking.scope, index, parameters or {})
-            ),
+            lambda: wb.answers.ask(comparison.query, Ask(strategy, SHOWN, asking.scope, index, parameters or {})),
         )
         _shown(writing, title_of(column), own_index or "", was_writing)
 
@@ -160,7 +168,7 @@ def _shown(writing: Answering, strategy: str, cut: str, was_writing: bool) -> No
 
 
 def answer_data(writing: Answering, state: str, strategy: str) -> JsonObject:
-    """Return what the panel draws; of the passages, those that the text so far can cite."""
+    """Return the data of the panel."""
     answer = writing.answer
     return {
         "state": state,
@@ -176,7 +184,7 @@ def answer_data(writing: Answering, state: str, strategy: str) -> JsonObject:
 
 
 def _extracts(text: str) -> str:
-    """Return quoted sentences, which are pieces of Markdown, as running text; each still ends in its mark."""
+    """Return quoted Markdown sentences as plain text; each ends in its citation."""
     return " ".join(plain(quote).removeprefix("· ") for quote in _QUOTE.findall(text))
 
 
@@ -191,4 +199,4 @@ def _passages(passages: Sequence[Passage]) -> list[JsonObject]:
 
 
 def _nothing() -> None:
-    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""
+    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

@@ -1,4 +1,4 @@
-"""The board of a comparison on a page: its columns, and what a person does in them."""
+"""The board of a comparison: its columns, and the user's actions in them."""
 
 from __future__ import annotations
 
@@ -36,15 +36,26 @@ from workbench.types.results import TOTAL, TimedStep
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- A comparison as the board draws it: plain JSON values, nothing that the browser would have to work out again ---
+# The data of the board
 
-OTHER = "other"  # the time of a search that no step claims
-MOST_SCOPES = 200  # sources offered in a column that wants a scope
+OTHER = "other"  # time of a search outside the measured steps
+MOST_SCOPES = 200  # sources offered in a column whose strategy needs a scope
 
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """The comparison around a hit; ``ranks`` are by column and joined text, ``letters`` by column."""
+    """What the data of a hit depends on beyond the hit.
+
+    Attributes:
+        query: The question.
+        ranks: Rank by column and joined text.
+        joined: What hits of the same text have in common.
+        likes: Words to underline, by the place of a hit.
+        spoken: Indexes of several languages, whose hits show theirs.
+        letters: Letter of its index, by column.
+        headers: Headers of tables that start before a hit, by its place.
+        texts: Cache of ``text``.
+    """
 
     query: str
     ranks: Mapping[str, Mapping[str, int]]
@@ -56,7 +67,7 @@ class _Whole:
     texts: dict[tuple[str, str], list[JsonValue]] = field(default_factory=dict)
 
     def text(self, passage: Passage) -> list[JsonValue]:
-        """Return what the card of a passage shows, worked out once for all columns that have it."""
+        """Return the text of a passage's card, computed once for all columns that have it."""
         key = passage.passage_id, passage.text
         if key not in self.texts:
             self.texts[key] = card_text(
@@ -77,10 +88,13 @@ def board_data(
     spoken: Collection[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JsonObject:
-    """Return columns of hits and how far they agree; ``judging`` and ``serving`` are a page's to fill in.
+    """Return the columns and their agreement; the page fills in ``judging`` and ``serving``.
 
-    ``likes`` are the words to underline, ``spoken`` the indexes of several languages, whose hits say theirs,
-    ``headers`` those of tables that begin before a hit, by its place.
+    Args:
+        comparison: The comparison.
+        likes: Words to underline, by the place of a hit.
+        spoken: Indexes of several languages, whose hits show theirs.
+        headers: Headers of tables that start before a hit, by its place.
     """
     joined = joins(comparison)
     ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
@@ -92,7 +106,7 @@ def board_data(
     whole = _Whole(comparison.query, ranks, joined, likes or {}, spoken, of_column, headers or {})
     return {
         "columns": [_column(whole, name, result) for name, result in comparison.strategies.items()],
-        "by_document": bool(letters),  # how far the columns agree, then
+        "by_document": bool(letters),  # the unit of the agreement
         "agreement": _agreement(comparison),
         "stages": [*TimedStep, OTHER],
         "judging": None,
@@ -101,17 +115,17 @@ def board_data(
     }
 
 
-def failures_data(workbench: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
-    """Return the columns that failed, each with its sentence and, where it wants a scope, the scopes to choose from."""
-    return [_failure(workbench, name, error) for name, error in failures.items()]
+def failures_data(wb: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
+    """Return the columns that failed, with the error and, if the strategy needs a scope, the scopes to choose from."""
+    return [_failure(wb, name, error) for name, error in failures.items()]
 
 
-def _failure(workbench: Workbench, name: str, error: WorkbenchError) -> JsonObject:
+def _failure(wb: Workbench, name: str, error: WorkbenchError) -> JsonObject:
     strategy = name.partition("@")[0]
     appearance = look(strategy)
     wants_scope = isinstance(error, ScopeError) and strategy in STRATEGIES and STRATEGIES[strategy].needs_scope
-    projects = [{"id": project.id, "title": project.title} for project in workbench.projects.list()]
-    sources = [{"id": source.id, "title": source.title} for source in workbench.sources.list()[:MOST_SCOPES]]
+    projects = [{"id": project.id, "title": project.title} for project in wb.projects.list()]
+    sources = [{"id": source.id, "title": source.title} for source in wb.sources.list()[:MOST_SCOPES]]
     return {
         "name": name,
         "strategy": strategy,
@@ -146,14 +160,14 @@ def _column(whole: _Whole, name: str, result: SearchResult) -> JsonObject:
 
 
 def _stages(result: SearchResult) -> list[JsonObject]:
-    """Return the time of each step, in milliseconds; the time that no step claims is "other"."""
+    """Return the time of each step in milliseconds; the rest is "other"."""
     times = {step.value: round(result.timings_ms[step], 2) for step in TimedStep if step in result.timings_ms}
     rest = result.timings_ms.get(TOTAL, 0.0) - sum(times.values())
     return [{"name": name, "ms": ms} for name, ms in (*times.items(), (OTHER, round(max(0.0, rest), 2)))]
 
 
 def _total(result: SearchResult) -> float:
-    """Return the milliseconds of a whole search."""
+    """Return the time of a whole search in milliseconds."""
     return round(result.timings_ms.get(TOTAL, 0.0), 1)
 
 
@@ -161,7 +175,7 @@ def _hit(whole: _Whole, name: str, passage: Passage, *, spoken: bool) -> JsonObj
     joined, place = whole.joined[name, passage.passage_id], place_key(passage)
     language = str(passage.metadata.get("language", "english"))
     headings = passage.headings
-    said = place_of(passage, headings) or passage.path or passage.url or ""
+    where = place_of(passage, headings) or passage.path or passage.url or ""
     return {
         "id": joined,
         "passage": passage.passage_id,
@@ -173,7 +187,7 @@ def _hit(whole: _Whole, name: str, passage: Passage, *, spoken: bool) -> JsonObj
         "score": f"{passage.score:.3f}",
         "share": round(passage.score, 4),
         "title": passage.document_title,
-        "place": " · ".join(part for part in (said, language_title(language) if spoken else "") if part),
+        "place": " · ".join(part for part in (where, language_title(language) if spoken else "") if part),
         "path": passage.path or passage.url or "",
         "text": whole.text(passage),
         "others": [_other(whole, passage, joined, other) for other in whole.ranks if other != name],
@@ -181,7 +195,7 @@ def _hit(whole: _Whole, name: str, passage: Passage, *, spoken: bool) -> JsonObj
 
 
 def _other(whole: _Whole, passage: Passage, joined: str, other: str) -> JsonObject:
-    """Say where another column has the same text; ``moved`` is its rank there against here, positive = better there."""
+    """Return the rank of the same text in another column; ``moved`` is positive if it ranks better there."""
     rank, appearance = whole.ranks[other].get(joined), look(other.partition("@")[0])
     return {
         "name": other,
@@ -199,26 +213,26 @@ def _agreement(comparison: Comparison) -> JsonObject:
 
 
 def index_letters(comparison: Comparison) -> dict[str, str]:
-    """Return index -> A, B, C, D where the columns search several; nothing where it is one."""
+    """Return index -> A, B, C, D if the columns search several indexes, else {}."""
     names = list(dict.fromkeys(result.index for result in comparison.strategies.values()))
     return dict(zip(names, ascii_uppercase, strict=False)) if len(names) > 1 else {}
 
 
-_MARKED = "marks_kept"  # the number of the last mark of this session that was written down
+_MARKED = "marks_kept"  # number of the last mark of this session that was stored
 _FAILED = "marks_failed"
 
 
 @st.fragment
-def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, judging: Judging | None) -> None:
-    """Show the columns; judging draws only this part of the page anew."""
+def board(wb: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, judging: Judging | None) -> None:
+    """Show the columns; judging redraws only this part of the page."""
     if _FAILED in st.session_state:
         st.toast(escaped(st.session_state.pop(_FAILED)))
-    with st.container():  # also without a round: the board keeps its place, and so what the browser holds
+    with st.container():  # even if empty: the board keeps its position, and thereby its state in the browser
         if judging is not None:
             judging_round(judging)
     comparison = hits.comparison
-    data = board_data(comparison, hits.likes, _spoken(workbench, comparison), hits.headers) | {
-        "failures": failures_data(workbench, hits.failures)
+    data = board_data(comparison, hits.likes, _spoken(wb, comparison), hits.headers) | {
+        "failures": failures_data(wb, hits.failures)
     }
     if judging is not None:
         grades = _grades(judging)
@@ -231,7 +245,7 @@ def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Ser
         }
 
     columns = serving_columns(serving, comparison, asking.parameters)
-    data["serving"] = {"columns": columns, "reason": serving.reason}
+    data["serving"] = {"columns": columns, "badge": serving.badge, "reason": serving.reason}
 
     def keep() -> None:
         _keep(comparison, judging)
@@ -249,27 +263,25 @@ def board(workbench: Workbench, hits: ComparedHits, asking: Asking, serving: Ser
         open_why(str(result.why["column"]), str(result.why["passage"]))
         st.rerun()
     if result.promote and result.promote in comparison.strategies and result.promote not in columns:
-        _promote(workbench, asking, str(result.promote), serving)
+        _promote(wb, asking, str(result.promote), serving)
 
 
-def _spoken(workbench: Workbench, comparison: Comparison) -> set[str]:
+def _spoken(wb: Workbench, comparison: Comparison) -> set[str]:
     """Return the compared indexes that hold passages in several languages."""
     names = {result.index for result in comparison.strategies.values()}
-    return {name for name in names if len(workbench.indexes.languages(name)) > 1}
+    return {name for name in names if len(wb.indexes.languages(name)) > 1}
 
 
-def _promote(workbench: Workbench, asking: Asking, name: str, serving: Serving) -> None:
-    """Open the dialog that promotes a column; a second click on its button finds it open."""
+def _promote(wb: Workbench, asking: Asking, name: str, serving: Serving) -> None:
+    """Open the dialog that promotes a column."""
     strategy, own_index = named(name, None)
     parameters = asking.parameters.get(name, asking.parameters.get(strategy)) or {}
     candidate = PromotionCandidate(strategy, parameters, own_index or asking.index)
-    promote_dialog(
-        workbench, candidate, places_of_bar(workbench, asking.scope), [measured_together(workbench, candidate, serving)]
-    )
+    promote_dialog(wb, candidate, places_of_bar(wb, asking.scope), [measured_together(wb, candidate, serving)])
 
 
 def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:
-    """Follow a person who chose, in a column that failed, a scope or the defaults."""
+    """Apply the scope, or remove the strategy, that the user chose in a failed column."""
     if scope and scope.get("kind") in ("project", "source"):
         address.put(**{str(scope["kind"]): str(scope["id"])})
         st.rerun()
@@ -282,21 +294,21 @@ def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:
 def _grades(judging: Judging) -> dict[str, int]:
     try:
         return judging.grades()
-    except WorkbenchError:  # said where marks are kept, and by the control on the next visit
+    except WorkbenchError:  # reported by _keep, and by the control on the next visit
         return {}
 
 
 def _keep(comparison: Comparison, judging: Judging | None) -> None:
-    """Write down what the browser has marked since; where that fails the board shows again what is kept."""
+    """Store the new marks of the browser; after a failure the board shows what is stored."""
     marks = read_marks(st.session_state.get("board"), st.session_state.get(_MARKED, 0))
     if not marks or judging is None:
         return
     try:
         judging.keep(comparison, marks)
     except WorkbenchError as error:
-        st.session_state[_FAILED] = str(error)  # a callback shows nothing itself
+        st.session_state[_FAILED] = str(error)  # a callback cannot show anything
     st.session_state[_MARKED] = max(number for number, _, _ in marks)
 
 
 def _nothing() -> None:
-    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""
+    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

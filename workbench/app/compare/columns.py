@@ -1,4 +1,4 @@
-"""The columns of a comparison: each answers or fails by itself."""
+"""The columns of a comparison: strategies, their parameters, and searches in a thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import streamlit as st
 from workbench.app.compare.matches import Likes, likeness, place_key
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value
-from workbench.app.widgets.looks import escaped, look, mark_html, title_of
+from workbench.app.widgets.looks import choice_title, escaped, look, mark_html, parameter_title, title_of
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import COMPARED, DEFAULT_STRATEGY, STRATEGIES
@@ -23,16 +23,24 @@ from workbench.types import Comparison, Parameter, ParameterValue, Scope
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- Questions that never hold up the page: a thread asks, and the answer is kept while the page asks the same ---
+# Searches in a thread, so that the page stays responsive
 
 _KEY = "asked"
 T = TypeVar("T")
-PATIENCE = 1.0  # seconds before a page says that it is still working
+PATIENCE = 1.0  # seconds before the page reports that it is still searching
 
 
 @dataclass(slots=True)
 class PendingAnswer(Generic[T]):
-    """One question on its way: ``answer`` or ``error`` is set before ``settled``."""
+    """A search that is running or has ended.
+
+    Attributes:
+        key: Identifies the question and its settings.
+        began: Start, by the monotonic clock.
+        settled: Set last, when the search ends.
+        answer: The result, if it succeeded.
+        error: The failure, if any.
+    """
 
     key: Hashable
     began: float = field(default_factory=time.monotonic)
@@ -42,15 +50,15 @@ class PendingAnswer(Generic[T]):
 
     @property
     def seconds(self) -> float:
-        """The seconds that it has been on its way."""
+        """The seconds since it started."""
         return time.monotonic() - self.began
 
 
 def ask(key: Hashable, call: Callable[[], T]) -> PendingAnswer[T]:
-    """Return the question of this session with that key, asked now unless it was before; waits a moment for the answer.
+    """Return this session's search for a key, started if necessary, after waiting up to ``PATIENCE`` seconds.
 
     Raises:
-        Exception: the one that ``call`` raised, each time the page is drawn, until ``forget``.
+        Exception: The error of ``call``, each time the page is drawn, until ``forget``.
     """
     pending: PendingAnswer[T] | None = st.session_state.get(_KEY)
     if pending is None or pending.key != key:
@@ -64,7 +72,7 @@ def ask(key: Hashable, call: Callable[[], T]) -> PendingAnswer[T]:
 
 
 def forget() -> None:
-    """Drop the question, so that it is asked anew."""
+    """Drop the search, so that it runs again."""
     st.session_state.pop(_KEY, None)
 
 
@@ -72,7 +80,7 @@ def _answer(pending: PendingAnswer[T], call: Callable[[], T]) -> None:
     try:
         import_framework()
         pending.answer = call()
-    except Exception as error:  # noqa: BLE001 - raised again in the page's thread, which asked
+    except Exception as error:  # noqa: BLE001 - raised again in the page's thread
         pending.error = error
     finally:
         pending.settled.set()
@@ -80,7 +88,7 @@ def _answer(pending: PendingAnswer[T], call: Callable[[], T]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The scope, index and parameters of a comparison; a promotion makes them the default."""
+    """The scope, the index (None: the default) and the parameters by strategy of a comparison."""
 
     scope: Scope
     index: str | None
@@ -89,9 +97,13 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class ComparedHits:
-    """A comparison with the words of its hits to underline, and the errors of the columns that failed, by name.
+    """A comparison and what the board adds to it.
 
-    ``headers`` are those of the tables that hits go on with, in Markdown, by the hits' places.
+    Attributes:
+        comparison: The results of the columns that succeeded.
+        likes: Words to underline, by the place of a hit.
+        failures: Errors of the columns that failed, by name.
+        headers: Markdown headers of tables that start before a hit, by its place.
     """
 
     comparison: Comparison
@@ -100,41 +112,39 @@ class ComparedHits:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def compare(workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> ComparedHits:
-    """Ask the columns' strategies; one that fails leaves the others alone.
+def compare(wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> ComparedHits:
+    """Search with each column's strategy; a failure of one does not affect the others.
 
     Raises:
-        WorkbenchError: the scope names what does not exist, or every column fails for the same reason.
+        WorkbenchError: The scope does not exist, or every column fails for the same reason.
     """
-    workbench.requests.resolve(asking.scope)
+    wb.requests.resolve(asking.scope)
     failures: dict[str, WorkbenchError] = {}
     try:
-        comparison = _comparison(workbench, question, columns, limit, asking)
+        comparison = _comparison(wb, question, columns, limit, asking)
     except WorkbenchError as error:
-        failures = _failures(workbench, question, columns, limit, asking)
+        failures = _failures(wb, question, columns, limit, asking)
         answering = [name for name in columns if name not in failures]
         if failures and not answering and len(columns) > 1 and len({str(error) for error in failures.values()}) == 1:
             raise error
-        comparison = (
-            _comparison(workbench, question, answering, limit, asking) if answering else Comparison(question, {}, {})
-        )
-    headers = _headers(workbench, comparison)
-    return ComparedHits(comparison, likeness(workbench, comparison), failures, headers)
+        comparison = _comparison(wb, question, answering, limit, asking) if answering else Comparison(question, {}, {})
+    headers = _headers(wb, comparison)
+    return ComparedHits(comparison, likeness(wb, comparison), failures, headers)
 
 
-def _headers(workbench: Workbench, comparison: Comparison) -> dict[str, str]:
-    """Return the headers of the tables that hits go on with, by the hits' places."""
+def _headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
+    """Return the headers of tables that start before a hit, by its place."""
     headers: dict[str, str] = {}
     for result in comparison.strategies.values():
         hits = [hit for hit in result if place_key(hit) not in headers and hit.metadata.get("table_header")]
         if hits:
-            known = workbench.answers.table_headers(hits, result.index)
+            known = wb.answers.table_headers(hits, result.index)
             headers |= {place_key(hit): known[hit.passage_id] for hit in hits if hit.passage_id in known}
     return headers
 
 
-def _comparison(workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> Comparison:
-    return workbench.compare(
+def _comparison(wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> Comparison:
+    return wb.compare(
         question,
         strategies=columns,
         limit=limit,
@@ -145,52 +155,52 @@ def _comparison(workbench: Workbench, question: str, columns: Sequence[str], lim
 
 
 def _failures(
-    workbench: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking
+    wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking
 ) -> dict[str, WorkbenchError]:
-    """Ask each column alone, which only happens after all together failed; returns the errors by name."""
+    """Search with each column separately, after a joint search failed, and return the errors by name."""
     errors: dict[str, WorkbenchError] = {}
     for name in columns:
         try:
-            _comparison(workbench, question, [name], limit, asking)
+            _comparison(wb, question, [name], limit, asking)
         except WorkbenchError as error:
             errors[name] = error
     return errors
 
 
-# --- The strategies that a page is about, with their parameters: drawn from their table, kept in the address ---
+# Chosen strategies and parameters, kept in the URL
 
 MOST = 4
 LIMITS = (5, 10, 20, 50)
 
 
 def chosen_indexes() -> tuple[str, ...]:
-    """Return the indexes that every strategy is asked on, side by side; none where it is the page's one index."""
+    """Return the indexes to compare each strategy on; () for the page's own index."""
     return address.get_all("on")[:MOST]
 
 
 def room() -> int:
-    """Return how many strategies fit: each takes one column for every index."""
+    """Return how many strategies fit: each takes a column per index."""
     return MOST // max(1, len(chosen_indexes()))
 
 
 def default_strategies() -> tuple[str, ...]:
-    """Return the strategies of an address that names none: the last of the four where fewer fit."""
+    """Return the default strategies, as many as fit."""
     return COMPARED[-room() :]
 
 
 def chosen_strategies() -> tuple[str, ...]:
-    """Return the strategies the address names, as many as have room; by default those that show most."""
+    """Return the strategies of the URL, as many as fit, or the default ones."""
     return address.get_all("s")[: room()] or default_strategies()
 
 
 def chosen_limit() -> int:
-    """Return how many passages a column shows."""
+    """Return the number of passages per column."""
     wanted = address.get("n", "10")
     return int(wanted) if wanted.isdecimal() and int(wanted) in LIMITS else 10
 
 
 def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
-    """Return the parameters the address sets, by strategy; values are checked where they are used."""
+    """Return the parameters of the URL by strategy, not yet validated."""
     parameters: dict[str, dict[str, ParameterValue]] = {}
     for item in address.get_all("set"):
         target, _, value = item.partition("=")
@@ -201,10 +211,7 @@ def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, Paramete
 
 
 def strategy_bar(with_llm: bool, with_reranker: bool, indexes: Sequence[str]) -> tuple[str, ...]:
-    """Show the strategies as pills, their parameters behind a button; returns the chosen in the table's order.
-
-    It is drawn into the container "strategybar", beside the page's other controls.
-    """
+    """Show the strategies as pills and their parameters in a popover; return the chosen ones in table order."""
     offered = [
         name
         for name, strategy in STRATEGIES.items()
@@ -234,19 +241,19 @@ def _change() -> None:
         staying = _with_room([name for name in wanted if name in before], room() - len(added))
         dropped_titles = [escaped(title_of(name)) for name in wanted if name not in (*staying, *added)]
         wanted = [*staying, *added]
-        st.toast(f"At most {MOST} columns side by side: {', '.join(dropped_titles)} made room.")
+        st.toast(f"Limit is {MOST} columns. Removed {', '.join(dropped_titles)}.")
     address.put(s=None if set(wanted) == set(default_strategies()) else wanted)
 
 
 def _with_room(names: Sequence[str], places: int) -> list[str]:
-    """Return as many names as have a place; the last ones go first, the built-in default at the very last."""
+    """Return as many names as fit; the last are dropped first, the built-in default last."""
     order = sorted(names, key=lambda name: name != DEFAULT_STRATEGY)[: max(0, places)]
     return [name for name in names if name in order]
 
 
 def _settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
     show_value("limit", chosen_limit())
-    st.segmented_control("Passages in a column", LIMITS, key="limit", required=True, on_change=_change_limit)
+    st.segmented_control("Passages per column", LIMITS, key="limit", required=True, on_change=_change_limit)
     _index_choice(indexes)
     parameters = chosen_parameters(chosen)
     for name in chosen:
@@ -255,19 +262,19 @@ def _settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
             for parameter in STRATEGIES[name].parameters:
                 _control(name, parameter, parameters.get(name, {}))
     if parameters:
-        st.button("Back to the defaults", on_click=lambda: address.put(set=None), type="tertiary")
+        st.button("Reset to defaults", on_click=lambda: address.put(set=None), type="tertiary")
 
 
 def _index_choice(indexes: Sequence[str]) -> None:
-    """Offer to ask each strategy on several indexes; one index leaves nothing to choose."""
+    """Offer to compare each strategy on several indexes, if there are several."""
     chosen = chosen_indexes()
     names = [*indexes, *(name for name in chosen if name not in indexes)]
     if len(names) < 2:
         return
     show_value("on_indexes", list(chosen), names)
     st.multiselect(
-        "Side by side on indexes", names, key="on_indexes", max_selections=MOST, placeholder="The one chosen above",
-        help="Each strategy gets a column for each of them.",
+        "Compare on indexes", names, key="on_indexes", max_selections=MOST, placeholder="Index chosen above",
+        help="Each strategy gets one column per index.",
         on_change=lambda: address.put(on=st.session_state["on_indexes"]),
     )  # fmt: skip
 
@@ -278,8 +285,8 @@ def _change_limit() -> None:
 
 
 def _control(strategy: str, parameter: Parameter, parameters: dict[str, ParameterValue]) -> None:
-    """Draw one parameter as the control of its kind; a value of the address that is not valid shows as the default."""
-    key, label = f"set_{strategy}_{parameter.name}", parameter.name.replace("_", " ").capitalize()
+    """Draw one parameter as the control for its kind; an invalid value in the URL shows as the default."""
+    key, label = f"set_{strategy}_{parameter.name}", parameter_title(parameter.name)
     try:
         value = parameter.read(parameters.get(parameter.name, parameter.default))
     except InvalidInput:
@@ -291,7 +298,7 @@ def _control(strategy: str, parameter: Parameter, parameters: dict[str, Paramete
     if parameter.kind == "bool":
         st.toggle(label, **common)
     elif parameter.kind == "choice":
-        st.segmented_control(label, parameter.choices, required=True, **common)
+        st.segmented_control(label, parameter.choices, format_func=choice_title, required=True, **common)
     elif parameter.kind == "name":
         names = [ranker.name for ranker in OPENING.workbench.rankers.list()]
         st.selectbox(label, names if value in names else [*names, value], **common)
@@ -308,7 +315,7 @@ def _set(strategy: str, parameter: Parameter, key: str) -> None:
 
 
 def _pill_marks(names: Sequence[str]) -> str:
-    """Return the rules that put each strategy's mark, in its hue, before its name."""
+    """Return CSS that puts each strategy's mark, in its hue, before its name."""
     rules = []
     for place, name in enumerate(names, start=1):
         appearance = look(name)

@@ -1,4 +1,4 @@
-"""A round of judging: the test set's questions as a list with progress, the next and the previous one by key."""
+"""Judging hits: the control, stored marks, and the list of a test set's questions with progress."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from evals.test_sets.store import TestSetInfo, TestSetStore
     from workbench.workbench import Workbench
 
-# --- Judgments of hits: stored in a test set by the passage's span, so that every chunker can be scored ---
+# Judgments, stored by span so that they apply to any chunker
 
-Mark = tuple[int, str, int | None]  # its number in the session, the place that is judged, the grade (None: taken back)
+Mark = tuple[int, str, int | None]  # number in the session, judged place, grade (None clears it)
 
 
-def own_test_sets(workbench: Workbench) -> list[TestSetInfo]:
-    """Return the test sets over the person's own sources; the others judge a corpus of their own."""
+def own_test_sets(wb: Workbench) -> list[TestSetInfo]:
+    """Return the test sets over the user's own sources, not over a corpus of their own."""
     from evals.test_sets.store import TestSetStore
 
-    return [info for info in TestSetStore(workbench).list() if info.source_id is None]
+    return [info for info in TestSetStore(wb).list() if info.source_id is None]
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
     """One question's judgments in one test set."""
 
-    workbench: Workbench
+    wb: Workbench
     test_set: TestSetInfo
     question: str
 
     @property
     def about(self) -> str:
-        """A key that is equal where the same question is judged in the same test set."""
+        """A key of the question and the test set."""
         return f"{self.test_set.id} {self.question}"
 
     def grades(self) -> dict[str, int]:
-        """Return place -> grade of every span that a person judged for the question."""
+        """Return place -> grade of every judged span of the question."""
         test_set = self.load()
         question = _same(test_set, self.question)
         return {
@@ -62,14 +62,19 @@ class Judging:
         }
 
     def load(self) -> TestSet:
-        """Return the test set as it is now. Raises NotFound where it is gone."""
+        """Return the current test set.
+
+        Raises:
+            NotFound: It has been deleted.
+        """
         return self._store.load(self.test_set.id)
 
     def keep(self, comparison: Comparison, marks: Sequence[Mark]) -> None:
-        """Write marks down, the question too where it is new; a place that the board does not show is left out.
+        """Store marks, and the question if it is new; skip places that the board does not show.
 
         Raises:
-            NotFound: the test set is gone. InvalidInput: a grade that is none.
+            NotFound: The test set has been deleted.
+            InvalidInput: A grade is invalid.
         """
         hits = {place_key(hit): hit for result in comparison.strategies.values() for hit in result}
         last = {place: grade for _, place, grade in marks if place in hits}
@@ -89,7 +94,7 @@ class Judging:
             )
 
     def _stored_question(self) -> Question:
-        """Return the question as the test set has it, added if need be."""
+        """Return the question of the test set, added if necessary."""
         stored = _same(self.load(), self.question)
         return stored or self._store.add_questions(self.test_set.id, [self.question])[0]
 
@@ -97,46 +102,46 @@ class Judging:
     def _store(self) -> TestSetStore:
         from evals.test_sets.store import TestSetStore
 
-        return TestSetStore(self.workbench)
+        return TestSetStore(self.wb)
 
 
 def _same(test_set: TestSet, question: str) -> Question | None:
-    """Return the test set's question of the same words."""
+    """Return the test set's question with the same text."""
     wanted = " ".join(question.replace("\x00", "").split()).casefold()
     return next((entry for entry in test_set.questions if entry.text.casefold() == wanted), None)
 
 
 def read_marks(payload: object, after: int) -> list[Mark]:
-    """Return the marks that the browser sent and that are numbered beyond ``after``."""
+    """Return the marks sent by the browser whose number is above ``after``."""
     rows = payload.get("marks") if isinstance(payload, Mapping) else None
     marks = [(int(number), str(place), grade) for number, place, grade in rows or ()]
     return [mark for mark in marks if mark[0] > after]
 
 
-# --- The control that turns judging on: it chooses the test set, or makes one; the address keeps the choice ---
+# The control that chooses or creates the test set
 
 POPOVER = "judge_popover"
 
 
-def judge_control(workbench: Workbench, question: str) -> Judging | None:
-    """Show the control; returns the judging of the question, None while judging is off."""
+def judge_control(wb: Workbench, question: str) -> Judging | None:
+    """Show the control; return the judging of the question, or None if judging is off."""
     _keep_what_was_made()
-    sets = {info.id: info for info in own_test_sets(workbench)}
+    sets = {info.id: info for info in own_test_sets(wb)}
     chosen = sets.get(address.get("judge"))
-    label = "**Judging**" if chosen else "Judge"  # as long alike: a title here would push a strategy to a second line
-    # with the popover's state on this side a new test set can close it, and nothing in it is drawn anew
+    label = "**Judging**" if chosen else "Judge"  # a title here would push a strategy to a second line
+    # state kept on the server, so that creating a test set can close the popover
     with st.popover(label, type="tertiary", icon=":material/fact_check:", key=POPOVER, on_change="rerun"):
-        _choices(workbench, sets)
-    return Judging(workbench, chosen, question) if chosen else None
+        _choices(wb, sets)
+    return Judging(wb, chosen, question) if chosen else None
 
 
-def _choices(workbench: Workbench, sets: dict[str, TestSetInfo]) -> None:
+def _choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
     value = address.get("judge")
-    # without counts: Streamlit tells options by their labels, so a label must not change between two clicks
-    titles = {"": "Not judging"} | {key: info.label for key, info in sets.items()}
+    # without counts: Streamlit identifies options by label, so labels must not change between clicks
+    titles = {"": "Off"} | {key: info.label for key, info in sets.items()}
     if value not in titles:
-        titles[value] = "A test set that no longer exists"
-    key = f"judge_set_{value}"  # one for each value: a list that closes before it is told a new value sends the old one
+        titles[value] = "Deleted test set"
+    key = f"judge_set_{value}"  # one per value: a closing list may otherwise send the former value
     st.selectbox(
         "Test set",
         list(titles),
@@ -145,18 +150,18 @@ def _choices(workbench: Workbench, sets: dict[str, TestSetInfo]) -> None:
         key=key,
         on_change=_choose,
         args=(key,),
-        help="Your verdict on a passage goes into this test set, with the question. Evaluate scores strategies by it.",
+        help="Your ratings are stored in this test set with the question. Evaluate uses them to score strategies.",
     )
     if value not in sets:
-        st.caption("Choose a test set or make one; the keys 1, 2 and 3 judge from then on.")
+        st.caption("Pick or create a test set, then rate results with 1, 2, 3.")
     with st.form("judge_new", border=False):
         st.text_input(
-            "Or a new test set",
+            "New test set",
             key="judge_title",
-            placeholder="Its title, or none: named by the day",
+            placeholder="Title (optional, defaults to today's date)",
             autocomplete="off",
         )
-        st.form_submit_button("Create and judge", on_click=_make, args=(workbench,))
+        st.form_submit_button("Create and judge", on_click=_make, args=(wb,))
 
 
 def _choose(key: str) -> None:
@@ -166,9 +171,9 @@ def _choose(key: str) -> None:
 
 
 def _keep_what_was_made() -> None:
-    """Stay with the set just made until the browser names it: its earlier requests do not."""
+    """Keep the new test set selected until the browser sends it: requests already on their way do not."""
     test_set_id, is_new = st.session_state.get("judge_made", ("", False))
-    if is_new:  # the run that made it
+    if is_new:  # the run that created it
         st.session_state["judge_made"] = (test_set_id, False)
     elif address.get("judge"):
         st.session_state.pop("judge_made", None)
@@ -176,40 +181,43 @@ def _keep_what_was_made() -> None:
         address.put(judge=test_set_id)
 
 
-def _make(workbench: Workbench) -> None:
-    """Make a test set, named by the day without a title, and judge into it; one of that title is gone on with."""
+def _make(wb: Workbench) -> None:
+    """Create a test set (the date is the default title) and select it; an existing one of that title is reused."""
     title = str(st.session_state["judge_title"]).strip() or datetime.now().astimezone().strftime("Judged on %-d %B %Y")
     try:
-        test_set_id = _created_or_found(workbench, title)
+        test_set_id = _created_or_found(wb, title)
         st.session_state["judge_made"] = (test_set_id, True)
-        st.session_state[POPOVER] = False  # it covers a part of the board, and nobody wants it any more
+        st.session_state[POPOVER] = False  # it covers a part of the board
         address.put(judge=test_set_id)
     except WorkbenchError as error:
         st.toast(escaped(str(error)))
 
 
-def _created_or_found(workbench: Workbench, title: str) -> str:
+def _created_or_found(wb: Workbench, title: str) -> str:
     from evals.test_sets.store import TestSetStore
 
     try:
-        return TestSetStore(workbench).create(title, scope=place_scope()).id
-    except Conflict:  # also where two clicks or two tabs create it at once
-        existing = next((info.id for info in own_test_sets(workbench) if info.title == title), None)
+        return TestSetStore(wb).create(title, scope=place_scope()).id
+    except Conflict:  # also if two clicks or tabs create it at the same time
+        existing = next((info.id for info in own_test_sets(wb) if info.title == title), None)
         if existing is None:
             raise
         return existing
 
 
 COLUMNS = (Column("question", "Question"), Column("judged", "Judged passages", "number"))
-MANY = 8  # questions from which on the list has a filter, and scrolls in a room of its own
+MANY = 8  # from this number of questions, the list has a filter and scrolls
 ROOM = 360  # pixels
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The questions of a test set in order, how many passages of each are judged, and the place of the present one.
+    """The progress of judging a test set.
 
-    ``place`` is None where the present question is not (yet) in the test set.
+    Attributes:
+        questions: Its questions, in order.
+        judged: The number of judged passages of each.
+        place: Position of the current question; None if it is not in the test set.
     """
 
     questions: tuple[str, ...]
@@ -218,25 +226,25 @@ class Round:
 
     @property
     def done(self) -> int:
-        """The number of questions that have a judgment."""
+        """The number of questions with a judgment."""
         return sum(count > 0 for count in self.judged)
 
     @property
     def next(self) -> str | None:
-        """The next question without a judgment, around the end of the list; None where every other one has some."""
+        """The next question without a judgment, wrapping around; None if all others have one."""
         start = 0 if self.place is None else self.place + 1
         order = [*range(start, len(self.questions)), *range(start)]
         return next((self.questions[n] for n in order if not self.judged[n] and n != self.place), None)
 
     @property
     def previous(self) -> str | None:
-        """The question before the present one; None at the first one."""
+        """The question before the current one; None at the first."""
         place = len(self.questions) if self.place is None else self.place
         return self.questions[place - 1] if place > 0 else None
 
 
 def round_of(test_set: TestSet, question: str) -> Round:
-    """Return the round over a test set while ``question`` is on the page."""
+    """Return the progress of a test set, with ``question`` as the current one."""
     counts = Counter(judgment.question_id for judgment in test_set.judgments)
     texts = [entry.text for entry in test_set.questions]
     wanted = " ".join(question.split()).casefold()
@@ -245,18 +253,20 @@ def round_of(test_set: TestSet, question: str) -> Round:
 
 
 def judging_round(judging: Judging) -> None:
-    """Show how far the round is, and lead through it; a finished one leads to an experiment."""
+    """Show progress and navigation; when all questions are judged, emphasise running an experiment."""
     try:
         going = round_of(judging.load(), judging.question)
-    except NotFound:  # deleted in another tab; the control says so
+    except NotFound:  # deleted in another tab, which the control shows
         return
     total = len(going.questions)
     progress = (
-        f"{going.done:,} of {counted(total, 'question')} judged" if total else "The first judgment adds this question."
+        f"{going.done:,} of {counted(total, 'question')} judged" if total else "Your first rating adds this question."
     )
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center"):
         bar = f'<progress max="{max(total, 1)}" value="{going.done}"></progress>'
-        title = "" if judging.question.strip() else f"<b>{escape(judging.test_set.title)}</b>"  # else the board says it
+        title = (
+            "" if judging.question.strip() else f"<b>{escape(judging.test_set.title)}</b>"
+        )  # else the board shows it
         st.html(f'<p class="wb-round">{title} {bar} {progress}</p>', width="content")
         _step("Previous", "P", going.previous)
         _step("Next unjudged", "N", going.next)
@@ -264,7 +274,7 @@ def judging_round(judging: Judging) -> None:
             _list(going)
         finished = 0 < going.done == total
         kind = "primary" if finished else "tertiary"
-        if st.button("Run an experiment", type=kind, icon=":material/science:", disabled=not going.done):
+        if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
             address.leave_for("evaluate", new="1", dataset=judging.test_set.id)
             switch("evaluate")
 
@@ -283,7 +293,7 @@ def _list(going: Round) -> None:
     many = len(rows) > MANY
     with st.container(height=ROOM if many else "content", border=False):
         chosen = table(
-            "round_questions", COLUMNS, rows, label="Questions of the round", noun="questions", opens=True, filters=many
+            "round_questions", COLUMNS, rows, label="Questions to judge", noun="questions", opens=True, filters=many
         )
     if chosen.opened:
         address.put(q=going.questions[int(chosen.opened)])

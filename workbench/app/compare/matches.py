@@ -1,6 +1,6 @@
-"""Hits that are the same text: the board lights them together, and a judgment of one goes for the others.
+"""Hits of the same text, which the board highlights together and which share judgments.
 
-A hit stands for its place, the document and the span in it, so that it is found again in an index cut differently.
+A place is a document and a span in it, so that it also applies to an index of another chunker.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Alignment
     from workbench.workbench import Workbench
 
-Joins = Mapping[tuple[str, str], str]  # column and passage id -> what the same text has in common
+Joins = Mapping[tuple[str, str], str]  # (column, passage id) -> id of the text
 
 
 def joins(comparison: Comparison) -> Joins:
-    """Join hits by passage; where the columns search different indexes, also by at least half of the shorter text."""
+    """Join hits of the same passage, and across indexes those that share at least half of the shorter text."""
     hits = {(name, hit.passage_id): hit for name, result in comparison.strategies.items() for hit in result}
     index_of = {name: result.index for name, result in comparison.strategies.items()}
     leader = {hit.passage_id: hit.passage_id for hit in hits.values()}
@@ -40,9 +40,9 @@ def joins(comparison: Comparison) -> Joins:
 
 
 def same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list[str]]:
-    """Return for each shown place the others, shown or judged, that are the same text, though cut differently.
+    """Return, for each shown place, the other shown or judged places of the same text.
 
-    So a judgment made on one index's passage is found again on another's, as the span metrics find it by characters.
+    A judgment of a passage of one index thereby applies to that of another, as in the span metrics.
     """
     shown = {place_key(hit): _place(hit) for result in comparison.strategies.values() for hit in result}
     places = {key: _read_key(key) for key in judged} | shown
@@ -54,12 +54,12 @@ def same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list
 
 
 def place_key(passage: Passage) -> str:
-    """Return the place of a passage as one text."""
+    """Return the place of a passage as a string."""
     return key_of(*_place(passage))
 
 
 def key_of(document: str, start: int, end: int) -> str:
-    """Return a place as one text."""
+    """Return a place as a string."""
     return f"{document}:{start}-{end}"
 
 
@@ -74,7 +74,7 @@ def _place(passage: Passage) -> DocumentSpan:
 
 
 def _is_same_text(first: DocumentSpan, second: DocumentSpan) -> bool:
-    """Tell whether each holds at least half of the shorter one."""
+    """Return whether two spans share at least half of the shorter one."""
     shared = min(first[2], second[2]) - max(first[1], second[1])
     shorter = min(first[2] - first[1], second[2] - second[1])
     return first[0] == second[0] and shorter > 0 and 2 * shared >= shorter
@@ -90,16 +90,16 @@ def _unite(leader: dict[str, str], one: str, other: str) -> None:
     leader[_leader(leader, other)] = _leader(leader, one)
 
 
-# --- The words of the hits that late interaction found like the question's: the underlines of the cards ---
+# Words to underline, found by late interaction
 
-FROM = (0.3, 0.42, 0.58)  # least similarity of the thin, the middle and the thick underline
-MOST = 20  # hits of an index that are looked at, the highest in any column first: about a millisecond each
+FROM = (0.3, 0.42, 0.58)  # minimum cosine similarity of a thin, medium and thick underline
+MOST = 20  # hits aligned per index, best ranks first: about 1 ms each
 
-Likes = Mapping[str, Mapping[Span, int]]  # place in a document -> spans of the hit's text -> 1 to 3
+Likes = Mapping[str, Mapping[Span, int]]  # place -> span of the hit's text -> strength, 1 to 3
 
 
-def likeness(workbench: Workbench, comparison: Comparison) -> Likes:
-    """Return the words to underline in the hits that late interaction judged; nothing where no column has any."""
+def likeness(wb: Workbench, comparison: Comparison) -> Likes:
+    """Return the words to underline in the hits scored by late interaction."""
     judged: dict[str, dict[str, Passage]] = {}
     for result in comparison.strategies.values():
         for hit in result:
@@ -109,15 +109,15 @@ def likeness(workbench: Workbench, comparison: Comparison) -> Likes:
     for index, hits in judged.items():
         best_hits = sorted(hits.values(), key=lambda hit: hit.rank)[:MOST]
         try:
-            aligned = workbench.explaining.alignments(comparison.query, best_hits, index)
-        except ModelError:  # the search has said so already, and its order is shown without marks
+            aligned = wb.explaining.alignments(comparison.query, best_hits, index)
+        except ModelError:  # the search has reported it; its hits are shown without underlines
             continue
         likes |= {place_key(hit): likes_of(hit, aligned.get(hit.passage_id, ())) for hit in best_hits}
     return likes
 
 
 def likes_of(hit: Passage, alignment: Sequence[Alignment]) -> dict[Span, int]:
-    """Return the spans of a hit's text to underline, each with its strength from 1 to 3."""
+    """Return the spans of a hit's text to underline, with their strength from 1 to 3."""
     strengths: dict[Span, int] = {}
     for likeness in alignment:
         strength = bisect_right(FROM, likeness.similarity)

@@ -1,4 +1,4 @@
-"""Compare, the home page: one question, two to four strategies side by side, and what tells them apart."""
+"""The Compare page, which is the home page: one question, up to four strategies side by side."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
     from workbench.workbench import Workbench
 
-# --- Taking a comparison along: files in three forms, and the link that shows it again ---
+# Export of a comparison
 
-MAX_FILE_NAME_CHARS = 60  # characters of a file's name
+MAX_FILE_NAME_CHARS = 60  # of an exported file
 
 
 def export_button(comparison: Comparison, asking: Asking, limit: int) -> None:
-    """Show the button with the forms and the link behind it."""
+    """Show the popover with the file formats and the link."""
     asked = Asked(tuple(comparison.strategies), limit, asking.scope, asking.index, asking.parameters)
     with st.popover("Export", type="tertiary", icon=":material/ios_share:", key="export_popover"):
         for ending, (title, media_type, write) in FORMS.items():
@@ -68,56 +68,56 @@ def export_button(comparison: Comparison, asking: Asking, limit: int) -> None:
                 width="stretch",
             )
         with st.container(key="copy_link"):
-            st.caption("A link to this comparison; the sign at its right end copies it")
+            st.caption("Copy link to this comparison")
             st.code(link(), language=None, wrap_lines=True)
 
 
 def file_name(question: str) -> str:
-    """Return a file's name for a question: its words, nothing that a system could stumble over."""
+    """Return a file name of the words of a question, safe on any system."""
     words = "".join(char if char.isalnum() else "-" for char in question)
     return "-".join(part for part in words.split("-") if part)[:MAX_FILE_NAME_CHARS] or "comparison"
 
 
 def link() -> str:
-    """Return the address of the page as it is now."""
+    """Return the current URL of the page."""
     query = urlencode({name: st.query_params.get_all(name) for name in st.query_params}, doseq=True)
     return f"{str(st.context.url).partition('?')[0]}?{query}"
 
 
-# --- The parts of an address that Compare does not understand: one sentence tells them, one button takes them out ---
+# Invalid values in the URL
 
 OWN = (
     "q", "s", "n", "set", "on", "without", "names", "answer", "judge", "doc", "at", "cut", "why", "by", "missed",
     "form", "part",
 )  # fmt: skip
-OF_OTHERS = ("embed", "utm_")  # Streamlit's own, and what mail and chat programs append
-MAX_VALUE_CHARS = 60  # characters of a value that are repeated
+OF_OTHERS = ("embed", "utm_")  # of Streamlit, and added by mail and chat programs
+MAX_VALUE_CHARS = 60  # of a value that is quoted
 
 
 def tell_odd_values() -> None:
-    """Say what of the address was not understood, and what is shown instead; nothing where all was."""
+    """Show which values of the URL are ignored, with a button that removes them."""
     odd = list(odd_values())
     if not odd:
         return
-    told = ", ".join(f"{_short(name, value)} ({why})" for name, value, why in odd)
+    listed = ", ".join(f"{_short(name, value)} ({why})" for name, value, why in odd)
     with st.container(key="odd_values", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Not understood in the address and left out: {escaped(told, 600)}.", width="content")
-        st.button("Clean the address", type="tertiary", key="clean_address", on_click=_clean)
+        st.markdown(f"Ignored in the URL: {escaped(listed, 600)}.", width="content")
+        st.button("Clean up URL", type="tertiary", key="clean_address", on_click=_clean)
 
 
 def odd_values() -> Iterator[tuple[str, str, str]]:
-    """Yield (name, value, why it has no effect) of each part of the address that changes nothing."""
+    """Yield (name, value, reason) of each value of the URL that has no effect."""
     for name in st.query_params:
         if name not in (*OWN, *address.EVERYWHERE) and not name.startswith(OF_OTHERS):
-            yield name, address.get(name), f"Compare has no value {name}"
+            yield name, address.get(name), "unknown parameter"
     shown = address.get("n")
     if shown and shown != str(chosen_limit()):
-        yield "n", shown, f"a column shows {_any_of(LIMITS)} passages; these are {chosen_limit()}"
+        yield "n", shown, f"must be {_any_of(LIMITS)}; showing {chosen_limit()}"
     for item in address.get_all("set"):
         if not _is_setting(item):
-            yield "set", item, "a setting is written strategy.parameter=value, and the defaults are taken"
+            yield "set", item, "expected strategy.parameter=value; using the default"
     for name in address.get_all("s")[room() :]:
-        yield "s", name, f"at most {MOST} columns stand side by side"
+        yield "s", name, f"limit is {MOST} columns"
 
 
 def _is_setting(item: str) -> bool:
@@ -142,19 +142,19 @@ def _clean() -> None:
     address.put(**{name: [one for one in address.get_all(name) if (name, one) not in odd] for name, _ in odd})
 
 
-# --- The names in the question, as chips: a press takes one out of the preference, another one brings it back ---
+# Document names in the question, as chips
 
-MAX_NAME_CHARS = 48  # characters of a name that are shown
+MAX_NAME_CHARS = 48  # of a chip
 
 
 def preferred_names(comparison: Comparison, scope: Scope) -> None:
-    """Show what is preferred and what a person took out; nothing where the question names no document."""
+    """Show which names of the question boost documents, and those that the user has turned off."""
     names = comparison.preferring
     if not names and not scope.ignored_names:
         return
     only = scope.names == "only"
     with st.container(key="preferred", horizontal=True, gap="small", vertical_alignment="center"):
-        st.markdown("Only in" if only and names else "Preferring" if names else "Not preferring", width="content")
+        st.markdown(_names_label(only, bool(names)), width="content")
         for name in names:
             documents = "1 document" if name.documents == 1 else f"{name.documents:,} documents"
             st.button(
@@ -162,7 +162,7 @@ def preferred_names(comparison: Comparison, scope: Scope) -> None:
                 key=_key("chip", name.text),
                 icon=":material/close:",
                 icon_position="right",
-                help=f"{name.kind.capitalize()} of {documents}. Press to search without it.",
+                help=f"{name.kind.capitalize()} of {documents}. Click to ignore it.",
                 on_click=_ignore,
                 args=(name.text,),
             )
@@ -173,18 +173,24 @@ def preferred_names(comparison: Comparison, scope: Scope) -> None:
                 icon=":material/undo:",
                 icon_position="right",
                 type="tertiary",
-                help="Press to prefer it again.",
+                help="Click to boost it again.",
                 on_click=_bring_back,
                 args=(text,),
             )
         if names:
             st.button(
-                "Search all documents" if only else "Search only these",
+                "Search all documents" if only else "Only search these",
                 key="only_named",
                 type="tertiary",
                 on_click=address.put,
                 kwargs={"names": None if only else "only"},
             )
+
+
+def _names_label(only: bool, has_names: bool) -> str:
+    if not has_names:
+        return "Not boosting documents named"
+    return "Only documents named" if only else "Boosting documents named"
 
 
 def _ignore(name: str) -> None:
@@ -200,29 +206,29 @@ def _key(kind: str, text: str) -> str:
 
 
 def page() -> None:
-    """Show the question, and under it the answers, or what to do when there is nothing to ask or to find."""
-    workbench = OPENING.workbench
+    """Show the question and its results, or what to do if there is no question or no document."""
+    wb = OPENING.workbench
     question = _question()
     if question.strip():
-        st.html('<a class="wb-skip" href="#passages">Skip to the passages</a>')
+        st.html('<a class="wb-skip" href="#passages">Skip to results</a>')
     with st.container(key="strategybar", horizontal=True, wrap=False, gap="small", vertical_alignment="center"):
         strategies = strategy_bar(
-            with_llm=workbench.settings.has_llm,
-            with_reranker=workbench.settings.reranker != BUILT_IN_RERANKER,
-            indexes=[index.name for index in indexes_of_run(workbench) if index.status == "ready"],
+            with_llm=wb.settings.has_llm,
+            with_reranker=wb.settings.reranker != BUILT_IN_RERANKER,
+            indexes=[index.name for index in indexes_of_run(wb) if index.status == "ready"],
         )
-        judging = judge_control(workbench, question)
+        judging = judge_control(wb, question)
         answer_button()
     tell_odd_values()
-    if not workbench.documents.count():
-        empty_home(workbench)
+    if not wb.documents.count():
+        empty_home(wb)
     elif not question.strip():
         if judging is not None:
             judging_round(judging)
-        sample_questions(workbench)
+        sample_questions(wb)
     else:
-        _answers(workbench, question, strategies, judging)
-    reader(workbench, address.get("cut") or current_index())
+        _answers(wb, question, strategies, judging)
+    reader(wb, address.get("cut") or current_index())
 
 
 def _question() -> str:
@@ -240,70 +246,72 @@ def _question() -> str:
     )
 
 
-def _answers(workbench: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
+def _answers(wb: Workbench, question: str, strategies: tuple[str, ...], judging: Judging | None) -> None:
     limit, columns = chosen_limit(), tuple(across(strategies, chosen_indexes()))
     asking = Asking(current_scope(), current_index(), chosen_parameters(strategies))
     key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), changes())
-    in_the_meantime = st.empty()  # a place of its own, which the board to come clears at once and does not take over
+    in_the_meantime = st.empty()  # a slot of its own, which the board clears at once
     try:
-        pending = ask(key, lambda: compare(workbench, question, columns, limit, asking))
+        pending = ask(key, lambda: compare(wb, question, columns, limit, asking))
     except WorkbenchError as error:
         failed(error, _remedies(error) or {"Try again": forget})
         return
     if pending.settled.is_set() and pending.answer is not None:
-        _board(workbench, pending.answer, asking, judging)
-        why_panel(workbench, Explaining(question, limit, asking, pending.answer.comparison))
+        _board(wb, pending.answer, asking, judging)
+        why_panel(wb, Explaining(question, limit, asking, pending.answer.comparison))
     else:
         _slow(pending, len(columns), in_the_meantime)
 
 
 def _remedies(error: WorkbenchError) -> dict[str, Callable[[], None]]:
-    """Return the remedies for a name or a value of the address that does not work."""
+    """Return a button for each invalid value of the URL."""
     if not isinstance(error, InvalidInput | NotFound | ConfigurationError):
         return {}
     remedies: dict[str, Callable[[], None]] = {}
     if address.get("index") or address.get("on"):
-        remedies["Use the default index"] = lambda: address.put(index=None, on=None)
+        remedies["Use default index"] = lambda: address.put(index=None, on=None)
     if address.get("set"):
-        remedies["Use the default settings"] = lambda: address.put(set=None)
+        remedies["Reset to defaults"] = lambda: address.put(set=None)
     if address.get("s"):
-        remedies["Compare the default strategies"] = lambda: address.put(s=None)
+        remedies["Compare default strategies"] = lambda: address.put(s=None)
     return remedies
 
 
-def _board(workbench: Workbench, compared: ComparedHits, asking: Asking, judging: Judging | None) -> None:
+def _board(wb: Workbench, compared: ComparedHits, asking: Asking, judging: Judging | None) -> None:
     comparison = compared.comparison
     if not compared.failures and not any(len(result) for result in comparison.strategies.values()):
         notes = {note for result in comparison.strategies.values() for note in result.scope.notes}
         if judging is not None:
             judging_round(judging)
-        message("Nothing found", *notes, "Ask in other words" + (", or widen the scope." if is_scoped() else "."))
+        message("Nothing found", *notes, "Rephrase the question" + (" or widen the scope." if is_scoped() else "."))
         with st.container(horizontal=True):
             if is_scoped():
-                st.button("Search everything", on_click=clear_scope, icon=":material/close:")
+                st.button("Clear scope", on_click=clear_scope, icon=":material/close:")
             if comparison.strategies:
                 column = next(iter(comparison.strategies))
-                st.button("I expected a document", key="expected", type="tertiary", on_click=open_why, args=(column,))
+                st.button(
+                    "Find an expected document", key="expected", type="tertiary", on_click=open_why, args=(column,)
+                )
         return
     preferred_names(comparison, asking.scope)
-    serving = serving_in(workbench, asking.scope)
+    serving = serving_in(wb, asking.scope)
     with st.container(horizontal=True, vertical_alignment="top", wrap=False, key="above_board"):
         with st.container(gap=None):
-            serving_line(workbench, serving, asking.scope)
-            next_step(workbench, judging is not None)
+            serving_line(wb, serving, asking.scope)
+            next_step(wb, judging is not None)
         if comparison.strategies:
             export_button(comparison, asking, chosen_limit())
     above = st.container(key="answer_place")
-    board(workbench, compared, asking, serving, judging)
+    board(wb, compared, asking, serving, judging)
     with above:
         if comparison.strategies:
-            answer_panel(workbench, comparison, asking, serving)
+            answer_panel(wb, comparison, asking, serving)
 
 
 def _slow(pending: PendingAnswer[ComparedHits], columns: int, place: DeltaGenerator) -> None:
     with place.container():
         with st.container(key="slow", horizontal=True, vertical_alignment="center"):
-            why = "A large corpus or a busy machine takes longer." if OPENING.is_warm else "The model is still loading."
+            why = "Large corpora take longer." if OPENING.is_warm else "Loading the model."
             st.html(f'<p class="wb-lead" role="status">Still searching. {why}</p>', width="content")
             st.button("Cancel", on_click=_stop)
         board_skeleton(columns)

@@ -1,4 +1,4 @@
-"""The first minute: what this is, the three ways in, and what comes after the first comparison."""
+"""The first visit: what the workbench does, three ways to add documents, and the next step."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 WHAT_IT_IS = (
-    "The workbench asks your documents a question in several ways at once, by meaning, by words and by both, and shows "
-    "side by side what each finds. You judge, it measures, and the way that wins serves your agents."
+    "Search your documents with several strategies at once: by meaning, by keywords and by both. You "
+    "rate the results, the workbench scores each strategy, and your agents get the winner."
 )
 WAYS = {"library": "Your files", "crawl": "A website"}
 
 
-def empty_home(workbench: Workbench) -> None:
-    """Say what this is and offer the three ways in, where there is no document yet."""
-    message("Which way of searching suits your documents?", WHAT_IT_IS)
+def empty_home(wb: Workbench) -> None:
+    """Explain the workbench and offer three ways to add the first documents."""
+    message("Which search strategy works best for your documents?", WHAT_IT_IS)
     about = {
-        "Your files": f"PDF, Markdown, Word, HTML and {len(format_titles()) - 4} other formats, folders, zip archives.",
-        "A website": "Its pages, politely: by its robots.txt, at the rate that you allow.",
-        "The sample": "Some fifty articles on retrieval, with questions to click. It takes a minute.",
+        "Your files": f"PDF, Markdown, Word, HTML and {len(format_titles()) - 4} other formats; folders; zip archives.",
+        "A website": "Crawls its pages; respects robots.txt and your rate limit.",
+        "Sample documents": "About fifty articles on retrieval, with questions to try. Loads in about a minute.",
     }
     columns = st.columns(3, gap="medium")
     for column, (page, title) in zip(columns, WAYS.items(), strict=False):
@@ -42,8 +42,8 @@ def empty_home(workbench: Workbench) -> None:
             _heading(title, about[title])
             way_to(page, is_chief=page == "library")
     with columns[2], st.container(border=True, key="way_sample"):
-        _heading("The sample", about["The sample"])
-        way_to_sample(workbench)
+        _heading("Sample documents", about["Sample documents"])
+        way_to_sample(wb)
 
 
 def _heading(title: str, sentence: str) -> None:
@@ -51,28 +51,27 @@ def _heading(title: str, sentence: str) -> None:
 
 
 def further_ways() -> None:
-    """Offer, below the sample's questions, to bring in documents of one's own."""
+    """Offer, below the sample questions, to add one's own documents."""
     with st.container(horizontal=True, vertical_alignment="center", key="further_ways"):
-        st.html('<p class="wb-kind">Or bring your own documents:</p>', width="content")
+        st.html('<p class="wb-kind">Or add your own documents:</p>', width="content")
         for page, (label, icon) in PAGES.items():
             if st.button(label, icon=icon, type="tertiary"):
                 switch(page)
 
 
-def next_step(workbench: Workbench, judging: bool) -> None:
-    """Say below a comparison what to do next, until there is a test set."""
-    if judging or own_test_sets(workbench):
+def next_step(wb: Workbench, judging: bool) -> None:
+    """Show the next step below a comparison, until there is a test set."""
+    if judging or own_test_sets(wb):
         return
     st.html(
-        '<p class="wb-serving">Next: press <b>Judge</b> and mark what is relevant by the keys 1, 2 and 3. A few judged '
-        "questions make a test set, by which <b>Evaluate</b> tells the best strategy, and <b>Promote</b> gives it to "
-        "your agents.</p>"
+        '<p class="wb-serving">Next: click <b>Judge</b> and rate results with the keys 1, 2 and 3. Rate a few '
+        "questions, then compare strategies in <b>Evaluate</b> and <b>Promote</b> the winner.</p>"
     )
 
 
-# --- Questions to try when the box is empty: some only meaning finds, some only words, some misspelt ---
+# Sample questions: paraphrased, exact and misspelled
 
-_KINDS = {"meaning": "Other words than the text", "keyword": "A name, a code, a rare word", "typo": "Misspelt"}
+_KINDS = {"meaning": "Paraphrased", "keyword": "Names, codes and rare words", "typo": "Misspelled"}
 _EACH = 3
 
 
@@ -86,16 +85,17 @@ def _by_kind() -> dict[str, list[str]]:
     return {kind: texts[:_EACH] for kind, texts in by_kind.items() if texts}
 
 
-def sample_questions(workbench: Workbench) -> None:
-    """Offer questions that the sample answers, or say how to begin where there is no sample."""
-    if not _has_sample(workbench):
+def sample_questions(wb: Workbench) -> None:
+    """Offer sample questions, or explain the page if the sample is not loaded."""
+    if not _has_sample(wb):
         message(
-            "Ask a question", "Each column answers it in its own way; the lines between them show which of them agree."
+            "Ask a question",
+            "Each column shows the results of one strategy; the lines between the columns show where they agree.",
         )
         return
     st.html(f'<p class="wb-lead">{WHAT_IT_IS}</p>')
-    st.html('<p class="wb-lead">Each strategy answers in a column of its own, and the lines between the columns show '
-            "where they part. Ask anything, or begin with one of these.</p>")  # fmt: skip
+    st.html('<p class="wb-lead">Each column shows one strategy; the lines between them show where they disagree. '
+            "Ask anything, or start with one of these.</p>")  # fmt: skip
     with st.container(key="sample_questions"):
         columns = st.columns(len(_by_kind()), gap="large")
     for column, (kind, texts) in zip(columns, _by_kind().items(), strict=True):
@@ -107,8 +107,8 @@ def sample_questions(workbench: Workbench) -> None:
     further_ways()
 
 
-def _has_sample(workbench: Workbench) -> bool:
+def _has_sample(wb: Workbench) -> bool:
     try:
-        return workbench.sources.get(SAMPLE_TITLE).documents_count > 0
+        return wb.sources.get(SAMPLE_TITLE).documents_count > 0
     except (NotFound, Ambiguous):
         return False

@@ -1,6 +1,6 @@
-"""The why panel: a passage taken apart, and the course of a document that one expected; the address opens it.
+"""The why panel: the score of a passage, and the pipeline trace of an expected document.
 
-``why`` names the passage, ``by`` the column, ``missed`` the expected document.
+In the URL, ``why`` is the passage, ``by`` the column and ``missed`` the expected document.
 """
 
 from __future__ import annotations
@@ -34,20 +34,19 @@ from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Explanation, QuestionWord, WordByWord
-    from workbench.types import Comparison, Passage, SearchResult
-    from workbench.types.json import JsonObject, JsonValue
+    from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
     from workbench.workbench import Workbench
 
-# --- The question and the passage as the why panel draws them, cut where a mark begins or ends; Markdown is ---
+# Question and passage as marked pieces
 
-SURE = 0.75  # a similarity from which on a like is drawn in full
+SURE = 0.75  # cosine similarity drawn at full strength
 
-QuestionPiece = tuple[str, int | None]  # a stretch of the question, and the place of the word it is
-TextPiece = tuple[str, bool, int, dict[str, float]]  # a stretch, has the question it, underline 0 to 3, word -> 0..1
+QuestionPiece = tuple[str, int | None]  # text, and the position of the word it is
+TextPiece = tuple[str, bool, int, dict[str, float]]  # text, exact match, underline 0 to 3, word -> 0..1
 
 
 def question_pieces(compared: WordByWord) -> list[QuestionPiece]:
-    """Return the question in stretches; words that count have their place among ``compared.words``."""
+    """Return the question in pieces; words that count have their position in ``compared.words``."""
     pieces: list[QuestionPiece] = []
     at = 0
     for place, word in enumerate(compared.words):
@@ -58,12 +57,12 @@ def question_pieces(compared: WordByWord) -> list[QuestionPiece]:
 
 
 def counts(compared: WordByWord, word: QuestionWord) -> bool:
-    """Tell whether a word of the question is worth pointing at."""
+    """Return whether a word of the question counts: it has weight and is not a function word."""
     return word.weight > 0 and compared.question[word.start : word.end].lower() not in FUNCTION_WORDS
 
 
 def text_pieces(compared: WordByWord) -> tuple[list[TextPiece], list[TextPiece]]:
-    """Return the title and headings, and the passage, in stretches."""
+    """Return the title and headings, and the passage, in pieces."""
     matched = matched_spans(compared.question, compared.text, compared.language)
     likes = _similarities_by_span(compared)
     context = len(compared.context)
@@ -74,9 +73,12 @@ def text_pieces(compared: WordByWord) -> tuple[list[TextPiece], list[TextPiece]]
 
 
 def rendered_text(text: str, compared: WordByWord | None, table_header: str = "") -> list[JsonValue]:
-    """Return a passage of Markdown as elements, its texts in the pieces that ``text_pieces`` cuts.
+    """Return a Markdown passage as elements, its texts in pieces as by ``text_pieces``.
 
-    ``table_header`` is the Markdown of the header of a table that begins before it.
+    Args:
+        text: The passage.
+        compared: The token matches; None if there are none.
+        table_header: Markdown header of a table that starts before the passage.
     """
     whole, lead = with_table_header(text, table_header)
     blocks = moved_back(markdown_tree(whole).blocks, lead) if lead else markdown_tree(text).blocks
@@ -89,7 +91,7 @@ def rendered_text(text: str, compared: WordByWord | None, table_header: str = ""
         if run.start == run.end or not run.text:
             return [(run.text, False, 0, {})]
         cut = _cut(compared.text, (context + run.start, context + run.end), matched, likes)
-        if run.is_exact:  # a code span's line end is shown as a blank
+        if run.is_exact:  # line ends in a code span are shown as spaces
             return cut if len(cut) > 1 else [(run.text, *cut[0][1:])]
         words = {word: value for piece in cut for word, value in piece[3].items()}
         return [(run.text, any(piece[1] for piece in cut), max(piece[2] for piece in cut), words)]
@@ -98,12 +100,12 @@ def rendered_text(text: str, compared: WordByWord | None, table_header: str = ""
 
 
 def strength(similarity: float) -> float:
-    """Return how strongly a like is drawn, 0..1."""
+    """Return how strongly a match is drawn, 0..1."""
     return round(min(1.0, max(0.1, (similarity - FROM[0]) / (SURE - FROM[0]))), 2)
 
 
 def _similarities_by_span(compared: WordByWord) -> dict[Span, dict[int, float]]:
-    """Return the stretches of the text that are like a word of the question that counts, each with its likenesses."""
+    """Return the matched spans of the text, with the similarity to each word of the question that counts."""
     likes: dict[Span, dict[int, float]] = {}
     for place, word in enumerate(compared.words):
         if counts(compared, word):
@@ -129,13 +131,13 @@ def _cut(text: str, whole: Span, matched: Iterable[Span], likes: dict[Span, dict
     return pieces
 
 
-# --- An explanation as the why panel draws it: plain JSON values ---
+# The data of the panel
 
-AROUND = 2  # hits above and below the explained one whose scores stand beside it
+AROUND = 2  # hits above and below the explained one that are shown for comparison
 
 
 def frame_data(comparison: Comparison, column: str) -> JsonObject:
-    """Return the frame of the panel, drawn with or without a passage: the columns of one index to choose from."""
+    """Return the part of the data that needs no passage, such as the columns of the same index."""
     own = comparison.strategies.get(column)
     names = [name for name, result in comparison.strategies.items() if own and result.index == own.index] or [column]
     return {
@@ -160,10 +162,15 @@ def panel_data(
     document_type: str = "text",
     table_header: str = "",
 ) -> JsonObject:
-    """Return what the panel draws of a passage; ``neighbours`` are the hits that its score is shown beside.
+    """Return the data of a passage.
 
-    ``blocks`` is the passage rendered, where its document's type is one of Markdown; ``table_header`` names the columns
-    of a table that begins before it.
+    Args:
+        why: The explanation.
+        compared: The token matches; None if the index has no token vectors.
+        column: Name of the column.
+        neighbours: Hits of the column, shown for comparison.
+        document_type: Markdown types are rendered.
+        table_header: Markdown header of a table that starts before the passage.
     """
     language = compared.language if compared else "english"
     context, text = text_pieces(compared) if compared else ([], [])
@@ -201,7 +208,7 @@ def panel_data(
 
 
 def expected_data(why: Explanation, where: str) -> JsonObject:
-    """Return what the panel draws of a document that one expected: its course as a funnel."""
+    """Return the data of an expected document, shown as a funnel."""
     return {
         "document": why.document_id,
         "passage": why.passage_id,
@@ -225,7 +232,7 @@ def _legs(why: Explanation) -> list[JsonObject]:
                 "hue": kind.hue,
                 "score": f"{leg.score:.3f}",
                 "rank": leg.rank,
-                "of": "of the candidates" if kind.reranks else "in scope",
+                "of": "among candidates" if kind.reranks else "in scope",
                 "adds": leg.contribution,
                 "vote": round(leg.vote, 2),
                 "part": name in parts,
@@ -235,7 +242,7 @@ def _legs(why: Explanation) -> list[JsonObject]:
 
 
 def _features(why: Explanation) -> list[JsonObject]:
-    """Return what a learned ranker weighed, the heaviest part first; features that weigh nothing are left out."""
+    """Return the features with a weight of a learned ranker, in the order of the explanation."""
     return [
         {
             "title": view.title,
@@ -250,7 +257,7 @@ def _features(why: Explanation) -> list[JsonObject]:
 
 
 def _bars(why: Explanation, neighbours: SearchResult | None) -> list[JsonObject]:
-    """Return the explained hit's score and those of the hits around it, in the order of their ranks."""
+    """Return the scores of the explained hit and its neighbours, by rank."""
     if why.rank is None or why.score is None:
         return []
     legs = {name: leg.contribution for name, leg in why.legs.items()}
@@ -277,7 +284,7 @@ def _question(why: Explanation, compared: WordByWord | None) -> list[QuestionPie
 
 
 def _similarity_rows(compared: WordByWord | None) -> list[list[tuple[str, str]]]:
-    """Return for each word of the question its likes as (word, similarity), best first, each spelling once."""
+    """Return, for each word of the question, its matches as (word, similarity), best first, without duplicates."""
     if compared is None:
         return []
     rows: list[list[tuple[str, str]]] = []
@@ -296,18 +303,18 @@ def _elsewhere(why: Explanation, column: str) -> list[JsonObject]:
 
 
 WIDTH = 900
-_EXPLAINED = "why_explained"  # this session's last explanations, by their question
+_EXPLAINED = "why_explained"  # this session's latest explanations
 _KEPT = 8
-EXPECTED = "expected"  # in place of a passage: only the search for a document that one expected
+EXPECTED = "expected"  # instead of a passage id: only the search for an expected document
 GONE = (
-    "This passage is no longer in the index: its document was changed or deleted. Close this and look at the hits anew."
+    "This passage is no longer in the index, because its document was changed or deleted. Close this panel to refresh."
 )
 _SKELETON_HEIGHTS = (56, 120, 190, 150)
 
 
 @dataclass(frozen=True, slots=True)
 class Explaining:
-    """A question as the board asked it, and the comparison that answered (its other hits stand beside a score)."""
+    """The question, passage limit and settings of the board, and their comparison."""
 
     question: str
     limit: int
@@ -316,31 +323,29 @@ class Explaining:
 
 
 def open_why(column: str, passage_id: str = EXPECTED) -> None:
-    """Let the address name a passage and the column it is a hit of; ``why_panel`` shows it."""
+    """Put a passage and its column into the URL; ``why_panel`` shows it."""
     address.put(why=passage_id, by=column, missed=None)
 
 
 def close() -> None:
-    """Take the panel out of the address."""
+    """Remove the panel from the URL."""
     address.put(why=None, by=None, missed=None)
 
 
-def why_panel(workbench: Workbench, explaining: Explaining) -> None:
-    """Show the panel if the address names a passage; nothing is explained before. An opened document lies over it."""
+def why_panel(wb: Workbench, explaining: Explaining) -> None:
+    """Show the panel if the URL names a passage, unless a document is open."""
     if not address.get("why") or address.get("doc"):
         return
-    st.dialog("Why it ranks where it does", width=WIDTH, position="right", on_dismiss=close)(_show)(
-        workbench, explaining
-    )
+    st.dialog("Why it ranks here", width=WIDTH, position="right", on_dismiss=close)(_show)(wb, explaining)
 
 
-def _show(workbench: Workbench, explaining: Explaining) -> None:
+def _show(wb: Workbench, explaining: Explaining) -> None:
     place = st.empty()
     with place.container():
-        st.html('<p class="wb-kind" role="status" style="margin:0">Asking every strategy about this passage…</p>')
+        st.html('<p class="wb-kind" role="status" style="margin:0">Explaining this passage with every strategy…</p>')
         for height in _SKELETON_HEIGHTS:
             st.skeleton(height=height)
-    data = _data(workbench, explaining)
+    data = _data(wb, explaining)
     place.empty()
     result = component("compare/why")(
         key="why",
@@ -356,24 +361,24 @@ def _show(workbench: Workbench, explaining: Explaining) -> None:
         st.rerun()
 
 
-def _data(workbench: Workbench, explaining: Explaining) -> JsonObject:
-    """Return what the panel draws; a failure is a sentence in its place."""
+def _data(wb: Workbench, explaining: Explaining) -> JsonObject:
+    """Return the data of the panel; after a failure, with the error."""
     column = address.get("by") or next(iter(explaining.comparison.strategies), DEFAULT_STRATEGY)
     passage, missed = address.get("why"), address.get("missed")
     data = frame_data(explaining.comparison, column) | {"passage": None if passage == EXPECTED else passage}
     key = (explaining.question, column, passage, explaining.limit, repr(explaining.asking), changes())
     try:
         if data["passage"]:
-            data |= _once(key, lambda: _passage(workbench, explaining, column, passage))
+            data |= _once(key, lambda: _passage(wb, explaining, column, passage))
     except NotFound as error:
         if _hit(explaining, passage) is None:
             return data | {"error": str(error)}
-        note_change()  # the board is asked anew when it is drawn next
+        note_change()  # refreshes the board
         return data | {"error": GONE}
     except WorkbenchError as error:
         return data | {"error": str(error)}
     if missed:
-        data["expected"] = _expected(workbench, explaining, column, missed)
+        data["expected"] = _expected(wb, explaining, column, missed)
     return data
 
 
@@ -382,30 +387,30 @@ def _hit(explaining: Explaining, passage_id: str) -> Passage | None:
     return next((hit for result in results for hit in result if hit.passage_id == passage_id), None)
 
 
-def _passage(workbench: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
-    why = _explain(workbench, explaining, column, passage_id=passage_id)
+def _passage(wb: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
+    why = _explain(wb, explaining, column, passage_id=passage_id)
     try:
-        compared = workbench.explaining.word_by_word(explaining.question, passage_id, why.index)
-    except ModelError:  # the explanation's notes say so; the texts are shown without likes
+        compared = wb.explaining.word_by_word(explaining.question, passage_id, why.index)
+    except ModelError:  # reported in the notes; the text is shown without matches
         compared = None
     neighbours = explaining.comparison.strategies.get(column)
-    document_type = workbench.documents.get(why.document_id).document_type
-    header = _table_header(workbench, explaining, passage_id, why.index)
+    document_type = wb.documents.get(why.document_id).document_type
+    header = _table_header(wb, explaining, passage_id, why.index)
     return panel_data(why, compared, column, neighbours, document_type, header)
 
 
-def _table_header(workbench: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
-    """Return the names of the columns of a table that goes on in a passage of the board, "" where there are none."""
+def _table_header(wb: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
+    """Return the Markdown header of a table that starts before a passage of the board, or ""."""
     hit = _hit(explaining, passage_id)
     if hit is None or not hit.metadata.get("table_header"):
         return ""
-    return workbench.answers.table_headers([hit], index).get(passage_id, "")
+    return wb.answers.table_headers([hit], index).get(passage_id, "")
 
 
-def _expected(workbench: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:
+def _expected(wb: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:
     def explained() -> JsonObject:
-        why = _explain(workbench, explaining, column, document_id=document_id)
-        document = workbench.documents.get(document_id)
+        why = _explain(wb, explaining, column, document_id=document_id)
+        document = wb.documents.get(document_id)
         return expected_data(why, document.path or document.url or "")
 
     key = (explaining.question, column, document_id, explaining.limit, repr(explaining.asking), changes())
@@ -416,7 +421,7 @@ def _expected(workbench: Workbench, explaining: Explaining, column: str, documen
 
 
 def _explain(
-    workbench: Workbench,
+    wb: Workbench,
     explaining: Explaining,
     column: str,
     passage_id: str | None = None,
@@ -424,7 +429,7 @@ def _explain(
 ) -> Explanation:
     strategy, own_index = named(column, None)
     asking = explaining.asking
-    return workbench.explain(
+    return wb.explain(
         explaining.question,
         passage_id,
         document_id,
@@ -438,7 +443,7 @@ def _explain(
 
 
 def _once(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObject:
-    """Return the explanation that this session has for a key, or explain it now; errors are not kept."""
+    """Return this session's explanation for a key, computed if necessary; errors are not cached."""
     explanations: dict[Hashable, JsonObject] = st.session_state.setdefault(_EXPLAINED, {})
     if key not in explanations:
         explanations[key] = explain()
@@ -448,21 +453,21 @@ def _once(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObject:
 
 
 def _expect() -> None:
-    """Let the address name the document that a person expected; "" takes it out."""
+    """Put the expected document into the URL; "" removes it."""
     chosen = _sent("expect")
     if isinstance(chosen, str):
         address.put(missed=chosen or None)
 
 
 def _turn() -> None:
-    """Turn the panel to another passage."""
+    """Show another passage in the panel."""
     passage = _sent("turn")
     if isinstance(passage, str) and passage:
         address.put(why=passage)
 
 
 def _column() -> None:
-    """Turn the panel to another column's view of the passage."""
+    """Show the passage as another column ranks it."""
     column = _sent("column")
     if isinstance(column, str) and column:
         address.put(by=column)
@@ -474,4 +479,4 @@ def _sent(name: str) -> object:
 
 
 def _nothing() -> None:
-    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""
+    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

@@ -1,1 +1,1 @@
-"""The Connect page: this workbench for agents."""
+"""The Connect page: agents and their tools."""

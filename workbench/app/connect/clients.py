@@ -1,4 +1,4 @@
-"""The ready configuration for each client, with this machine's paths; the token only by the name of its variable."""
+"""Configurations for MCP clients, with this machine's paths; the token appears only as a variable name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ URL = "http://127.0.0.1:8765/mcp"
 
 @dataclass(frozen=True, slots=True)
 class ClientSetup:
-    """The facts a client needs: a command to start (stdio) or an address to call (http)."""
+    """How a client connects.
+
+    Attributes:
+        transport: "stdio" (the client starts a command) or "http" (it calls a URL).
+        arguments: Arguments of ``workbench mcp``.
+        environment: Names and values of environment variables.
+        with_token: True if a bearer token is required.
+    """
 
     transport: str
     arguments: tuple[str, ...]
@@ -30,20 +37,20 @@ class ClientSetup:
 
     @property
     def command(self) -> str:
-        """The program that serves."""
-        beside = Path(sys.executable).with_name("workbench")
-        return str(beside) if beside.exists() else sys.executable
+        """Path of the program to start."""
+        program = Path(sys.executable).with_name("workbench")
+        return str(program) if program.exists() else sys.executable
 
     @property
     def words(self) -> list[str]:
-        """Its arguments."""
+        """Arguments of the program."""
         start = ["mcp"] if Path(self.command).name == "workbench" else ["-m", "mcp_app"]
         return [*start, *self.arguments]
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program that speaks MCP: where its configuration goes and how it is written."""
+    """An MCP client: its title, where its configuration goes, the syntax, and the function that writes it."""
 
     title: str
     where: str
@@ -54,9 +61,14 @@ class Client:
 def connection_of(
     settings: Settings, transport: str, toolsets: tuple[str, ...], read_only: bool, client: str = ""
 ) -> ClientSetup:
-    """Return the connection to this workbench; settings that are not the defaults go into the environment.
+    """Return the connection to this workbench; settings that are not the defaults become environment variables.
 
-    ``client`` is the name under which calls over stdio are logged.
+    Args:
+        settings: Settings of this workbench.
+        transport: "stdio" or "http".
+        toolsets: Names of toolsets; () for the default ones.
+        read_only: True to offer only tools that change nothing.
+        client: Name under which calls over stdio are logged.
     """
     arguments = (
         *(("--client", client) if client and transport == "stdio" else ()),
@@ -68,19 +80,21 @@ def connection_of(
 
 
 def with_database(connection: ClientSetup, settings: Settings, *, password: bool) -> ClientSetup:
-    """Return the connection with the database's own address in it.
+    """Return the connection with the database URL.
 
     Raises:
-        InvalidInput: the address has a password, and nobody said that it may be written down.
+        InvalidInput: The URL has a password, and ``password`` is false.
     """
     url = settings.database_url.get_secret_value() if settings.database_url is not None else ""
     if ":" in url.partition("://")[2].rpartition("@")[0] and not password:
-        raise InvalidInput("WORKBENCH_DATABASE_URL has a password; --with-database writes it into the client's file.")
+        raise InvalidInput(
+            "WORKBENCH_DATABASE_URL has a password. Use --with-database to write it into the client's file."
+        )
     return replace(connection, environment=tuple((dict(connection.environment) | {DATABASE: url}).items()))
 
 
 def serve_command(connection: ClientSetup) -> str:
-    """Return the line that starts the HTTP server by hand."""
+    """Return the shell command that starts the HTTP server."""
     variables = [f"{name}={shlex.quote(value)}" for name, value in connection.environment]
     return " ".join([*variables, shlex.join([connection.command, *connection.words])])
 
@@ -142,7 +156,7 @@ def _vscode(connection: ClientSetup) -> str:
     entry = {"type": "http", **_http(connection, "${input:workbench-token}")}
     if not connection.with_token:
         return _written("servers", entry)
-    ask = {"type": "promptString", "id": "workbench-token", "description": "The workbench's token", "password": True}
+    ask = {"type": "promptString", "id": "workbench-token", "description": "Workbench token", "password": True}
     return _written("servers", entry, inputs=[ask])
 
 
@@ -150,11 +164,11 @@ CLIENTS: dict[str, Client] = {
     "claude-desktop": Client(
         "Claude Desktop", "Settings > Developer > Edit Config (claude_desktop_config.json)", "json", _desktop
     ),
-    "claude-code": Client("Claude Code", "In a terminal, in the folder of your project", "bash", _code),
+    "claude-code": Client("Claude Code", "Run in a terminal in your project folder", "bash", _code),
     "cursor": Client(
         "Cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in a project", "json", _servers(f"${{env:{TOKEN}}}")
     ),
-    "vscode": Client("VS Code", ".vscode/mcp.json in a folder, or the command MCP: Add Server", "json", _vscode),
+    "vscode": Client("VS Code", ".vscode/mcp.json in a project, or the command MCP: Add Server", "json", _vscode),
     "zed": Client("Zed", "~/.config/zed/settings.json, or the command zed: open settings", "json", _zed),
-    "other": Client("Another", "The client's own list of MCP servers", "json", _servers(f"YOUR_{TOKEN}")),
+    "other": Client("Other", "The client's MCP server configuration", "json", _servers(f"YOUR_{TOKEN}")),
 }

@@ -1,4 +1,4 @@
-"""The Connect page: this workbench for agents, its tools to see and to try, and the questions of agents."""
+"""The Connect page: client configurations, tools to try, and calls of agents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from workbench.app.connect.clients import CLIENTS, TOKEN, connection_of, serve_command
-from workbench.app.connect.connections import CLIENT_FILES, seen
+from workbench.app.connect.connections import CLIENT_FILES, describe_state
 from workbench.app.shell.navigation import switch
 from workbench.app.shell.states import message
 from workbench.app.state import address
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
     from workbench.services.tool_calls import ToolCall
     from workbench.workbench import Workbench
 
-# --- The part of the Connect page that shows what agents asked, so that their questions can be tried and judged ---
+# Calls of agents
 
 SHOWN = 200  # calls in the table
 COLUMNS = (
     Column("tool", "Tool"),
     Column("query", "Question"),
     Column("client", "Client"),
-    Column("found", "Found", "number"),
+    Column("found", "Results", "number"),
     Column("time", "Time", "shown", "right"),
-    Column("size", "Characters of the answer", "shown", "right"),
+    Column("size", "Response size", "shown", "right"),
     Column("outcome", "Outcome", "state"),
     Column("at", "When", "shown"),
 )
 
 
-def calls_view(workbench: Workbench) -> None:
-    """Show the last calls; opening a search asks its question on the Compare page."""
-    if not workbench.settings.mcp_log_calls:
-        message("The log is off", "WORKBENCH_MCP_LOG_CALLS is false; calls are not kept.")
+def calls_view(wb: Workbench) -> None:
+    """Show the latest calls; opening a search runs its question on Compare."""
+    if not wb.settings.mcp_log_calls:
+        message("Call log is off", "Set WORKBENCH_MCP_LOG_CALLS to true to log calls.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        nothing = st.toggle("Only searches that found nothing", key="calls_zero")
+        nothing = st.toggle("Only searches without results", key="calls_zero")
         st.button("Refresh", icon=":material/refresh:")
         with st.popover("Delete all calls", icon=":material/delete:"):
-            if st.button("Delete every call", type="primary", key="confirm_forget"):
-                workbench.tool_calls.clear()
+            if st.button("Delete all", type="primary", key="confirm_forget"):
+                wb.tool_calls.clear()
                 st.rerun()
-    calls = workbench.tool_calls.list(zero_only=nothing, limit=SHOWN)
+    calls = wb.tool_calls.list(zero_only=nothing, limit=SHOWN)
     chosen = table(
         "calls",
         COLUMNS,
         [row_of(call) for call in calls],
         label="Tool calls",
         noun="calls",
-        empty="No calls yet. Connect a client, or try a tool; what agents ask is listed here.",
+        empty="No calls yet. Connect a client or try a tool.",
         opens=True,
     )
     st.caption(
-        "Open a search to ask its question on Compare, where its passages can be judged. The log keeps the "
-        "question, the scope, sizes and times, never a document's text or the token."
+        "Open a search to run its question on Compare. The log stores questions, scopes, sizes and times, but no "
+        "document texts or tokens."
     )
     opened = next((call for call in calls if str(call.id) == chosen.opened), None)
     if opened is not None and opened.query:
@@ -79,9 +79,9 @@ def _compare(question: str) -> None:
 
 def row_of(call: ToolCall) -> dict[str, object]:
     """Return a call as a row."""
-    outcome = {"state": "failed", "text": call.error} if call.error else {"state": "done", "text": "answered"}
+    outcome = {"state": "failed", "text": call.error} if call.error else {"state": "done", "text": "OK"}
     if call.zero_result and not call.error:
-        outcome = {"state": "waiting", "text": "found nothing"}
+        outcome = {"state": "waiting", "text": "no results"}
     return {
         "id": str(call.id),
         "name": call.query or call.tool,
@@ -91,7 +91,7 @@ def row_of(call: ToolCall) -> dict[str, object]:
             "client": call.client or "",
             "found": call.results,
             "time": {"text": f"{call.duration_ms:,.1f} ms", "order": call.duration_ms},
-            "size": {"text": f"{call.answer_chars:,}", "order": call.answer_chars},
+            "size": {"text": f"{call.answer_chars:,} chars", "order": call.answer_chars},
             "outcome": outcome,
             "at": moment(call.called_at, seconds=True),
         },
@@ -99,88 +99,88 @@ def row_of(call: ToolCall) -> dict[str, object]:
     }
 
 
-# --- The strategies that serve agents which name none: the head of the Connect page, in the words of Compare ---
+# Live strategies
 
-LISTED = 3  # promotions for narrower scopes that are shown at once; the rest unfolds
+LISTED = 3  # promotions of narrower scopes that are shown; the rest is collapsed
 
 
-def serving_list(workbench: Workbench) -> None:
-    """Show the strategy that serves everywhere, and the scopes in which another one does."""
-    rows = [f'<p class="wb-serving">{line}</p>' for line in serving_lines(workbench)]
+def serving_list(wb: Workbench) -> None:
+    """Show the live strategy, and scopes in which another one is live."""
+    rows = [f'<p class="wb-serving">{line}</p>' for line in serving_lines(wb)]
     listed, rest = rows[: LISTED + 1], rows[LISTED + 1 :]
     more = f"<details><summary>{counted(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
     st.html(f'<div class="wb-servings">{"".join(listed)}{more}</div>')
 
 
-def serving_lines(workbench: Workbench) -> list[str]:
-    """Return the strategy that serves everywhere, then those of narrower scopes, as HTML; every text is escaped."""
-    by_scope = {promotion.scope: promotion for promotion in workbench.promotions.current()}
-    default = next((index.name for index in workbench.indexes.list() if index.is_default), "")
+def serving_lines(wb: Workbench) -> list[str]:
+    """Return the live strategy, then those of narrower scopes, as escaped HTML."""
+    by_scope = {promotion.scope: promotion for promotion in wb.promotions.current()}
+    default = next((index.name for index in wb.indexes.list() if index.is_default), "")
     everywhere = by_scope.pop(EVERYWHERE, None)
     if everywhere is not None:
-        first_line = f"For agents that name no strategy, {_promoted(everywhere, default)}"
+        first_line = f"Default for agents: {_promoted(everywhere, default)}"
     else:
-        first_line = f"Nothing is promoted{' everywhere' if by_scope else ''}: {_built_in(workbench, default)}"
+        first_line = _built_in(wb, default)
     return [
-        f'{first_line} · change it in <a href="./">Compare</a> or <a href="evaluate">Evaluate</a>',
+        f'{first_line} · change in <a href="./">Compare</a> or <a href="evaluate">Evaluate</a>',
         *(
-            f'{_promoted(promotion, default)} · <a href="./?{escape(query_of(workbench, promotion))}">Compare there</a>'
+            f'{_promoted(promotion, default)} · <a href="./?{escape(query_of(wb, promotion))}">Open in Compare</a>'
             for promotion in by_scope.values()
         ),
     ]
 
 
 def _promoted(promotion: Promotion, default: str) -> str:
-    return promotion_html(promotion) + ("" if promotion.index else f" · index {escape(default)}, the default one")
+    return promotion_html(promotion) + ("" if promotion.index else f" · index {escape(default)} (default)")
 
 
-def _built_in(workbench: Workbench, default: str) -> str:
+def _built_in(wb: Workbench, default: str) -> str:
     from mcp_app.tools.knowledge.search import DEFAULT_SEARCH_TYPE
 
-    strategy, own = title_of(workbench.promotions.built_in), title_of(DEFAULT_SEARCH_TYPE)
+    strategy, own = title_of(wb.promotions.built_in), title_of(DEFAULT_SEARCH_TYPE)
     return (
-        f"agents that name no strategy get the built-in default, <b>{escape(strategy)}</b> "
-        f"(<b>{escape(own)}</b> in search_knowledge_base) · index {escape(default)}, the default one"
+        f"Default for agents: <b>{escape(strategy)}</b>, built in (<b>{escape(own)}</b> in search_knowledge_base) · "
+        f"index {escape(default)} (default)"
     )
 
 
-def query_of(workbench: Workbench, promotion: Promotion) -> str:
-    """Return a promotion's scope as an address names it."""
+def query_of(wb: Workbench, promotion: Promotion) -> str:
+    """Return a promotion's scope as the query of a URL."""
     kind, _, key = promotion.scope.partition(":")
     if kind != "folder":
         return urlencode({kind: key})
     folders = {
         folder.id: {"project": project.id, "folder": folder.name}
-        for project in workbench.projects.list()
-        for folder in workbench.projects.folders(project.id)
+        for project in wb.projects.list()
+        for folder in wb.projects.folders(project.id)
     }
     return urlencode(folders.get(key, {}))
 
 
 VIEWS = {"clients": "Clients", "tools": "Tools", "calls": "Calls"}
-TRANSPORTS = {"stdio": "The client starts it (stdio)", "http": "It runs by itself (HTTP)"}
+TRANSPORTS = {"stdio": "stdio (started by the client)", "http": "HTTP (standalone)"}
 
-LOOK = 3.0  # seconds between two looks at who has called
+LOOK = 3.0  # seconds between refreshes of the client's state
 
 
 def page() -> None:
-    """Show the view that the address names."""
-    workbench = OPENING.workbench
+    """Show the view that the URL names."""
+    wb = OPENING.workbench
     st.title("Connect", anchor=False)
-    serving_list(workbench)
+    serving_list(wb)
     view = _choice("View", VIEWS, "view")
     if view == "tools":
-        from workbench.app.connect.tools import tools_view  # brings the MCP app along, which the other views need not
+        from workbench.app.connect.tools import tools_view  # imports the MCP app, which other views do not need
 
-        tools_view(workbench)
+        tools_view(wb)
     elif view == "calls":
-        calls_view(workbench)
+        calls_view(wb)
     else:
-        _clients(workbench)
+        _clients(wb)
 
 
 def _choice(label: str, names: dict[str, str], key: str) -> str:
-    """Show a choice that stands in the address under its key."""
+    """Show a choice whose value is in the URL."""
     state = f"connect_{key}"
     show_value(state, address.get(key) if address.get(key) in names else next(iter(names)), names.values())
     chosen = st.segmented_control(
@@ -195,7 +195,7 @@ def _choice(label: str, names: dict[str, str], key: str) -> str:
     return str(chosen or next(iter(names)))
 
 
-def _clients(workbench: Workbench) -> None:
+def _clients(wb: Workbench) -> None:
     from mcp_app.tools import ALL, TOOLSETS
 
     key = _choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")
@@ -203,30 +203,28 @@ def _clients(workbench: Workbench) -> None:
     left, right = st.columns([4, 8], gap="large")
     with left:
         transport, chosen, read_only = _wanted([*TOOLSETS, ALL])
-    connection = connection_of(
-        workbench.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else ""
-    )
+    connection = connection_of(wb.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else "")
     with right:
         if connection.transport == "http":
-            st.markdown("**First start the server**, here or wherever the data is:")
+            st.markdown("**Start the server first**, on the machine with the data:")
             st.code(serve_command(connection), language="bash", wrap_lines=True)
         st.markdown(f"**{escaped(client.title)}**: {escaped(client.where)}")
         st.code(client.write(connection), language=client.language, wrap_lines=True)
         if key in CLIENT_FILES:
-            st.markdown(f"`workbench connect {key}` writes it, `--undo` puts back what stood there.")
-            _seen(workbench, key)
-        for sentence in notes(workbench, connection.transport):
+            st.markdown(f"Or run `workbench connect {key}`; `--undo` restores your previous config.")
+            _seen(wb, key)
+        for sentence in notes(wb, connection.transport):
             st.caption(escaped(sentence))
 
 
 @st.fragment(run_every=LOOK)
-def _seen(workbench: Workbench, client: str) -> None:
-    """Say whether a client has called; it is looked up again and again, so that its first call shows by itself."""
-    st.markdown(escaped(seen(client, workbench.settings.home, workbench.tool_calls.callers())))
+def _seen(wb: Workbench, client: str) -> None:
+    """Show whether a client has called, refreshed until the page is left."""
+    st.markdown(escaped(describe_state(client, wb.settings.home, wb.tool_calls.callers())))
 
 
 def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
-    """Show the choices of a connection as the address has them, and return them."""
+    """Show the options of a connection, whose values are in the URL, and return them."""
     show_value("transport", address.get("transport") if address.get("transport") in TRANSPORTS else "stdio")
     show_value("toolsets", [name for name in address.get_all("toolset") if name in toolsets], toolsets)
     show_value("read_only", address.get("readonly") == "1")
@@ -240,22 +238,22 @@ def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
         )
 
     transport = st.radio(
-        "How it connects", list(TRANSPORTS), format_func=labelled(TRANSPORTS), key="transport", on_change=change
+        "Transport", list(TRANSPORTS), format_func=labelled(TRANSPORTS), key="transport", on_change=change
     )
-    chosen = st.multiselect("Toolsets", toolsets, key="toolsets", placeholder="The default ones", on_change=change)
-    read_only = st.toggle("Read-only", key="read_only", help="Offer only tools that change nothing.", on_change=change)
+    chosen = st.multiselect("Toolsets", toolsets, key="toolsets", placeholder="Default toolsets", on_change=change)
+    read_only = st.toggle("Read-only", key="read_only", help="Only offer tools that change nothing.", on_change=change)
     return str(transport), tuple(chosen), bool(read_only)
 
 
-def notes(workbench: Workbench, transport: str) -> list[str]:
-    """Say what one has to know about the configuration above."""
-    settings = workbench.settings
+def notes(wb: Workbench, transport: str) -> list[str]:
+    """Return notes on the configuration."""
+    settings = wb.settings
     sentences = []
     if transport == "http":
-        token = "is set (••••••); put it where the configuration names it" if settings.mcp_token else "is not set"
-        sentences.append(f"{TOKEN} {token}. Without one the server listens on this machine only.")
+        token = "is set (••••••); insert it where the configuration names it" if settings.mcp_token else "is not set"
+        sentences.append(f"{TOKEN} {token}. Without a token, the server listens on this machine only.")
     if settings.database_url is not None:
-        sentences.append("Put your database's address in place of the one shown; it is not repeated here.")
-    roots = settings.file_roots or "the folder the server is started in"
+        sentences.append("Replace the database URL with yours; it is not shown here.")
+    roots = settings.file_roots or "the server's working directory"
     sentences.append(f"Agents may read files in {roots} (WORKBENCH_FILE_ROOTS).")
     return sentences

@@ -1,4 +1,4 @@
-"""The part of the Connect page where the tools are: each with its arguments, and a form to try it."""
+"""The Tools view of the Connect page: each tool with its arguments and a form to try it."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 TOOLS: dict[str, Tool] = {tool.name: tool for tools in TOOLSETS.values() for tool in tools}
 COLUMNS = (
     Column("name", "Tool"),
-    Column("title", "What it does"),
+    Column("title", "Description"),
     Column("set", "Toolset"),
     Column("effect", "Effect"),
 )
 ARGUMENT_COLUMNS = (
     Column("name", "Argument"),
     Column("kind", "Type"),
-    Column("valid", "Valid"),
+    Column("valid", "Allowed values"),
     Column("default", "Default"),
-    Column("why", "What for"),
+    Column("why", "Description"),
 )
-LONG = ("content", "query")  # texts that deserve more than a line
-LONG_ANSWER = 1200  # characters beyond which an answer scrolls
+LONG = ("content", "query")  # arguments with a text area
+LONG_ANSWER = 1200  # characters above which an answer scrolls
 
 
-def tools_view(workbench: Workbench) -> None:
-    """Show the tools, or the one that the address names."""
+def tools_view(wb: Workbench) -> None:
+    """Show the tools, or the one that the URL names."""
     tool = TOOLS.get(address.get("tool"))
     if tool is None:
         _list()
@@ -56,7 +56,7 @@ def tools_view(workbench: Workbench) -> None:
         arguments = _form(tool)
     with right:
         if arguments is not None:
-            st.session_state["tool_answer"] = (tool.name, *_called(workbench, tool, arguments))
+            st.session_state["tool_answer"] = (tool.name, *_called(wb, tool, arguments))
         _answer(tool)
     _arguments(tool)
 
@@ -78,19 +78,19 @@ def _list() -> None:
 
 
 def effect(tool: Tool) -> str:
-    """Say what a tool does to the world."""
+    """Describe the side effects of a tool."""
     if tool.read_only:
-        return "reads"
+        return "read-only"
     return "changes and deletes" if tool.destructive else "adds"
 
 
 def _form(tool: Tool) -> dict[str, Any] | None:
-    """Show one widget an argument; returns what is filled in when the tool is to be called."""
+    """Show one widget per argument; return the values when the form is submitted, else None."""
     with st.form(key=f"try_{tool.name}"):
         values = {argument.name: _widget(tool, argument) for argument in tool.arguments}
-        warning = "" if tool.read_only else " It works on your own documents."
-        st.caption(f"Empty fields are left out.{warning}")
-        called = st.form_submit_button("Call the tool", type="primary")
+        warning = "" if tool.read_only else " This changes your own data."
+        st.caption(f"Empty fields are omitted.{warning}")
+        called = st.form_submit_button("Call tool", type="primary")
     return {name: value for name, value in values.items() if value not in (None, "")} if called else None
 
 
@@ -114,9 +114,9 @@ def _widget(tool: Tool, argument: Argument) -> str | bool | int | float | None:
     return st.text_input(label, key=key, help=about, placeholder=default)
 
 
-def _called(workbench: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
-    """Call the tool through the very boundary that agents meet; returns the answer and its milliseconds."""
-    boundary = Boundary(Opening.of(workbench))
+def _called(wb: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
+    """Call the tool as an agent does; return the answer and the time in milliseconds."""
+    boundary = Boundary(Opening.of(wb))
     began = time.perf_counter()
     answer = asyncio.run(boundary.serve(tool, tool.name, dict(arguments)))
     milliseconds = (time.perf_counter() - began) * 1000
@@ -129,7 +129,7 @@ def _called(workbench: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> t
 def _answer(tool: Tool) -> None:
     name, answer, milliseconds = st.session_state.get("tool_answer", (None, None, 0.0))
     if name != tool.name:
-        st.caption("The answer appears here exactly as an agent receives it.")
+        st.caption("The response appears here, exactly as agents receive it.")
         return
     size = f"{len(answer.text):,} characters, about {tokens(answer.text):,} tokens, {milliseconds:.0f} ms"
     st.markdown(f"**{'isError: true' if answer.failed else 'Answer'}** · {size}")

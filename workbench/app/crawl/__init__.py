@@ -1,1 +1,1 @@
-"""The Crawl page: websites on their way into the corpus."""
+"""The Crawl page: websites as sources."""

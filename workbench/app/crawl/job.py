@@ -1,4 +1,4 @@
-"""One crawl as people watch it: how it goes, its log, its site as a tree, what differs, and how to steer it."""
+"""The view of one crawl: progress, log, site tree, changes and actions."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ if TYPE_CHECKING:
     from workbench.services.crawls import CrawlCounts, CrawlJob
     from workbench.workbench import Workbench
 
-# --- The pace of a crawl that goes on: the share that is done, and by what happened since a former look the ---
+# Progress, pace and time left
 
-BEGUN = 0.02  # share below which nothing is said about the time left
+BEGUN = 0.02  # minimum progress for an estimate of the time left
 
 
 def share(job: CrawlCounts) -> float:
-    """Return the share of a crawl that is done, 0..1: a page that is fetched and not stored yet is half done."""
+    """Return the progress of a crawl, 0..1; a page that is fetched but not stored counts half."""
     return (job.pages_done + job.pages_waiting / 2) / job.pages_total if job.pages_total else 0.0
 
 
 def fetched(job: CrawlCounts) -> int:
-    """Return how many pages are fetched, stored or not."""
+    """Return the number of fetched pages, stored or not."""
     return job.pages_done + job.pages_waiting
 
 
 @dataclass(frozen=True, slots=True)
 class FormerLook:
-    """A crawl as it stood when this page began to watch it; its pace goes by that, for it may have been stopped."""
+    """The progress of a crawl when this page first showed it; its pace is measured from there."""
 
     moment: datetime
     share: float
     fetched: int
 
     def seconds_left(self, job: CrawlCounts, moment: datetime) -> float | None:
-        """Return the seconds that are likely left; None while that is too little to say."""
+        """Return the estimated seconds left; None before there is enough progress."""
         gained = share(job) - self.share
         return (moment - self.moment).total_seconds() * (1 - share(job)) / gained if gained > BEGUN else None
 
     def pace(self, job: CrawlCounts, moment: datetime) -> float:
-        """Return how many pages were fetched a minute."""
+        """Return the pages fetched per minute."""
         return (fetched(job) - self.fetched) / max(1.0, (moment - self.moment).total_seconds()) * 60
 
 
-# --- A crawled site as a tree of its folders, each page with a mark, a colour and a word for how it ended ---
+# The site as a tree of folders and pages
 
 MARKS: dict[str, tuple[str, str]] = {
     "added": ("●", "good"),
@@ -75,7 +75,7 @@ MARKS: dict[str, tuple[str, str]] = {
     "fetched": ("◐", "wait"),
     "queued": ("·", "wait"),
 }
-SHOWN = 800  # pages; a larger tree is no longer read
+SHOWN = 800  # pages in the tree
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class TreeNode:
 
 
 def outcome_of(page: CrawlPage) -> str:
-    """Return how a page ended, or where it is."""
+    """Return the outcome of a page, or its state."""
     return page.outcome or page.state
 
 
@@ -110,7 +110,7 @@ def tree_of(pages: Iterable[CrawlPage]) -> TreeNode:
 
 
 def tree_html(pages: Sequence[CrawlPage]) -> str:
-    """Return the tree as HTML, folders open; nothing in it comes unescaped."""
+    """Return the tree as escaped HTML, with folders open."""
     listed = pages[:SHOWN]
     more = f"<p>and {len(pages) - SHOWN:,} more pages</p>" if len(pages) > SHOWN else ""
     items = "".join(_item(child) for child in tree_of(listed).children.values())
@@ -118,7 +118,7 @@ def tree_html(pages: Sequence[CrawlPage]) -> str:
 
 
 def legend_html(counts: Mapping[str, int]) -> str:
-    """Return what the marks mean, with how many pages have each."""
+    """Return the legend of the marks, with page counts."""
     parts = [
         f'<span class="{tone}"><b aria-hidden="true">{mark}</b> {counts[name]:,} {word(name)}</span>'
         for name, (mark, tone) in MARKS.items()
@@ -148,70 +148,70 @@ def _label(node: TreeNode) -> str:
     )
 
 
-TICK = 1.0  # seconds between two looks at a crawl that goes on
+TICK = 1.0  # seconds between refreshes of a running crawl
 LOG_LINES = 14
 SAID = {
     "queued": "waiting for a worker", "running": "running", "completed": "completed",
-    "completed_with_errors": "completed, with errors", "cancelled": "cancelled", "failed": "failed",
+    "completed_with_errors": "completed with errors", "cancelled": "cancelled", "failed": "failed",
 }  # fmt: skip
 STATES = {
     "added": "done", "changed": "done", "failed": "failed", "held": "waiting", "queued": "waiting", "fetched": "busy",
 }  # fmt: skip
 PAGE_COLUMNS = (
     Column("outcome", "Outcome", "state"),
-    Column("url", "Address"),
-    Column("reason", "Why"),
+    Column("url", "URL"),
+    Column("reason", "Reason"),
     Column("passages", "Passages", "number"),
 )
-REASON_COLUMNS = (Column("reason", "Not fetched, because"), Column("count", "Addresses", "number"))
+REASON_COLUMNS = (Column("reason", "Reason"), Column("count", "URLs", "number"))
 
 
-def job_view(workbench: Workbench, job_id: str) -> None:
-    """Show one crawl; while it goes on it is looked at again and again, also when another process started it."""
-    job = workbench.crawls.get(job_id)
+def job_view(wb: Workbench, job_id: str) -> None:
+    """Show one crawl, refreshed while it runs in any process."""
+    job = wb.crawls.get(job_id)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("All crawls", icon=":material/arrow_back:", on_click=lambda: address.put(job=None))
         st.markdown(f"**{escaped(job.url, 120)}**", width="stretch")
     if job.is_finished:
-        _status(workbench, job)
-        _finished(workbench, job)
+        _status(wb, job)
+        _finished(wb, job)
     else:
-        st.fragment(_live, run_every=TICK)(workbench, job_id)
+        st.fragment(_live, run_every=TICK)(wb, job_id)
 
 
-def _live(workbench: Workbench, job_id: str) -> None:
-    job, pages = workbench.crawls.watch(job_id)
+def _live(wb: Workbench, job_id: str) -> None:
+    job, pages = wb.crawls.watch(job_id)
     if job.is_finished:
         note_change()
         st.rerun()
-    _status(workbench, job)
+    _status(wb, job)
     left, right = st.columns([3, 2], gap="large")
     with left:
         _tree(pages)
     with right:
-        _log(workbench, job_id)
+        _log(wb, job_id)
 
 
-def _status(workbench: Workbench, job: CrawlJob) -> None:
+def _status(wb: Workbench, job: CrawlJob) -> None:
     moment = datetime.now(UTC)
     look = _former_look(job, moment)
     left = "" if job.is_finished else time_left(look.seconds_left(job, moment))
     with st.container(key="crawl_status", border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(" · ".join(_told(job, left)), width="stretch")
-            _buttons(workbench, job)
+            _buttons(wb, job)
         if not job.is_finished:
             st.progress(share(job))
         numbers = {
             "Pages done": f"{job.pages_done:,} of {job.pages_total:,}",
-            "To be stored": f"{job.pages_waiting:,}",
-            "To be fetched": f"{job.pages_pending:,}",
+            "Queued": f"{job.pages_waiting:,}",
+            "To fetch": f"{job.pages_pending:,}",
             "Failed": f"{job.pages_failed:,}",
             "Added": f"{job.documents_created:,}",
             "Passages": f"{job.total_chunks:,}",
         }
         if not job.is_finished:
-            numbers["Pages a minute"] = f"{look.pace(job, moment):,.0f}"
+            numbers["Pages/min"] = f"{look.pace(job, moment):,.0f}"
         with st.container(horizontal=True, gap="large", key="crawl_numbers"):
             for name, value in numbers.items():
                 st.metric(name, value, width=120)
@@ -222,7 +222,7 @@ def _status(workbench: Workbench, job: CrawlJob) -> None:
 
 
 def _told(job: CrawlJob, left: str) -> list[str]:
-    """Return the status, the time left, and the message where it says more."""
+    """Return the status, the time left, and the message if it adds something."""
     status = SAID[job.status].capitalize()
     message = "" if job.message.rstrip(".") in ("", status) else escaped(job.message)
     return [part for part in (f"**{status}**", left, message) if part]
@@ -236,17 +236,17 @@ def _former_look(job: CrawlJob, moment: datetime) -> FormerLook:
 
 
 def said_changes(job: CrawlCounts) -> str:
-    """Say what a crawl that ended changed; where it was stopped before it stored a page, what became of those."""
+    """Describe the changes of a crawl; if it ended before it stored a page, what happens to the fetched ones."""
     report = [f"{counted(count, 'page')} {word(name)}" for name, count in job.outcomes.items() if count]
     if report:
         return " · ".join(report)
     if job.pages_waiting:
-        return f"Nothing yet: {counted(job.pages_waiting, 'fetched page')} will be stored when it is resumed."
-    return "No page was fetched."
+        return f"None yet: resume to store {counted(job.pages_waiting, 'fetched page')}."
+    return "No pages fetched."
 
 
-def _buttons(workbench: Workbench, job: CrawlJob) -> None:
-    crawls = workbench.crawls
+def _buttons(wb: Workbench, job: CrawlJob) -> None:
+    crawls = wb.crawls
     if not job.is_finished:
         _button("Cancel", "stop", lambda: crawls.cancel(job.id))
         return
@@ -257,7 +257,7 @@ def _buttons(workbench: Workbench, job: CrawlJob) -> None:
     if job.outcomes["held"]:
         _button("Accept removals", "delete_sweep", lambda: crawls.accept_removals(job.id))
     _button("Crawl again", "refresh", lambda: crawls.recrawl(job.id))
-    _button("Crawl all in full", "sync", lambda: crawls.recrawl(job.id, refresh=True))
+    _button("Crawl again in full", "sync", lambda: crawls.recrawl(job.id, refresh=True))
 
 
 def _button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
@@ -270,8 +270,8 @@ def _button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
     st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=clicked)
 
 
-def _finished(workbench: Workbench, job: CrawlJob) -> None:
-    pages = workbench.crawls.pages(job.id)
+def _finished(wb: Workbench, job: CrawlJob) -> None:
+    pages = wb.crawls.pages(job.id)
     st.subheader("Changes", anchor=False)
     st.markdown(said_changes(job))
     _not_fetched(job)
@@ -282,18 +282,18 @@ def _finished(workbench: Workbench, job: CrawlJob) -> None:
         rows = [_row(page) for page in pages]
         table("crawl_pages", PAGE_COLUMNS, rows, label="Pages of the crawl", noun="pages")
     with views[2]:
-        _log(workbench, job.id, 500)
+        _log(wb, job.id, 500)
 
 
 def _not_fetched(job: CrawlJob) -> None:
-    """Show every reason why addresses were not fetched, with their count."""
+    """Show the reasons why URLs were not fetched, with counts."""
     if job.not_fetched:
-        with st.expander(f"Not fetched, by reason: {sum(job.not_fetched.values()):,}"):
+        with st.expander(f"Not fetched: {sum(job.not_fetched.values()):,} URLs"):
             rows = [
                 {"id": reason, "name": reason, "cells": {"reason": reason, "count": count}}
                 for reason, count in job.not_fetched.items()
             ]
-            table("crawl_not_fetched", REASON_COLUMNS, rows, label="Addresses not fetched", noun="reasons")
+            table("crawl_not_fetched", REASON_COLUMNS, rows, label="URLs not fetched", noun="reasons")
 
 
 def _row(page: CrawlPage) -> dict[str, Any]:
@@ -314,9 +314,9 @@ def _tree(pages: Sequence[CrawlPage]) -> None:
     st.html(legend_html(counts) + tree_html(pages))
 
 
-def _log(workbench: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
+def _log(wb: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
     lines = "".join(
         f'<div class="{line.level}"><time>{line.at.astimezone():%H:%M:%S}</time> {escape(line.message)}</div>'
-        for line in workbench.jobs.log(job_id, limit=limit)
+        for line in wb.jobs.log(job_id, limit=limit)
     )
     st.html(f'<div class="wb-log" role="log" aria-label="Log" tabindex="0">{lines}</div>')

@@ -1,4 +1,4 @@
-"""The Crawl page: websites brought in, watched as they come, and brought up to date."""
+"""The Crawl page: start, preview, watch and repeat crawls of websites."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from workbench.services.crawls import CrawlJob
     from workbench.workbench import Workbench
 
-# --- The part of the Crawl page where a crawl begins: an address, how far to go, and a look at what that would ---
+# The form of a new crawl, and its preview
 
-WITHIN = {"path": "The start page's folder", "host": "The whole host", "domain": "The host and its subdomains"}
-BROWSER = {"auto": "Only pages that are empty without it", "always": "Every page", "never": "Never"}
-GONE = {"remove": "Remove their documents", "keep": "Keep them, marked as removed"}
-DEEPEST = 25  # links away from the start page, unless told otherwise
+WITHIN = {"path": "Folder of the start page", "host": "Host", "domain": "Host and subdomains"}
+BROWSER = {"auto": "If a page is empty without it", "always": "Always", "never": "Never"}
+GONE = {"remove": "Delete their documents", "keep": "Keep, marked as removed"}
+DEEPEST = 25  # links from the start page, by default
 _SEEN = "crawl_dry_run"
-SAMPLE = 1_500  # characters of a sample that are shown
+SAMPLE = 1_500  # characters of a sample text
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the pages go: an old source by its title, or a new one with its project, folder and tags."""
+    """Where the pages are stored: an existing source, or a new one with its project, folder and tags."""
 
     source: str | None
     project: str | None
@@ -43,69 +43,69 @@ class Target:
     tags: tuple[str, ...]
 
 
-def start_form(workbench: Workbench) -> None:
-    """Show the form, and below it the outcome of a preview."""
+def start_form(wb: Workbench) -> None:
+    """Show the form, and below it the result of a preview."""
     with st.container(border=True, key="crawl_start"):
         url = st.text_input("Start page", key="crawl_url", placeholder="https://docs.example.com/guide/").strip()
         options = _reach()
-        target = _target(workbench)
+        target = _target(wb)
         with st.expander("More options"):
             options |= _manners()
         with st.container(horizontal=True, vertical_alignment="center"):
             preview = st.button("Preview", key="crawl_look")
             go = st.button("Start crawl", key="crawl_go", type="primary")
-            st.caption("A preview fetches a few pages and stores nothing.")
+            st.caption("Preview fetches a few pages without storing them.")
     if (preview or go) and not url:
-        st.error("Type the address of the start page first.")
+        st.error("Enter a start page.")
     elif preview:
-        _look(workbench, url, options)
+        _look(wb, url, options)
     elif go:
-        _start(workbench, url, target, options)
+        _start(wb, url, target, options)
     shown = st.session_state.get(_SEEN)
     if shown is not None and shown["asked"] == url:
         show_dry_run(shown)
 
 
 def _reach() -> dict[str, Any]:
-    """Show how far the crawl goes."""
+    """Show the limits of the crawl."""
     first, second, third, fourth = st.columns([2, 2, 2, 3], vertical_alignment="bottom")
     with first, st.container(height=40, border=False, vertical_alignment="center"):
         recursive = st.toggle("Follow links", value=True, key="crawl_recursive")
     with second:
-        most = st.number_input("Pages at most", 1, 100_000, 200, key="crawl_most", disabled=not recursive)
+        most = st.number_input("Max pages", 1, 100_000, 200, key="crawl_most", disabled=not recursive)
     with third:
         depth = st.number_input(
-            "Links away at most", 1, 100, DEEPEST, key="crawl_depth", disabled=not recursive,
-            help="How many links a page may be away from the start page.",
+            "Max depth", 1, 100, DEEPEST, key="crawl_depth", disabled=not recursive,
+            help="Maximum number of links from the start page.",
         )  # fmt: skip
     with fourth:
-        within = st.selectbox("Keep to", list(WITHIN), format_func=WITHIN.__getitem__, key="crawl_within")
+        within = st.selectbox("Stay within", list(WITHIN), format_func=WITHIN.__getitem__, key="crawl_within")
     return {"recursive": recursive, "max_pages": int(most), "max_depth": int(depth), "within": within}
 
 
-def _target(workbench: Workbench) -> Target:
-    """Show where the pages go; project, folder and tags are those of a new source."""
-    titles = [source.title for source in workbench.sources.list(source_type="crawl")]
-    projects = {project.id: project.title for project in workbench.projects.list()}
+def _target(wb: Workbench) -> Target:
+    """Show the destination; project, folder and tags apply to a new source."""
+    titles = [source.title for source in wb.sources.list(source_type="crawl")]
+    projects = {project.id: project.title for project in wb.projects.list()}
     first, second, third, fourth = st.columns([3, 2, 2, 3])
     with first:
         source = st.selectbox(
             "Into source", titles, index=None, accept_new_options=True, key="crawl_source",
-            placeholder="A new source, or type a name",
+            placeholder="New source, or enter a name",
         )  # fmt: skip
     old = source in titles
     with second:
         project = st.selectbox(
             "Project", ["", *projects], format_func=labelled(projects, "No project"), disabled=old, key="crawl_project"
         )
-    folders = [folder.name for folder in workbench.projects.folders(project)] if project and not old else []
+    folders = [folder.name for folder in wb.projects.folders(project)] if project and not old else []
     with third:
         folder = st.selectbox(
             "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="crawl_folder"
         )
     with fourth:
         tags = st.multiselect(
-            "Tags", list(workbench.sources.tags()), accept_new_options=True, placeholder="None", key="crawl_tags",
+            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="crawl_tags",
             disabled=old,
         )  # fmt: skip
     if old:
@@ -114,21 +114,21 @@ def _target(workbench: Workbench) -> Target:
 
 
 def _manners() -> dict[str, Any]:
-    """Show which addresses are left out, how pages are fetched, and how fast."""
+    """Show URL filters, rendering and rate limits."""
     left, right = st.columns(2)
     with left:
-        include = st.text_area("Only addresses that contain one of these (one per line)", key="crawl_include")
+        include = st.text_area("Include URLs containing (one per line)", key="crawl_include")
         browser = st.selectbox("Render with a browser", list(BROWSER), format_func=BROWSER.__getitem__)
         rate = st.number_input(
-            "Requests per second and host", 0.0, 100.0, 0.0, step=0.5, format="%g", key="crawl_rate",
-            help="0 is the polite rate. A delay that robots.txt asks for is kept as well.",
+            "Rate limit per host", 0.0, 100.0, None, step=0.5, format="%g", key="crawl_rate",
+            placeholder="Automatic", help="Requests per second. A crawl delay in robots.txt is also respected.",
         )  # fmt: skip
     with right:
-        exclude = st.text_area("No address that contains one of these (one per line)", key="crawl_exclude")
-        gone = st.selectbox("Pages that no longer exist", list(GONE), format_func=GONE.__getitem__)
-        at_once = st.number_input("Requests at once", 1, 32, 8, key="crawl_concurrency")
-        refresh = st.checkbox("Ask for every page in full, whatever an earlier crawl knows", key="crawl_refresh")
-        accept = st.checkbox("Remove documents even if more than a fifth of them would go", key="crawl_accept")
+        exclude = st.text_area("Exclude URLs containing (one per line)", key="crawl_exclude")
+        gone = st.selectbox("Deleted pages", list(GONE), format_func=GONE.__getitem__)
+        at_once = st.number_input("Concurrent requests", 1, 32, 8, key="crawl_concurrency")
+        refresh = st.checkbox("Fetch every page, even if unchanged", key="crawl_refresh")
+        accept = st.checkbox("Delete documents even if more than 20% would be deleted", key="crawl_accept")
     return {
         "include": _lines(include),
         "exclude": _lines(exclude),
@@ -140,18 +140,18 @@ def _manners() -> dict[str, Any]:
     } | ({"rate": rate} if rate else {})
 
 
-def _look(workbench: Workbench, url: str, options: Mapping[str, Any]) -> None:
+def _look(wb: Workbench, url: str, options: Mapping[str, Any]) -> None:
     try:
-        with st.spinner("Looking at the site…"):
-            st.session_state[_SEEN] = workbench.crawls.dry_run(url, **options) | {"asked": url}
+        with st.spinner("Loading preview…"):
+            st.session_state[_SEEN] = wb.crawls.dry_run(url, **options) | {"asked": url}
     except WorkbenchError as error:
         st.session_state.pop(_SEEN, None)
         st.error(escaped(str(error)))
 
 
-def _start(workbench: Workbench, url: str, target: Target, options: Mapping[str, Any]) -> None:
+def _start(wb: Workbench, url: str, target: Target, options: Mapping[str, Any]) -> None:
     try:
-        job = workbench.crawls.start(
+        job = wb.crawls.start(
             url, source=target.source, project=target.project, folder=target.folder, tags=target.tags, **options
         )
     except WorkbenchError as error:
@@ -163,26 +163,26 @@ def _start(workbench: Workbench, url: str, target: Target, options: Mapping[str,
 
 
 def show_dry_run(report: DryRun) -> None:
-    """Show what a crawl would fetch, what not and why, samples of the text, and an estimate."""
+    """Show which pages a crawl would fetch or skip, sample texts, and an estimate."""
     estimate = report["estimate"]
     pages, passages = as_whole(estimate["pages"]), as_whole(estimate["passages"])
     least = "at least " if estimate["at_least"] else ""
     st.subheader(f"This crawl would fetch {least}{counted(pages, 'page')}", anchor=False)
     st.caption(
-        f"About {max(1, round(as_number(estimate['seconds']))):,} s of fetching, "
-        f"{size_text(as_whole(estimate['text_bytes']))} of text, {passages:,} passages. Nothing has been stored."
+        f"About {max(1, round(as_number(estimate['seconds']))):,} s, "
+        f"{size_text(as_whole(estimate['text_bytes']))} of text, {passages:,} passages. Nothing was stored."
     )
     names = ["Samples", f"To fetch ({len(report['would_fetch'])})", f"Not fetched ({len(report['would_not_fetch'])})"]
     samples, wanted, refused = st.tabs(names)
     with samples:
         _samples(report["samples"])
     with wanted:
-        columns = (Column("url", "Address"), Column("via", "Found by"), Column("depth", "Links away", "number"))
+        columns = (Column("url", "URL"), Column("via", "Found by"), Column("depth", "Depth", "number"))
         table("dry_wanted", columns, _rows(report["would_fetch"]), label="Pages to fetch", noun="pages")
     with refused:
-        columns = (Column("url", "Address"), Column("reason", "Why not"))
+        columns = (Column("url", "URL"), Column("reason", "Reason"))
         rows = _rows([*report["would_not_fetch"], *report["failed"]])
-        table("dry_refused", columns, rows, label="Not fetched", noun="pages", empty="Every page is fetched.")
+        table("dry_refused", columns, rows, label="Not fetched", noun="pages", empty="No skipped pages.")
 
 
 def _samples(samples: Sequence[TextSample]) -> None:
@@ -201,15 +201,15 @@ def _lines(text: str) -> list[str]:
 
 SHOWN = 100  # crawls in the history
 COLUMNS = (
-    Column("url", "Crawl of"),
+    Column("url", "Start URL"),
     Column("status", "Status", "state"),
     Column("done", "Pages done", "number"),
     Column("failed", "Failed", "number"),
     Column("added", "Added", "number"),
     Column("changed", "Changed", "number"),
     Column("removed", "Removed", "number"),
-    Column("held", "Removals held", "number"),
-    Column("began", "Began", "shown"),
+    Column("held", "Pending removals", "number"),
+    Column("began", "Started", "shown"),
 )
 _STATES = STATES | {
     "running": "busy", "completed": "done", "completed_with_errors": "failed", "failed": "failed",
@@ -217,33 +217,33 @@ _STATES = STATES | {
 
 
 def page() -> None:
-    """Show one crawl where the address names one, else the form and the history."""
-    workbench = OPENING.workbench
+    """Show the crawl that the URL names, or else the form and the history."""
+    wb = OPENING.workbench
     st.title("Crawl", anchor=False)
     show_notice()
     job_id = address.get("job")
     if job_id:
         try:
-            job_view(workbench, job_id)
+            job_view(wb, job_id)
         except NotFound as error:
             leave_warning(str(error))
             address.put(job=None)
             st.rerun()
         return
-    start_form(workbench)
-    _history(workbench)
+    start_form(wb)
+    _history(wb)
 
 
-def _history(workbench: Workbench) -> None:
-    jobs = workbench.crawls.list(limit=SHOWN)
-    st.header("Crawls so far", anchor=False)
+def _history(wb: Workbench) -> None:
+    jobs = wb.crawls.list(limit=SHOWN)
+    st.header("Crawl history", anchor=False)
     chosen = table(
         "crawls",
         COLUMNS,
         [row_of(job) for job in jobs],
         label="Crawls",
         noun="crawls",
-        empty="No crawls yet. Type a start page above; Preview shows which pages it would fetch.",
+        empty="No crawls yet. Enter a start page above; Preview shows which pages it would fetch.",
         opens=True,
         filters=len(jobs) > 8,
     )

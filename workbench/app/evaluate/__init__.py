@@ -1,1 +1,1 @@
-"""The Evaluate page: test sets, experiments, and the search for parameters."""
+"""The Evaluate page: test sets, experiments, tuning and learning."""

@@ -1,4 +1,4 @@
-"""Two experiments beside each other: the same runs, both scores, and which differences are more than chance."""
+"""Comparison of two experiments: both scores of each run, and which differences are significant."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 
-def beside_view(workbench: Workbench, first_id: str, second_id: str) -> None:
-    """Show the second experiment beside the first; both are named in the address, which can be shared."""
+def beside_view(wb: Workbench, first_id: str, second_id: str) -> None:
+    """Compare two experiments, which the URL names."""
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave)
-    first, second = outcome_of(workbench, first_id, ""), outcome_of(workbench, second_id, "")
+    first, second = outcome_of(wb, first_id, ""), outcome_of(wb, second_id, "")
     st.header(escaped(f"{first.experiment.title} → {second.experiment.title}"), anchor=False)
     st.caption(escaped(f"A: {_about(first.experiment)}. B: {_about(second.experiment)}."))
     metrics = shared_metrics(first.cells, second.cells)
     if not metrics:
-        st.info("There is no metric that both measured; run both with one, and compare them then.")
+        st.info("The two experiments have no metric in common. Run both with the same metric to compare them.")
         return
     metric = _metric(metrics)
     pairs = side_by_side(first.cells, second.cells, metric, paired=_same_questions(first.experiment, second.experiment))
@@ -49,7 +49,7 @@ def beside_view(workbench: Workbench, first_id: str, second_id: str) -> None:
 
 
 def _same_questions(first: Experiment, second: Experiment) -> bool:
-    """Tell whether questions and judgments are the same; say what differs where anything does."""
+    """Return whether questions and judgments are the same; show a warning about any difference."""
     try:
         check_same_ground(first, second)
     except WorkbenchError as error:
@@ -59,7 +59,7 @@ def _same_questions(first: Experiment, second: Experiment) -> bool:
 
 def _about(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
-    ground = f"{experiment.test_set_title} version {experiment.test_set_version} over {experiment.over}"
+    ground = f"{experiment.test_set_title} version {experiment.test_set_version}, corpus: {experiment.over}"
     return f"{experiment.title}, {ground}, {began}"
 
 
@@ -67,7 +67,7 @@ def _metric(metrics: list[str]) -> str:
     named = address.get("metric")
     show_value("beside_metric", named if named in metrics else metrics[0], metrics)
     chosen = st.segmented_control(
-        "Measured by", metrics, key="beside_metric", format_func=metric_title, required=True, width="content",
+        "Metric", metrics, key="beside_metric", format_func=metric_title, required=True, width="content",
         on_change=lambda: address.put(metric=st.session_state["beside_metric"]),
     )  # fmt: skip
     return chosen or metrics[0]
@@ -119,7 +119,7 @@ def _difference(pair: Pair) -> dict[str, object]:
 
 
 def _verdict(pair: Pair) -> dict[str, str]:
-    """Say whether B is better."""
+    """Return whether B is better, as a cell."""
     if pair.first is None or pair.second is None:
         return {"state": "waiting", "text": "only in B" if pair.first is None else "only in A"}
     difference = pair.difference

@@ -1,4 +1,4 @@
-"""The Evaluate page's pictures as ECharts options: quality against latency, questions by strategies, what changed."""
+"""ECharts options of the Evaluate page: quality against latency, a heat map, and changed questions."""
 
 from __future__ import annotations
 
@@ -20,20 +20,26 @@ SYMBOLS = {
     "cross": "path://M2 0 L8 6 L14 0 L16 2 L10 8 L16 14 L14 16 L8 10 L2 16 L0 14 L6 8 L0 2 Z",
     "ring": "emptyCircle",
 }
-LETTERS: JsonObject = {"fontSize": 13}  # pixels, as beside everything
+LETTERS: JsonObject = {"fontSize": 13}  # pixels
 SEQUENTIAL = {
     "light": ["#f2f0ea", "#b9c9d6", "#6f97b8", "#2f6798", "#0d3a6b"],
     "dark": ["#22201d", "#2b3f52", "#35658c", "#5b9bd0", "#c2e2ff"],
 }
-SHORT = 46  # characters of a question in a picture
-NAMED = (
-    6  # points that all carry their name in the picture; of more only those of the front, the pointer names the others
-)
+SHORT = 46  # characters of a question in a chart
+NAMED = 6  # up to this number of points, all are labelled; otherwise only those on the Pareto front
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A run by its median time and its quality; ``on_front``: no other one is both better and faster."""
+    """A run in the chart of quality against latency.
+
+    Attributes:
+        name: Its label.
+        strategy: Its strategy, which sets hue and shape.
+        milliseconds: Median latency.
+        quality: Mean of the metric.
+        on_front: True if no other run is both better and faster.
+    """
 
     name: str
     strategy: str
@@ -43,7 +49,7 @@ class Spot:
 
 
 def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
-    """Draw runs by median time and quality; the front is joined by a line."""
+    """Return a scatter chart of median latency and quality, with the Pareto front as a line."""
     front = sorted((spot.milliseconds, spot.quality) for spot in spots if spot.on_front)
     series: list[JsonObject] = [
         {
@@ -82,7 +88,7 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
         "tooltip": {"confine": True, "formatter": "{a}: {c}"},
         "xAxis": {
             "type": "log",
-            "name": "median time, ms (log)",
+            "name": "median latency, ms (log)",
             "nameLocation": "middle",
             "nameGap": 28,
             "nameTextStyle": LETTERS,
@@ -100,7 +106,7 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
 
 
 def _ends(values: Sequence[float]) -> dict[str, float]:
-    """Return the ends and steps of an axis around values in 0..1: of .05, of .1 where they are far apart; some room."""
+    """Return the ends and the interval of an axis around values in 0..1: 0.05, or 0.1 for a wide range."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     steps = 20 if high - low < 0.25 else 10  # in all of 0..1
     least, most = max(0, floor(steps * low - 0.4)), min(steps, ceil(steps * high + 0.4))
@@ -110,7 +116,7 @@ def _ends(values: Sequence[float]) -> dict[str, float]:
 def heat_map(
     questions: Sequence[str], runs: Sequence[str], values: Sequence[tuple[int, int, float]], theme: str
 ) -> JsonObject:
-    """Draw each question (a column) by each run (a row), from 0 to 1; ``values`` are (question, run, value)."""
+    """Return a heat map of questions (columns) and runs (rows); ``values`` are (question, run, 0..1)."""
     return {
         "animation": False,
         "grid": {"left": 8, "right": 8, "top": 8, "bottom": 46, "containLabel": True},
@@ -155,7 +161,7 @@ def heat_map(
 
 
 def changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: str) -> JsonObject:
-    """Draw each question's difference as a bar, losses to the left, the greatest first on either side."""
+    """Return a bar chart of each question's difference, in the given order."""
     green, red = PALETTE["green"][theme == "dark"], PALETTE["red"][theme == "dark"]
     return {
         "animation": False,
@@ -191,7 +197,7 @@ def changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: st
 
 
 def selected_place(state: Mapping[str, JsonValue] | None) -> int | None:
-    """Return the place of the item a person clicked in a chart's last series; None without one."""
+    """Return the position of the clicked item in a chart's last series; None without one."""
     for group in as_items(as_object((state or {}).get("selection")).get("selected")):
         for place in as_items(as_object(group)["data_indices"]):
             return as_whole(place)

@@ -1,4 +1,4 @@
-"""One experiment as people watch and read it: how it goes, who leads, at what price, where and why."""
+"""The view of one experiment: progress, leaderboard, latency, and single questions."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ if TYPE_CHECKING:
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
-TICK = 1.0  # seconds between two looks at an experiment that goes on
+TICK = 1.0  # seconds between refreshes of a running experiment
 
 
-def experiment_view(workbench: Workbench, experiment_id: str) -> None:
-    """Show one experiment; while it runs it is looked at again and again, also when another process started it."""
-    experiment = Experiments(workbench).get(experiment_id)
-    job = job_of(workbench, experiment.id)
+def experiment_view(wb: Workbench, experiment_id: str) -> None:
+    """Show one experiment, refreshed while it runs in any process."""
+    experiment = Experiments(wb).get(experiment_id)
+    job = job_of(wb, experiment.id)
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escaped(experiment.title), anchor=False, width="stretch")
-        _actions(workbench, experiment, job)
+        _actions(wb, experiment, job)
     st.caption(escaped(_ground(experiment)))
-    if experiment.scope is not None and (lost := deleted_parts(workbench, experiment.scope)):
+    if experiment.scope is not None and (lost := deleted_parts(wb, experiment.scope)):
         st.warning(
             escaped(
-                f"This experiment measured {experiment.scope.text}. Deleted since then: {lost}. The figures below are "
-                "kept, but it cannot be run again, and nothing can be promoted for that scope."
+                f"Deleted since this experiment ran: {lost} (scope: {experiment.scope.text}). The results are kept, "
+                "but it cannot run again, and nothing can be promoted for this scope."
             )
         )
     if job is not None and not job.is_finished:
-        st.fragment(_live, run_every=TICK)(workbench, experiment.id, _finished_runs(workbench, experiment.id))
+        st.fragment(_live, run_every=TICK)(wb, experiment.id, _finished_runs(wb, experiment.id))
     elif experiment.status != "done":
-        st.warning(escaped(experiment.message or "It has not been run yet."))
-    _results(workbench, experiment)
+        st.warning(escaped(experiment.message or "Not run yet."))
+    _results(wb, experiment)
 
 
 def _ground(experiment: Experiment) -> str:
-    limit = f", its first {experiment.limit_queries} questions" if experiment.limit_queries else ""
+    limit = f", first {experiment.limit_queries} questions" if experiment.limit_queries else ""
     return (
-        f"{experiment.test_set_title}, version {experiment.test_set_version}{limit} · over {experiment.over} · "
-        f"{counted(len(experiment.cells), 'run')} · corpus {experiment.corpus_hash[:8]} · "
+        f"{experiment.test_set_title}, version {experiment.test_set_version}{limit} · corpus: {experiment.over} · "
+        f"{counted(len(experiment.cells), 'run')} · corpus hash {experiment.corpus_hash[:8]} · "
         f"{experiment.status}. {experiment.message}"
     )
 
 
-def _finished_runs(workbench: Workbench, experiment_id: str) -> int:
-    return sum(state.startswith("done") for state in Experiments(workbench).state(experiment_id).values())
+def _finished_runs(wb: Workbench, experiment_id: str) -> int:
+    return sum(state.startswith("done") for state in Experiments(wb).state(experiment_id).values())
 
 
-def _live(workbench: Workbench, experiment_id: str, shown: int) -> None:
-    """Show how far it is; a run that has just ended draws the page anew."""
-    job = job_of(workbench, experiment_id)
-    if job is None or job.is_finished or _finished_runs(workbench, experiment_id) != shown:
+def _live(wb: Workbench, experiment_id: str, shown: int) -> None:
+    """Show the progress; redraw the page when a run ends."""
+    job = job_of(wb, experiment_id)
+    if job is None or job.is_finished or _finished_runs(wb, experiment_id) != shown:
         note_change()
         st.rerun()
     with st.container(key="experiment_status", border=True):
@@ -81,39 +81,39 @@ def _live(workbench: Workbench, experiment_id: str, shown: int) -> None:
                 icon=":material/stop:",
                 disabled=job.cancel_requested,
                 on_click=stop,
-                args=(workbench, job.id),
+                args=(wb, job.id),
             )
         st.progress(job.share)
 
 
-def stop(workbench: Workbench, job_id: str) -> None:
-    """Ask a job to stop; one that ended meanwhile says so."""
+def stop(wb: Workbench, job_id: str) -> None:
+    """Cancel a job; show an error if it has already ended."""
     try:
-        workbench.jobs.cancel(job_id)
+        wb.jobs.cancel(job_id)
     except WorkbenchError as error:
         st.toast(escaped(str(error)))
 
 
 def _progress(job: Job) -> str:
     if job.cancel_requested:
-        return "Cancelling; finished answers stay"
+        return "Cancelling; finished queries are kept"
     if job.status == "queued":
         return "Waiting for a worker"
     return f"{job.done:,} of {job.total:,}" if job.total else "Starting"
 
 
-def _actions(workbench: Workbench, experiment: Experiment, job: Job | None) -> None:
+def _actions(wb: Workbench, experiment: Experiment, job: Job | None) -> None:
     if job is not None and not job.is_finished:
         return
     if experiment.status != "done" and st.button("Resume", icon=":material/play_arrow:"):
-        _again(workbench, experiment)
+        _again(wb, experiment)
     if st.button("Delete", icon=":material/delete:", type="tertiary"):
-        _delete(workbench, experiment)
+        _delete(wb, experiment)
 
 
-def _again(workbench: Workbench, experiment: Experiment) -> None:
+def _again(wb: Workbench, experiment: Experiment) -> None:
     try:
-        enqueue_experiment(workbench, experiment.id)
+        enqueue_experiment(wb, experiment.id)
     except WorkbenchError as error:
         st.error(escaped(str(error)))
         return
@@ -121,11 +121,11 @@ def _again(workbench: Workbench, experiment: Experiment) -> None:
 
 
 @st.dialog("Delete experiment")
-def _delete(workbench: Workbench, experiment: Experiment) -> None:
-    st.markdown(f"**{escaped(experiment.title)}** is deleted; the results of its runs stay for other experiments.")
+def _delete(wb: Workbench, experiment: Experiment) -> None:
+    st.markdown(f"Delete **{escaped(experiment.title)}**? Results of its runs are kept for other experiments.")
 
     def change() -> str:
-        Experiments(workbench).delete(experiment.id)
+        Experiments(wb).delete(experiment.id)
         _leave()
         return f"Deleted {experiment.title}."
 
@@ -137,25 +137,25 @@ def _leave() -> None:
     address.put(experiment=None, ab=None, ask=None, metric=None)
 
 
-def _results(workbench: Workbench, experiment: Experiment) -> None:
-    outcome = outcome_of(workbench, experiment.id, address.get("metric", experiment.metrics[0]))
+def _results(wb: Workbench, experiment: Experiment) -> None:
+    outcome = outcome_of(wb, experiment.id, address.get("metric", experiment.metrics[0]))
     if not outcome.lines:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="results_bar"):
         _metric(outcome)
         _downloads(outcome)
-    pair = standings(workbench, outcome)
+    pair = standings(wb, outcome)
     if not outcome.measured:
         return
     runs = {cell.cell.label: cell.run for cell in outcome.measured if cell.run is not None}
-    test_set = Experiments(workbench).test_set(experiment)
-    for sentence in (*judged_outside(workbench, test_set), *weaknesses(test_set, runs, outcome.metric)):
+    test_set = Experiments(wb).test_set(experiment)
+    for sentence in (*judged_outside(wb, test_set), *weaknesses(test_set, runs, outcome.metric)):
         st.caption(f":material/warning: {escaped(sentence)}")
-    for ranker in training.rankers_that_saw(workbench, experiment.test_set_title, runs.values()):
+    for ranker in training.rankers_that_saw(wb, experiment.test_set_title, runs.values()):
         st.caption(f":material/warning: {escaped(training.sentence(ranker))}")
-    st.subheader("Quality against time", anchor=False)
+    st.subheader("Quality vs. latency", anchor=False)
     against_latency(outcome)
-    questions_view(workbench, outcome, pair)
+    questions_view(wb, outcome, pair)
     ragas_view(outcome)
 
 
@@ -163,7 +163,7 @@ def _metric(outcome: ExperimentOutcome) -> None:
     metrics = outcome.metrics or [outcome.metric]
     show_value("metric", outcome.metric, metrics)
     st.segmented_control(
-        "Measured by",
+        "Metric",
         metrics,
         key="metric",
         format_func=metric_title,
@@ -190,5 +190,5 @@ def _downloads(outcome: ExperimentOutcome) -> None:
         "application/x-ipynb+json",
         icon=":material/download:",
         on_click="ignore",
-        help="A notebook that runs this experiment again",
+        help="Notebook that reruns this experiment",
     )

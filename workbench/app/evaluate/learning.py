@@ -1,4 +1,4 @@
-"""The part of the Evaluate page that trains rankers on judged questions, says what they are worth, and keeps them."""
+"""The Learn view: trains rankers on judged questions, shows their scores, and stores them."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ SHOWN = 20  # trainings in the list
 COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
 
 
-def learning_view(workbench: Workbench) -> None:
-    """Show the form, the trainings so far with what they found, and the rankers that are kept."""
-    infos = TestSetStore(workbench).list()
+def learning_view(wb: Workbench) -> None:
+    """Show the form, the training jobs with their results, and the stored rankers."""
+    infos = TestSetStore(wb).list()
     ready = [info for info in infos if info.answerable >= FEWEST]
     if ready:
-        _form(workbench, ready)
+        _form(wb, ready)
     else:
         most = max((info.answerable for info in infos), default=0)
-        missing = "1 is" if FEWEST - most == 1 else f"{FEWEST - most} are"
+        missing = FEWEST - most
         message(
-            "Nothing to learn from yet",
-            f"Learning needs a test set of at least {FEWEST} judged questions; the largest here has {most}, so "
-            f"{missing} missing. Judge hits in Compare, or import judgments.",
+            "Not enough judged questions",
+            f"Training needs a test set with at least {FEWEST} judged questions; the largest has {most} ({missing} "
+            "missing). Rate results in Compare, or import judgments.",
         )
-    for job in workbench.jobs.list(kind="learn", limit=SHOWN):
+    for job in wb.jobs.list(kind="learn", limit=SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):
             if job.is_finished:
-                _outcome(workbench, job)
+                _outcome(wb, job)
             else:
-                live_job(workbench, job.id)
-    _kept(workbench)
+                live_job(wb, job.id)
+    _kept(wb)
 
 
-def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
+def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
     titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
-    indexes = workbench.indexes.list()
+    indexes = wb.indexes.list()
     with st.container(border=True, key="learn_form"):
         left, right = st.columns(2)
         with left:
@@ -72,26 +72,23 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
         with right:
             names = [index.name for index in indexes]
             default = next((number for number, index in enumerate(indexes) if index.is_default), 0)
-            index = st.selectbox("Cut and embedded like the index", names, default, key="learn_index")
+            index = st.selectbox("Index", names, default, key="learn_index")
         with st.container(horizontal=True, vertical_alignment="center"):
-            go = st.button("Learn", type="primary", key="learn_go")
-            st.caption(
-                f"A linear model weighs what all legs know of a passage. Its figures are of questions that it did not "
-                f"see: {FOLDS} times it learns from {FOLDS - 1} of {FOLDS} parts and is asked the last one."
-            )
+            go = st.button("Start training", type="primary", key="learn_go")
+            st.caption(f"Trains a linear ranker on your ratings. Scores are {FOLDS}-fold cross-validated.")
     if go:
         try:
-            enqueue_learn(workbench, test_set, index)
+            enqueue_learn(wb, test_set, index)
         except WorkbenchError as error:
             st.error(escaped(str(error)))
             return
         st.rerun()
 
 
-def _outcome(workbench: Workbench, job: Job) -> None:
+def _outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(wb, job.id))
     if not job.result:
         return
     ranker = ranker_of(as_object(job.result["ranker"]))
@@ -99,96 +96,99 @@ def _outcome(workbench: Workbench, job: Job) -> None:
     left, right = st.columns(2)
     with left:
         table(
-            f"learned_{job.id}", COLUMNS, figure_rows(figures), label="Figures", noun="strategies", filters=False,
+            f"learned_{job.id}", COLUMNS, figure_rows(figures), label="Scores", noun="strategies", filters=False,
             stacks=True,
         )  # fmt: skip
-        st.caption(escaped(f"Measured over {job.result.get('scope') or 'all your documents'}."))
-        _keeping(workbench, job, ranker)
+        st.caption(escaped(f"Corpus: {job.result.get('scope') or 'all your documents'}."))
+        _keeping(wb, job, ranker)
     with right:
         st.html(weights_html(ranker))
 
 
-def _keeping(workbench: Workbench, job: Job, ranker: Ranker) -> None:
-    """Offer to keep the ranker under a name, and to let it serve."""
+def _keeping(wb: Workbench, job: Job, ranker: Ranker) -> None:
+    """Offer to save the ranker under a name, and to promote it."""
     name = st.text_input("Name", ranker.trained_on[:LONGEST_NAME], key=f"name_{job.id}")
     with st.container(horizontal=True):
-        if st.button("Keep", key=f"keep_{job.id}", help="As a ranker of the strategy Learned"):
-            act(lambda: _keep(workbench, ranker, name))
-        if st.button("Keep and promote", key=f"promote_{job.id}"):
+        if st.button("Save", key=f"keep_{job.id}", help="Save as a ranker for the strategy Learned"):
+            act(lambda: _keep(wb, ranker, name))
+        if st.button("Save and promote", key=f"promote_{job.id}"):
             try:
-                kept = _known(workbench, ranker, name)
+                kept = _known(wb, ranker, name)
             except WorkbenchError as error:
                 st.error(escaped(str(error)))
             else:
-                _promote(workbench, kept, job.message)
+                _promote(wb, kept, job.message)
 
 
-def _keep(workbench: Workbench, ranker: Ranker, name: str) -> str:
-    kept = workbench.rankers.save(replace(ranker, name=name))
-    return f"{kept.name} is kept: choose it in Compare, under Settings of the strategy Learned."
+def _keep(wb: Workbench, ranker: Ranker, name: str) -> str:
+    kept = wb.rankers.save(replace(ranker, name=name))
+    return f'Ranker "{kept.name}" saved. Select it on Compare, under Settings, for the strategy Learned.'
 
 
-def _known(workbench: Workbench, ranker: Ranker, name: str) -> Ranker:
-    """Return the ranker as it is kept, which it may have been a moment ago. Raises Conflict, InvalidInput."""
-    same = [
-        own for own in workbench.rankers.list() if own.name == " ".join(name.split()) and own.weights == ranker.weights
-    ]
-    return same[0] if same else workbench.rankers.save(replace(ranker, name=name))
+def _known(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
+    """Return the saved ranker, saving it unless it already is.
+
+    Raises:
+        Conflict: Another ranker has this name.
+        InvalidInput: The name is invalid.
+    """
+    same = [own for own in wb.rankers.list() if own.name == " ".join(name.split()) and own.weights == ranker.weights]
+    return same[0] if same else wb.rankers.save(replace(ranker, name=name))
 
 
-def _promote(workbench: Workbench, ranker: Ranker, verdict: str) -> None:
+def _promote(wb: Workbench, ranker: Ranker, verdict: str) -> None:
     note = f"nDCG@10 {ranker.figures.get(LEARNED, 0.0):.3f}, learned from {ranker.trained_on}"
-    others = {index.name for index in workbench.indexes.list() if not index.is_default}
-    index = ranker.index if ranker.index in others else None  # the figures are that index's
+    others = {index.name for index in wb.indexes.list() if not index.is_default}
+    index = ranker.index if ranker.index in others else None  # its scores apply to that index only
     candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:LONGEST_NOTE])
-    taught = [info for info in TestSetStore(workbench).list() if info.title == ranker.trained_on]
-    places = places_of_bar(workbench, place_scope())
+    taught = [info for info in TestSetStore(wb).list() if info.title == ranker.trained_on]
+    places = places_of_bar(wb, place_scope())
     if len(taught) == 1:
-        places = places_of_measured(workbench, None if taught[0].source_id else taught[0].scope, place_scope())
-    promote_dialog(workbench, candidate, places, [escape(verdict)] if verdict else [])
+        places = places_of_measured(wb, None if taught[0].source_id else taught[0].scope, place_scope())
+    promote_dialog(wb, candidate, places, [escape(verdict)] if verdict else [])
 
 
-def _put_away(workbench: Workbench, job_id: str) -> None:
-    workbench.jobs.delete(job_id)
+def _put_away(wb: Workbench, job_id: str) -> None:
+    wb.jobs.delete(job_id)
 
 
-def _kept(workbench: Workbench) -> None:
-    """List the rankers, each to be written as a file or deleted, and take in a file."""
+def _kept(wb: Workbench) -> None:
+    """Show the rankers, to download, promote, delete or import."""
     st.subheader("Rankers", anchor=False)
-    for ranker in workbench.rankers.list():
+    for ranker in wb.rankers.list():
         with st.container(horizontal=True, vertical_alignment="center", key=f"ranker_{ranker.name}"):
             st.markdown(f"**{escaped(ranker.name)}** · {escaped(facts(ranker))}", width="stretch")
             st.download_button(
-                "Download", workbench.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
+                "Download", wb.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
                 key=f"file_{ranker.name}", type="tertiary",
             )  # fmt: skip
             if ranker.name != SHIPPED:
                 if st.button("Promote", key=f"serve_{ranker.name}", type="tertiary"):
-                    _promote(workbench, ranker, "")
+                    _promote(wb, ranker, "")
                 if st.button("Delete", key=f"delete_{ranker.name}", type="tertiary"):
-                    act(lambda name=ranker.name: _delete(workbench, name))
-    with st.popover("Import a ranker"):
-        file = st.file_uploader("A file that was downloaded here", type="json", key="import_file")
+                    act(lambda name=ranker.name: _delete(wb, name))
+    with st.popover("Import ranker"):
+        file = st.file_uploader("Ranker file (JSON)", type="json", key="import_file")
         if file is not None and st.button("Import", key="import_ranker"):
-            act(lambda: _import(workbench, file.getvalue()))
+            act(lambda: _import(wb, file.getvalue()))
 
 
-def _delete(workbench: Workbench, name: str) -> str:
-    workbench.rankers.delete(name)
-    return f"{name} is deleted."
+def _delete(wb: Workbench, name: str) -> str:
+    wb.rankers.delete(name)
+    return f'Ranker "{name}" deleted.'
 
 
-def _import(workbench: Workbench, data: bytes) -> str:
-    return f"{workbench.rankers.restore(data.decode(errors='replace')).name} is kept."
+def _import(wb: Workbench, data: bytes) -> str:
+    return f'Ranker "{wb.rankers.restore(data.decode(errors="replace")).name}" imported.'
 
 
 def facts(ranker: Ranker) -> str:
-    """Say where a ranker comes from, in one line."""
-    since = f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "comes with the workbench"
+    """Describe the origin of a ranker in one line."""
+    since = f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "built in"
     learned = ranker.figures.get(LEARNED)
     parts = [
         counted(ranker.questions, "question"),
-        f"of {ranker.trained_on}" + (f", version {ranker.version}" if ranker.version else ""),
+        f"from {ranker.trained_on}" + (f", version {ranker.version}" if ranker.version else ""),
         f"on {ranker.index}" if ranker.index else "",
         f"nDCG@10 {learned:.3f}" if learned is not None else "",
         since,
@@ -197,8 +197,8 @@ def facts(ranker: Ranker) -> str:
 
 
 def figure_rows(figures: dict[str, float]) -> list[dict[str, object]]:
-    """Return the figures of a training as rows, the best first."""
-    titles = {LEARNED: "Learned here, cross-validated", SHIPPED: "Learned, as it comes with the workbench"}
+    """Return the scores of a training job as rows, best first."""
+    titles = {LEARNED: "Learned, new ranker (cross-validated)", SHIPPED: "Learned, built-in ranker"}
     return [
         {
             "id": name,
@@ -211,7 +211,7 @@ def figure_rows(figures: dict[str, float]) -> list[dict[str, object]]:
 
 
 def weights_html(ranker: Ranker) -> str:
-    """Return the weights as bars to the right of zero, or to its left, the heaviest first, as HTML."""
+    """Return the weights as bars in HTML, positive to the right and negative to the left, largest first."""
     weights = {feature: ranker.weights.get(feature.name, 0.0) for feature in FEATURES}
     most = max(map(abs, weights.values())) or 1.0
     rows = [

@@ -1,4 +1,4 @@
-"""The results of an experiment, read once and cached while it does not change, and the names of runs and metrics."""
+"""The results of an experiment, cached until it changes, and the titles of its runs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from workbench.app.widgets.table import Column, table
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- Quality against time as a picture on a page: what a better answer costs ---
+# Chart of quality against latency
 
 TALL = 340  # pixels
 
 
 def front_chart(spots: Sequence[Spot], key: str) -> None:
-    """Show runs by median time and quality, and say which of them none beats in both."""
+    """Show a chart of quality against median latency; the alt text names the Pareto front."""
     best = ", ".join(spot.name for spot in spots if spot.on_front)
-    sentence = f"Quality against median time of {len(spots)} runs; none is both better and faster than {best}."
+    sentence = f"Quality and median latency of {len(spots)} runs. No run is both better and faster than {best}."
     st.echarts_chart(quality_latency(spots, theme_of_run()), key=key, height=TALL, renderer="svg", alt=sentence)
 
 
@@ -38,7 +38,7 @@ KEPT = 24  # experiments with a metric, each a few hundred kilobytes
 
 @dataclass(frozen=True)
 class ExperimentOutcome:
-    """An experiment with its cells, and the leaderboard by one metric."""
+    """An experiment, the metric shown, its cells, and the leaderboard by that metric."""
 
     experiment: Experiment
     metric: str
@@ -47,28 +47,28 @@ class ExperimentOutcome:
 
     @property
     def measured(self) -> list[CellResult]:
-        """The cells that are done, as the leaderboard orders them."""
+        """The finished cells, in the order of the leaderboard."""
         by_run = {cell.run_id: cell for cell in self.cells}
         return [by_run[line.run_id] for line in self.lines if line.status == "done"]
 
     @property
     def metrics(self) -> list[str]:
-        """The names of the measured metrics; span metrics are among them where spans were judged."""
+        """The names of the measured metrics; with judged spans, span metrics too."""
         return list(self.measured[0].run.values) if self.measured and self.measured[0].run else []
 
     def cell(self, run_id: str) -> CellResult | None:
-        """Return a done cell by its run."""
+        """Return a finished cell by its run."""
         return next((cell for cell in self.measured if cell.run_id == run_id), None)
 
 
-def outcome_of(workbench: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
-    """Return an experiment's results by a metric; one it has not measured falls back to its first.
+def outcome_of(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
+    """Return an experiment's results by a metric, or by its first one if it has not measured that metric.
 
     Raises:
-        NotFound: no such experiment.
+        NotFound: The experiment does not exist.
     """
-    experiments = Experiments(workbench)
-    return _read(workbench, experiments.get(experiment_id), experiments.state(experiment_id), metric)
+    experiments = Experiments(wb)
+    return _read(wb, experiments.get(experiment_id), experiments.state(experiment_id), metric)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False, hash_funcs={Experiment: lambda experiment: experiment.id})
@@ -81,12 +81,12 @@ def _read(_workbench: Workbench, experiment: Experiment, state: Mapping[str, str
 
 
 def run_title(cell: CellResult) -> str:
-    """Return a run's name for people: the strategy, where it ran, what was set."""
+    """Return a run's title: strategy, index and parameters."""
     return " · ".join([title_of(cell.cell.strategy), *settings_of(cell)])
 
 
 def settings_of(cell: CellResult) -> list[str]:
-    """Return the index and the parameters a run was made with, where they are not the defaults."""
+    """Return the index and parameters of a run that are not the defaults."""
     parameters = [
         f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
         for name, value in cell.cell.parameters.items()
@@ -94,27 +94,25 @@ def settings_of(cell: CellResult) -> list[str]:
     return [*([f"index {cell.cell.index}"] if cell.cell.index else []), *parameters]
 
 
-# --- The metrics of ragas for an experiment's runs; questions it could not measure are counted and enter no mean ---
+# Ragas metrics of the runs
 
 
 def ragas_view(outcome: ExperimentOutcome) -> None:
-    """Show the means with how many questions they are over, and why the others have none."""
+    """Show the means with their number of questions, and why other questions have no value."""
     rows = ragas_rows(outcome)
     if not rows:
         return
-    st.subheader("ragas", anchor=False)
-    st.caption(
-        "The mean, with the number of its questions in brackets; questions that could not be measured are left out."
-    )
+    st.subheader("Ragas", anchor=False)
+    st.caption("Mean (number of questions). Questions that could not be measured are excluded.")
     names = list(dict.fromkeys(name for cell in outcome.measured for name in cell.extra.get("ragas", {})))
     columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
-    table("ragas", columns, rows, label="ragas", noun="runs", filters=False)
+    table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
     for reason in [*reasons(outcome), *agreements(outcome)]:
         st.caption(escaped(reason))
 
 
 def ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
-    """Return each judged run as a row: "0.812 (50)", or "0.812 (48, 2 not)"."""
+    """Return each judged run as a row: "0.812 (50)", or "0.812 (48, 2 not measured)"."""
     rows: list[Mapping[str, object]] = []
     for cell in outcome.measured:
         summaries = cell.extra.get("ragas", {})
@@ -125,17 +123,17 @@ def ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
 
 
 def reasons(outcome: ExperimentOutcome) -> list[str]:
-    """Return why questions could not be measured, each reason with its count over all runs."""
+    """Return the reasons why questions could not be measured, with counts over all runs."""
     counts: dict[tuple[str, str], int] = {}
     for cell in outcome.measured:
         for name, summary in cell.extra.get("ragas", {}).items():
             for reason, times in summary["reasons"].items():
                 counts[name, reason] = counts.get((name, reason), 0) + times
-    return [f"{name.replace('_', ' ')}, {times} times: {reason}" for (name, reason), times in counts.items()]
+    return [f"{name.replace('_', ' ')}, {times:,} not measured: {reason}" for (name, reason), times in counts.items()]
 
 
 def agreements(outcome: ExperimentOutcome) -> list[str]:
-    """Return how far the LLM that judged agrees with the test set's own judgments; empty where no LLM judged."""
+    """Return how well the LLM judge agrees with the test set's own judgments; [] without an LLM judge."""
     from evals.judges.agreement import sentence
 
     return list(dict.fromkeys(sentence(cell.extra["judge"]) for cell in outcome.measured if "judge" in cell.extra))
@@ -148,7 +146,7 @@ def _cell(summary: RagasSummary) -> dict[str, object]:
     return {"text": text, "order": -1.0 if mean is None else mean}
 
 
-# --- The settings of a run in the words of the leaderboard, from the label that is kept with it ---
+# Settings of a run, from its stored label
 
 SETTING = re.compile(r"\b([a-z]\w*)=(\S+)")  # of a parameter, as in "vector_weight=0.75"
 

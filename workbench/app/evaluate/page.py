@@ -1,4 +1,4 @@
-"""The Evaluate page: test sets, experiments over them, the search for good parameters, and learning."""
+"""The Evaluate page: experiments, test sets, tuning and learning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evals.experiments.runs import Experiment
     from workbench.workbench import Workbench
 
-# --- The list of experiments: who won each, how surely, and how that went over time; two of them are compared ---
+# The list of experiments
 
 STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}
 COLUMNS = (
@@ -41,26 +41,26 @@ COLUMNS = (
     Column("score", "Score", "score"),
     Column("trend", "Over time", "trend"),
     Column("status", "Status", "state"),
-    Column("began", "Began", "shown"),
+    Column("began", "Started", "shown"),
 )
-PAIR = 2  # experiments that are compared
+PAIR = 2  # experiments in a comparison
 
 
-def experiments_view(workbench: Workbench) -> None:
-    """Show the experiments, the newest first; the form of a new one where it is asked for, or where there is none."""
-    catalogue = Experiments(workbench)
+def experiments_view(wb: Workbench) -> None:
+    """Show the experiments, newest first, and the form for a new one if requested or if there are none."""
+    catalogue = Experiments(wb)
     experiments = catalogue.list()
     planned = address.get("planned")
     if planned:
-        planned_view(workbench, planned)
+        planned_view(wb, planned)
     elif address.get("new") or not experiments:
         if not experiments:
             message(
-                "Which strategy is best for your documents?",
-                "Ask the same questions of each, and let the judged answers decide.",
+                "Which strategy works best for your documents?",
+                "Run the same questions on each strategy and compare the scores.",
             )
-            _without_documents(workbench)
-        build_form(workbench)
+            _without_documents(wb)
+        build_form(wb)
     if not experiments:
         return
     above = st.container(horizontal=True, vertical_alignment="center")
@@ -81,29 +81,27 @@ def experiments_view(workbench: Workbench) -> None:
         st.rerun()
 
 
-def _without_documents(workbench: Workbench) -> None:
-    """Say what is measured where there is nothing of one's own yet, and lead to the ways in."""
-    if workbench.documents.count():
+def _without_documents(wb: Workbench) -> None:
+    """Explain that the sample is measured if there are no documents yet, and offer to add some."""
+    if wb.documents.count():
         return
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
-        st.caption(
-            "You have no documents yet; the plan below measures the sample's articles by the sample's questions."
-        )
+        st.caption("You have no documents yet, so this experiment uses the sample articles and questions.")
         way_to("library")
         way_to("crawl")
 
 
 def _buttons(selected: Sequence[str]) -> None:
-    """Offer a new experiment, and to compare two of them: of the selected, oldest first, the older one is A."""
+    """Offer a new experiment, and a comparison of the two selected ones; the older one is A."""
     if not address.get("new"):
         st.button("New experiment", type="primary", icon=":material/add:", on_click=lambda: address.put(new="1"))
-    if len(selected) == PAIR and st.button("Compare the two", icon=":material/compare_arrows:"):
+    if len(selected) == PAIR and st.button("Compare selected", icon=":material/compare_arrows:"):
         address.put(experiment=selected[0], beside=selected[1], new=None)
         st.rerun()
 
 
 def rows_of(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[dict[str, object]]:
-    """Return the experiments as rows of the list; all scores are drawn on one scale."""
+    """Return the experiments as rows, with all scores on one scale."""
     lows = [winner.interval[0] for winner in winners.values()]
     highs = [winner.interval[1] for winner in winners.values()]
     ends = (min(lows), max(highs)) if lows and min(lows) < max(highs) else (0.0, 1.0)
@@ -112,7 +110,7 @@ def rows_of(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) ->
 
 def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
     winner = winners.get(experiment.id)
-    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · over {experiment.over} · "
+    about = f"{experiment.test_set_title}, version {experiment.test_set_version} · corpus: {experiment.over} · "
     notes = {"title": about + counted(len(experiment.cells), "run")}
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message
@@ -120,7 +118,7 @@ def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[f
         notes["score"] = metric_title(winner.metric)
         notes["winner"] = settings_text(winner.label, winner.strategy)
         if winner.tied > 1:
-            notes["winner"] = "They reach the same score, so none is better than the others."
+            notes["winner"] = "All have the same score."
     return {
         "id": experiment.id,
         "name": experiment.title,
@@ -152,12 +150,12 @@ def _score(winner: Winner | None, ends: tuple[float, float]) -> dict[str, object
 
 
 def _trend(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:
-    """Return the winners of the same test set over time, with the place of this one."""
+    """Return the winners of the same test set over time, with the position of this one."""
     if winner is None:
         return None
     over_time = trend(winners.values(), winner.test_set_id)
     ids = [one.experiment_id for one in over_time]
-    if winner.experiment_id not in ids:  # by another metric than the newest
+    if winner.experiment_id not in ids:  # another metric than that of the newest
         return None
     values = [one.score for one in over_time]
     text = f"Best {metric_title(winner.metric)} of this test set over time: " + ", ".join(f"{v:.3f}" for v in values)
@@ -168,36 +166,36 @@ VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune", 
 
 
 def page() -> None:
-    """Show what the address names: an experiment, two beside each other, a test set, or one of the four lists."""
-    workbench = OPENING.workbench
+    """Show what the URL names: an experiment, a comparison of two, a test set, or one of the four lists."""
+    wb = OPENING.workbench
     show_notice()
     st.title("Evaluate", anchor=False)
     try:
-        _shown(workbench)
-    except NotFound as error:  # a wrong address, or deleted in another tab
+        _shown(wb)
+    except NotFound as error:  # a wrong URL, or deleted in another tab
         leave_warning(str(error))
         address.put(experiment=None, beside=None, open=None, planned=None)
         st.rerun()
-    reader(workbench)
+    reader(wb)
 
 
-def _shown(workbench: Workbench) -> None:
+def _shown(wb: Workbench) -> None:
     if address.get("experiment") and address.get("beside"):
-        beside_view(workbench, address.get("experiment"), address.get("beside"))
+        beside_view(wb, address.get("experiment"), address.get("beside"))
     elif address.get("experiment"):
-        experiment_view(workbench, address.get("experiment"))
+        experiment_view(wb, address.get("experiment"))
     elif address.get("open"):
-        test_set_view(workbench, address.get("open"))
+        test_set_view(wb, address.get("open"))
     else:
         view = _view()
         if view == "datasets":
-            test_sets_view(workbench)
+            test_sets_view(wb)
         elif view == "tune":
-            tune_view(workbench)
+            tune_view(wb)
         elif view == "learn":
-            learning_view(workbench)
+            learning_view(wb)
         else:
-            experiments_view(workbench)
+            experiments_view(wb)
 
 
 def _view() -> str:

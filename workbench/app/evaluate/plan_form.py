@@ -1,4 +1,4 @@
-"""Planning an experiment: its questions, the matrix of its runs, what is measured."""
+"""The form of a new experiment: test set, matrix of runs, and metrics."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from workbench.types import Parameter, ParameterValue, Scope
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- The matrix of an experiment: its strategies, the indexes they run on, and the parameters that are varied ---
+# The matrix of runs
 
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # between offered values of a share or a weight
-MOST_STEPS = 4  # that are offered of it
-ROUND = (1, 2, 5)  # times a power of ten: a count changes something by its size, 5 to 10 as much as 50 to 100
-MOST_FIRST = 3  # of them that are chosen at first: of more, two parameters make dozens of runs
-BESIDE = 3  # varied parameters in a row
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # between the offered values of a share or weight
+MOST_STEPS = 4  # offered at most
+ROUND = (1, 2, 5)  # times a power of ten, because counts matter by ratio
+MOST_FIRST = 3  # values that are preselected; with more, two parameters make dozens of runs
+BESIDE = 3  # varied parameters per row
 
 Varied = Mapping[str, Sequence[ParameterValue]]  # values by "strategy.parameter"
 
 
-def matrix_form(workbench: Workbench) -> list[Cell]:
-    """Ask for strategies, indexes and parameters; returns every combination as a cell, [] while that is none."""
-    strategies = _strategies(workbench)
+def matrix_form(wb: Workbench) -> list[Cell]:
+    """Ask for strategies, indexes and parameters; return every combination as a cell."""
+    strategies = _strategies(wb)
     left, right = st.columns(2)
     with left:
-        indexes = _indexes(workbench)
+        indexes = _indexes(wb)
     with right:
         tunable = {f"{name}.{p.name}": p for name in strategies for p in STRATEGIES[name].parameters}
         chosen = _parameters(tunable)
-    names = [ranker.name for ranker in workbench.rankers.list()]
+    names = [ranker.name for ranker in wb.rankers.list()]
     varied = _values({key: tunable[key] for key in chosen}, names)
     if not strategies or not indexes:
         return []
@@ -63,7 +63,7 @@ def matrix_form(workbench: Workbench) -> list[Cell]:
 
 
 def combinations(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
-    """Return strategy -> every combination of the values given for its parameters ("strategy.parameter" -> values)."""
+    """Return strategy -> every combination of the values of its parameters."""
     by_strategy: dict[str, dict[str, Sequence[ParameterValue]]] = {}
     for key, values in varied.items():
         strategy, _, parameter = key.partition(".")
@@ -76,9 +76,11 @@ def combinations(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
 
 
 def offers(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:
-    """Return some round values of a parameter over its range, its default among them, in order.
+    """Return round values over the range of a parameter, including its default, in order.
 
-    ``names`` are those of the rankers that there are.
+    Args:
+        parameter: The parameter.
+        names: Names of the rankers.
     """
     if parameter.kind == "name":
         return list(names) or [parameter.default]
@@ -98,15 +100,15 @@ def offers(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterVal
 
 
 def first_values(offered: Sequence[ParameterValue]) -> list[ParameterValue]:
-    """Return at most three of the offered values, spread over them: what the form begins with."""
+    """Return at most three of the offered values, evenly spread, to preselect."""
     return list(offered[:: ceil(len(offered) / MOST_FIRST)])
 
 
-def _strategies(workbench: Workbench) -> list[str]:
+def _strategies(wb: Workbench) -> list[str]:
     usable = [name for name in default_strategies() if name in STRATEGIES]
-    if workbench.settings.has_llm:
+    if wb.settings.has_llm:
         usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_llm]
-    if workbench.settings.reranker != "late-interaction":
+    if wb.settings.reranker != "late-interaction":
         usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_reranker and name not in usable]
     return list(
         st.pills(
@@ -121,9 +123,9 @@ def _strategies(workbench: Workbench) -> list[str]:
     )
 
 
-def _indexes(workbench: Workbench) -> list[str | None]:
-    """Return the chosen indexes; None stands for the default one."""
-    indexes = workbench.indexes.list()
+def _indexes(wb: Workbench) -> list[str | None]:
+    """Return the chosen indexes; None is the default one."""
+    indexes = wb.indexes.list()
     names = {index.name: f"{index.name} ({index.chunker}, {index.embedding_model})" for index in indexes}
     default = next(index.name for index in indexes if index.is_default)
     chosen = st.multiselect("Indexes", list(names), [default], format_func=labelled(names), key="build_indexes")
@@ -137,8 +139,8 @@ def _parameters(tunable: Mapping[str, Parameter]) -> list[str]:
         list(tunable),
         format_func=labelled(names),
         key="build_vary",
-        placeholder="none: the defaults",
-        help="Every combination of the values of a strategy's parameters is a run.",
+        placeholder="None (use defaults)",
+        help="Each combination of a strategy's parameter values is a run.",
     )
 
 
@@ -160,124 +162,122 @@ def _values(parameters: Mapping[str, Parameter], names: Sequence[str]) -> Varied
     return varied
 
 
-RAGAS = {"none": "No", "free": "Without a language model", "llm": "With the language model as judge"}
+RAGAS = {"none": "No", "free": "Yes, without an LLM", "llm": "Yes, with the LLM as judge"}
 
 
-def build_form(workbench: Workbench) -> None:
-    """Show the plan of a new experiment; starting it leads to it."""
+def build_form(wb: Workbench) -> None:
+    """Show the form; starting the experiment opens it."""
     with st.container(border=True, key="experiment_build"):
-        test_set = _test_set_choice(workbench)
-        cells = matrix_form(workbench)
-        metrics, limit, ragas = _measures(workbench)
-        questions = _questions(workbench, test_set, limit)
+        test_set = _test_set_choice(wb)
+        cells = matrix_form(wb)
+        metrics, limit, ragas = _measures(wb)
+        questions = _questions(wb, test_set, limit)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            st.caption(escaped(f"{_announced(len(cells), questions)} {_searched(workbench, test_set)}"))
-            if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
+            st.caption(escaped(f"{_announced(len(cells), questions)} {_searched(wb, test_set)}"))
+            if not questions and st.button("Rate on Compare", key="experiment_judge", type="tertiary"):
                 address.leave_for("compare", judge=test_set)
                 switch("compare")
         if go:
-            _start(workbench, test_set, cells, metrics, limit, ragas)
+            _start(wb, test_set, cells, metrics, limit, ragas)
 
 
-def planned_view(workbench: Workbench, job_id: str) -> None:
-    """Say that an experiment waits for the sample; once it began it is shown, also where one comes back to the page."""
-    job = workbench.jobs.get(job_id)
+def planned_view(wb: Workbench, job_id: str) -> None:
+    """Show that an experiment is waiting for the sample, and open it once it has started."""
+    job = wb.jobs.get(job_id)
     if began := job.result.get("experiment"):
         address.put(experiment=str(began), planned=None)
         st.rerun()
     if job.is_finished:
-        leave_warning("The sample was not brought in; the line below says why, and resumes it.")
+        leave_warning("The sample was not loaded. See the job below to resume it.")
         address.put(planned=None)
         st.rerun()
     message(
-        "The experiment starts when the sample is there",
-        "Its articles come in now, as the line below tells; you may leave this page.",
+        "The experiment starts when the sample is loaded",
+        "Progress is shown below. You can leave this page.",
     )
 
 
-def _test_set_choice(workbench: Workbench) -> str:
-    test_sets = TestSetStore(workbench).list()
+def _test_set_choice(wb: Workbench) -> str:
+    test_sets = TestSetStore(wb).list()
     titles = {info.id: info.label for info in test_sets}
     if SAMPLE not in {info.title for info in test_sets}:
-        titles |= {SAMPLE: "The sample's questions, over the sample's articles"}
+        titles |= {SAMPLE: "Sample questions on the sample articles"}
     left, right = st.columns(2)
     with left:
         wanted = address.get("dataset")
         place = list(titles).index(wanted if wanted in titles else preselected(test_sets) or SAMPLE)
         chosen = st.selectbox("Test set", list(titles), index=place, format_func=labelled(titles), key="build_dataset")
     with right:
-        st.text_input("Title", key="build_title", placeholder="The test set's name")
+        st.text_input("Title", key="build_title", placeholder="Defaults to the test set's name")
     return chosen
 
 
-def _measures(workbench: Workbench) -> tuple[list[str], int | None, str]:
+def _measures(wb: Workbench) -> tuple[list[str], int | None, str]:
     left, middle, right = st.columns([5, 3, 5])
     with left:
         metrics = st.multiselect(
             "Metrics",
             OFFERED,
             DEFAULT_METRICS,
-            help="The leaderboard is ordered by the first of them.",
+            help="The leaderboard is sorted by the first metric.",
             format_func=metric_title,
             key="build_metrics",
         )
     with middle:
-        limit = st.number_input("Questions at most", 1, 100_000, None, key="build_limit", placeholder="all")
+        limit = st.number_input("Max questions", 1, 100_000, None, key="build_limit", placeholder="All")
     with right:
-        judges = list(RAGAS) if workbench.settings.has_llm else ["none", "free"]
-        ragas = st.selectbox(
-            "Measure the passages with ragas", judges, format_func=RAGAS.__getitem__, key="build_ragas"
-        )
+        judges = list(RAGAS) if wb.settings.has_llm else ["none", "free"]
+        ragas = st.selectbox("Score with Ragas", judges, format_func=RAGAS.__getitem__, key="build_ragas")
     return list(metrics) or list(DEFAULT_METRICS), limit, ragas
 
 
 def _announced(runs: int, questions: int) -> str:
     if not questions:
-        return "No question of this test set has a relevant judgment yet."
+        return "No question of this test set has a relevant result yet."
     return (
-        f"{counted(runs, 'run')} of {counted(questions, 'question')}: {runs * questions:,} searches at most; "
-        "results of earlier experiments are reused."
+        f"{counted(runs, 'run')} × {counted(questions, 'question')} = up to {runs * questions:,} searches; cached "
+        "results are reused."
     )
 
 
-def _questions(workbench: Workbench, test_set: str, limit: int | None) -> int:
-    answerable = _answerable(workbench, test_set)
+def _questions(wb: Workbench, test_set: str, limit: int | None) -> int:
+    answerable = _answerable(wb, test_set)
     return min(answerable, limit or answerable)
 
 
-def _answerable(workbench: Workbench, test_set: str) -> int:
-    return len(_loaded(workbench, test_set).answerable)
+def _answerable(wb: Workbench, test_set: str) -> int:
+    return len(_loaded(wb, test_set).answerable)
 
 
-def _searched(workbench: Workbench, test_set: str) -> str:
-    """Describe what an experiment searches, and that the scope above does not change it."""
-    info = None if test_set == SAMPLE else TestSetStore(workbench).info(test_set)
-    over = info.over if info else "the sample's articles"
+def _searched(wb: Workbench, test_set: str) -> str:
+    """Describe the corpus of an experiment, and that the current scope does not change it."""
+    info = None if test_set == SAMPLE else TestSetStore(wb).info(test_set)
+    over = info.over if info else "the sample articles"
     chosen = place_scope()
-    if chosen == Scope() or (info is not None and info.source_id is None and same_scope(workbench, info.scope, chosen)):
-        return f"They search {over}."
+    if chosen == Scope() or (info is not None and info.source_id is None and same_scope(wb, info.scope, chosen)):
+        return f"Corpus: {over}."
     return (
-        f"They search {over}, not the scope chosen above: a test set keeps the scope it was made with. Make a new test "
-        "set to measure another one."
+        f"Corpus: {over}, not the current scope, because a test set keeps the scope it was created with. Create a new "
+        "test set to measure another scope."
     )
 
 
-def _loaded(workbench: Workbench, test_set: str) -> TestSet:
-    return load_test_set(SAMPLE) if test_set == SAMPLE else TestSetStore(workbench).load(test_set)
+def _loaded(wb: Workbench, test_set: str) -> TestSet:
+    return load_test_set(SAMPLE) if test_set == SAMPLE else TestSetStore(wb).load(test_set)
 
 
 def _start(
-    workbench: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
+    wb: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
 ) -> None:
     try:
         title = st.session_state["build_title"].strip()
         if test_set == SAMPLE:
-            job = enqueue_on_sample(workbench, title, cells, metrics=metrics, limit=limit, ragas=ragas)
+            job = enqueue_on_sample(wb, title, cells, metrics=metrics, limit=limit, ragas=ragas)
             address.put(planned=job.id, new=None, dataset=None)
             st.rerun()
-        experiment = Experiments(workbench).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
-        enqueue_experiment(workbench, experiment.id, ragas=ragas)
+        experiment = Experiments(wb).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
+        enqueue_experiment(wb, experiment.id, ragas=ragas)
     except WorkbenchError as error:
         st.error(escaped(str(error)))
         return

@@ -1,4 +1,4 @@
-"""Question by question: a heat map of all runs, what changed between two, and the two rankings of one question."""
+"""Single questions: a heat map of all runs, changes between two runs, and both rankings of a question."""
 
 from __future__ import annotations
 
@@ -28,17 +28,15 @@ if TYPE_CHECKING:
     from workbench.types import Document
     from workbench.workbench import Workbench
 
-# --- One question as two runs answered it: the rankings side by side, with what people judged of each document ---
+# Rankings of one question by two runs
 
 SHOWN = 10
 SNIPPET = 260  # characters of a passage
 
 
-def rankings(
-    workbench: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str
-) -> None:
-    """Show both rankings; a document's title opens it at the passage that was found."""
-    documents = JudgedDocuments(workbench, test_set)
+def rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
+    """Show both rankings; a document's title opens it at the found passage."""
+    documents = JudgedDocuments(wb, test_set)
     grades = test_set.qrels.get(question_id, {})
     columns = [
         _column(letter, cell, other, question_id, grades, documents, metric)
@@ -53,16 +51,16 @@ def rankings(
 
 
 class JudgedDocuments:
-    """Documents by the names that judgments use, each read once."""
+    """Documents by the keys that judgments use, each read once."""
 
-    def __init__(self, workbench: Workbench, test_set: TestSet) -> None:
-        self._workbench, self._test_set = workbench, test_set
-        self._ids = document_ids(workbench, test_set)
+    def __init__(self, wb: Workbench, test_set: TestSet) -> None:
+        self._workbench, self._test_set = wb, test_set
+        self._ids = document_ids(wb, test_set)
         self._documents: dict[str, Document | None] = {}
         self._titles: dict[str, str] = {}
 
     def get(self, key: str) -> Document | None:
-        """Return a document; None where it is gone."""
+        """Return a document, or None if it was deleted."""
         if key not in self._documents:
             try:
                 self._documents[key] = self._workbench.documents.get(self._ids.get(key, key))
@@ -71,7 +69,7 @@ class JudgedDocuments:
         return self._documents[key]
 
     def name(self, key: str) -> str:
-        """Return what a document is called in a list, without reading every text."""
+        """Return a document's title without reading its text."""
         if not self._titles:
             source = self._test_set.corpus.source_id if isinstance(self._test_set.corpus, StoredCorpus) else None
             self._titles = {
@@ -80,7 +78,7 @@ class JudgedDocuments:
         return self._titles.get(self._ids.get(key, key), "").strip() or key
 
     def title(self, key: str) -> str:
-        """Return what a document is called; one without a title by its first words, one that is gone by its key."""
+        """Return a document's title, else its first words, or its key if it was deleted."""
         document = self.get(key)
         if document is None:
             return key
@@ -118,7 +116,7 @@ def _column(
 
 
 def _missed(title: str, key: str, deep: Sequence[str]) -> str:
-    return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not among its first {len(deep)})"
+    return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not in its top {len(deep)})"
 
 
 def _hit(
@@ -132,7 +130,7 @@ def _hit(
     document = documents.get(key)
     text = (document.text or "")[passage.start : passage.end] if document and passage else ""
     other_rank = elsewhere.index(key) + 1 if key in elsewhere else None
-    absent = f"not in the other's first {len(elsewhere)}" if elsewhere else "nothing found by the other"
+    absent = f"not in the other's top {len(elsewhere)}" if elsewhere else "no results from the other"
     return {
         "rank": rank,
         "id": document.id if document else None,
@@ -146,7 +144,7 @@ def _hit(
 
 
 def _nothing() -> None:
-    """Do nothing: Streamlit wants a callback, and the trigger is read from the result."""
+    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""
 
 
 COLUMNS = (
@@ -155,31 +153,31 @@ COLUMNS = (
     Column("second", "B", "shown", "right"),
     Column("difference", "B - A", "shown", "right"),
 )
-ROW = 26  # pixels of a run in the heat map
-TALL = 420  # pixels of the list of changed questions, which scrolls
-MOST_COLUMNS = 400  # questions drawn; of more, those on which runs differ most
+ROW = 26  # pixels per run in the heat map
+TALL = 420  # height in pixels of the list of changed questions
+MOST_COLUMNS = 400  # questions drawn: those on which runs differ most
 
 
-def questions_view(workbench: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
-    """Show the heat map, then the two runs that were picked against each other."""
-    test_set = Experiments(workbench).test_set(outcome.experiment)
+def questions_view(wb: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
+    """Show the heat map, then the comparison of the two picked runs."""
+    test_set = Experiments(wb).test_set(outcome.experiment)
     texts = {question.id: question.text for question in test_set.questions}
     _heat_map(outcome, texts)
     first = outcome.cell(pair[0]) if pair else None
     if pair is None or first is None:
-        st.caption("Pick a run as A and one as B in the leaderboard to see what differs between them.")
+        st.caption("Pick runs A and B in the leaderboard to compare them.")
         return
-    st.subheader("What changed between two runs", anchor=False)
-    other = _other_experiment(workbench, outcome)
+    st.subheader("Changes between A and B", anchor=False)
+    other = _other_experiment(wb, outcome)
     second = outcome.cell(pair[1]) if other is outcome else _same_run(other, first)
     if second is not None:
         _changed(outcome, first, second, texts)
-        _one_question(workbench, outcome, test_set, [first, second], texts)
+        _one_question(wb, outcome, test_set, [first, second], texts)
 
 
 def _heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
-    st.subheader(f"{metric_title(outcome.metric)} of every question", anchor=False)
-    st.caption("A column is a question, the hardest on the left; click one to see its rankings below.")
+    st.subheader(f"{metric_title(outcome.metric)} by question", anchor=False)
+    st.caption("Each column is a question, hardest on the left. Click one to see its rankings below.")
     names = [run_title(cell) for cell in outcome.measured]
     ids, values = grid(outcome)
     state: Any = st.echarts_chart(
@@ -195,7 +193,7 @@ def _heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
 
 
 def grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
-    """Return the questions from hard to easy, and (question, run, value) of every place of the heat map."""
+    """Return the questions from hard to easy, and (question, run, value) of every cell of the heat map."""
     rows = by_question(outcome.measured, outcome.metric)
     spread = {key: max(values.values()) - min(values.values()) for key, values in rows.items()}
     columns = sorted(rows, key=lambda key: -spread[key])[:MOST_COLUMNS]
@@ -204,22 +202,22 @@ def grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, fl
     return ids, [(x, y, rows[key].get(label, 0.0)) for x, key in enumerate(ids) for y, label in enumerate(labels)]
 
 
-def _other_experiment(workbench: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
-    """Let a person hold A against the same run of another experiment; returns the one that B comes from."""
+def _other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
+    """Ask for the experiment that B comes from, to compare A with the same run there."""
     others = {
         experiment.id: experiment.title
-        for experiment in Experiments(workbench).list(outcome.experiment.test_set_id)
+        for experiment in Experiments(wb).list(outcome.experiment.test_set_id)
         if experiment.id != outcome.experiment.id
     }
     if not others:
         return outcome
     here = {"": "this experiment"}
     chosen = st.selectbox(
-        "B comes from", ["", *others], format_func=labelled(here | others), key="other_experiment", width=420
+        "Take B from", ["", *others], format_func=labelled(here | others), key="other_experiment", width=420
     )
     if not chosen:
         return outcome
-    other = outcome_of(workbench, chosen, outcome.metric)
+    other = outcome_of(wb, chosen, outcome.metric)
     try:
         check_same_ground(outcome.experiment, other.experiment)
     except WorkbenchError as error:
@@ -231,7 +229,7 @@ def _other_experiment(workbench: Workbench, outcome: ExperimentOutcome) -> Exper
 def _same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | None:
     same = next((cell for cell in other.measured if cell.cell.label == first.cell.label), None)
     if same is None:
-        st.caption("The other experiment has no such run.")
+        st.caption("The other experiment does not have this run.")
     return same
 
 
@@ -240,7 +238,7 @@ def _changed(outcome: ExperimentOutcome, first: CellResult, second: CellResult, 
     won = sum(change.difference > 0 for change in differ)
     same = len(first.run.values[outcome.metric]) - len(differ) if first.run else 0
     st.markdown(
-        f"From **A {escaped(run_title(first))}** to **B {escaped(run_title(second))}**: "
+        f"**A {escaped(run_title(first))}** → **B {escaped(run_title(second))}**: "
         f"{counted(won, 'question')} better, {len(differ) - won} worse, {same} the same."
     )
     if not differ:
@@ -285,7 +283,7 @@ def _rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, 
 
 
 def _choose(question_id: str, chart: str | None) -> None:
-    """Let the address name a question; a chart keeps its selection, so it counts once only."""
+    """Put a question into the URL; a chart keeps its selection, so the same one counts once."""
     if chart is not None and st.session_state.get(f"chosen_by_{chart}") == question_id:
         return
     if chart is not None:
@@ -294,7 +292,7 @@ def _choose(question_id: str, chart: str | None) -> None:
 
 
 def _one_question(
-    workbench: Workbench,
+    wb: Workbench,
     outcome: ExperimentOutcome,
     test_set: TestSet,
     pair: Sequence[CellResult],
@@ -313,4 +311,4 @@ def _one_question(
         label_visibility="collapsed",
     )
     if chosen:
-        rankings(workbench, test_set, chosen, pair, outcome.metric)
+        rankings(wb, test_set, chosen, pair, outcome.metric)

@@ -1,4 +1,4 @@
-"""The leaderboard of an experiment: every run with its interval, against the best, and what it costs."""
+"""The leaderboard of an experiment: each run's score with its interval, difference to the best, and latency."""
 
 from __future__ import annotations
 
@@ -34,58 +34,56 @@ if TYPE_CHECKING:
     from evals.experiments.runs import CellResult
     from workbench.workbench import Workbench
 
-# --- The dialog that promotes a run, with the evidence of its experiment for and against it ---
+# Promotion of a run
 
 
-def promote_run(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None) -> None:
-    """Ask where a run's strategy is to serve from now on, saying what the evidence is."""
+def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None) -> None:
+    """Open the dialog that promotes a run's strategy, with the evidence of the experiment."""
     value = cell.run.means[outcome.metric] if cell.run else 0.0
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
-    sentences = evidence(outcome, cell, serving) + _seen_before(workbench, outcome, cell)
-    promote_dialog(
-        workbench, candidate, places_of_measured(workbench, outcome.experiment.scope, place_scope()), sentences
-    )
+    sentences = evidence(outcome, cell, serving) + _seen_before(wb, outcome, cell)
+    promote_dialog(wb, candidate, places_of_measured(wb, outcome.experiment.scope, place_scope()), sentences)
 
 
-def _seen_before(workbench: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
-    """Say that a ranker was trained on the questions it was measured with, as HTML; nothing where it was not."""
+def _seen_before(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
+    """Return an HTML warning if the ranker was trained on the questions it was measured with."""
     if cell.cell.strategy != LEARNED:
         return []
     name = str(cell.cell.parameters.get(RANKER.name, SHIPPED))
-    known = [ranker for ranker in workbench.rankers.list() if ranker.name == name]
+    known = [ranker for ranker in wb.rankers.list() if ranker.name == name]
     if not any(has_seen(ranker, outcome.experiment.test_set_title) for ranker in known):
         return []
-    return [f"The ranker <b>{escape(name)}</b> was trained on these questions: on others it will reach less."]
+    return [f"The ranker <b>{escape(name)}</b> was trained on these questions, so it will score lower on others."]
 
 
 def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None = None) -> list[str]:
-    """Return the sentences about a run, as HTML; every text is escaped."""
+    """Return the evidence about a run as escaped HTML sentences."""
     line = next(line for line in outcome.lines if line.run_id == cell.run_id)
     low, high = line.interval
     sentences = [
-        f"<b>{escape(run_title(cell))}</b> reached {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
-        f"(95 % {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
-        f"over {escape(outcome.experiment.over)}."
+        f"<b>{escape(run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
+        f"(95% CI {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
+        f"corpus: {escape(outcome.experiment.over)}."
     ]
     if line.against_best and line.against_best.significant:
-        sentences.append("Another run did significantly better on these questions.")
+        sentences.append("Another run is significantly better on these questions.")
     elif line.against_best and line.against_best.is_tie:
-        sentences.append("It ties with the run listed first: both are equal on every question.")
+        sentences.append("It ties with the first run: both score the same on every question.")
     elif line.against_best and line.against_best.p < LEVEL:
-        sentences.append(f"Against the run that leads it {sentence(line.against_best)}.")
+        sentences.append(f"Compared with the best run, it {sentence(line.against_best)}.")
     elif line.against_best:
-        sentences.append("It does not lead, but these questions cannot tell it from the leader.")
+        sentences.append("It is not the best run, but the difference is not significant.")
     if serving is not None:
         sentences.append(beside_serving(outcome.measured, outcome.metric, cell.run_id, serving))
     return sentences
 
 
-def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
-    """Show the leaderboard; returns the runs (A, B) that are compared question by question."""
+def standings(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
+    """Show the leaderboard; return the two runs to compare, or None."""
     picks = picked(outcome)
     low, high, digits = scale(outcome.lines)
-    serving = _serving(workbench, outcome)
+    serving = _serving(wb, outcome)
     result = component("evaluate/standings")(
         key="standings",
         data={
@@ -104,30 +102,31 @@ def standings(workbench: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
         )
         st.rerun()
     if result.promote and (cell := outcome.cell(result.promote)):
-        promote_run(workbench, outcome, cell, serving)
+        promote_run(wb, outcome, cell, serving)
     return (picks[0], picks[1]) if len(picks) == 2 else None
 
 
 def picked(outcome: ExperimentOutcome) -> list[str]:
-    """Return the runs the address names for comparing; without any, the best and the one after it."""
+    """Return the runs of the URL to compare; by default the best and the second."""
     run_ids = [cell.run_id for cell in outcome.measured]
     chosen_ids = [run_id for run_id in address.get_all("ab") if run_id in run_ids]
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
 
-def _serving(workbench: Workbench, outcome: ExperimentOutcome) -> Serving | None:
-    """Return what serves the scope that was measured, or for a corpus of its own the scope chosen above; None if
-    that scope has lost a part.
+def _serving(wb: Workbench, outcome: ExperimentOutcome) -> Serving | None:
+    """Return what is live in the measured scope, or in the current one for a corpus of its own.
+
+    Returns None if a part of the scope was deleted.
     """
     measured = outcome.experiment.scope
     try:
-        return serving_in(workbench, place_scope() if measured is None else measured.scope)
+        return serving_in(wb, place_scope() if measured is None else measured.scope)
     except ScopeError:  # the page names the missing part
         return None
 
 
 def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, serving: Serving | None) -> dict[str, object]:
-    """Return one run as the component draws it."""
+    """Return the data of a run for the component."""
     cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
     appearance = look(cell.cell.strategy)
     done = line.status == "done"
@@ -142,6 +141,7 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
         "shape": appearance.shape,
         "status": line.status,
         "serves": serving is not None and serving.is_run(cell.cell),
+        "badge": serving.badge if serving else "",
         "error": line.error,
         "value": line.metrics.get(outcome.metric) if done else None,
         "low": round(line.interval[0], 4),
@@ -155,11 +155,11 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
 
 
 def _leads(outcome: ExperimentOutcome) -> str:
-    """Describe the first row: it leads alone, or ties with others."""
+    """Describe the first row: best, or tied with others."""
     tied = sum(line.rank == 1 for line in outcome.lines) - 1
     if not tied:
-        return "leads" if len(outcome.measured) > 1 else ""
-    return f"ties with {counted(tied, 'other')}"
+        return "best" if len(outcome.measured) > 1 else ""
+    return f"tied with {counted(tied, 'other')}"
 
 
 def _against(line: LeaderboardLine) -> dict[str, str] | None:
@@ -168,21 +168,21 @@ def _against(line: LeaderboardLine) -> dict[str, str] | None:
         return None
     low, high = difference.interval
     why = (
-        f"Difference {difference.difference:+.4f}, 95 % interval {low:+.4f} to {high:+.4f}; {difference.ties} "
-        "questions equal; randomisation test, corrected by Holm's method for all runs compared with the best."
+        f"Difference {difference.difference:+.4f}, 95% CI {low:+.4f} to {high:+.4f}; {difference.ties} "
+        "questions equal; randomisation test with Holm correction over all runs compared with the best."
     )
     kind = "worse" if difference.significant else "equal" if difference.p >= LEVEL else "unsure"
     return {"sign": f"{difference.difference:+.3f}", "text": sentence(difference), "kind": kind, "why": why}
 
 
 def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
-    """Return the ends of the scale that holds every interval, and the digits to write them with."""
+    """Return the ends of a scale for all intervals, and the number of digits of its labels."""
     done = [line for line in lines if line.status == "done"]
     if not done:
         return 0.0, 1.0, 1
     low, high = min(line.interval[0] for line in done), max(line.interval[1] for line in done)
     if low == high == 1.0:
-        low = 0.99  # a scale has two ends
+        low = 0.99  # the ends must differ
     for step, digits in ((0.1, 1), (0.05, 2), (0.01, 2)):
         ends = (max(0.0, step * int(low / step)), min(1.0, step * (int(high / step) + 1)))
         if high - low > (ends[1] - ends[0]) * 0.5 or step == 0.01:
@@ -191,7 +191,7 @@ def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
 
 
 def against_latency(outcome: ExperimentOutcome) -> None:
-    """Show quality against latency: what a better answer costs."""
+    """Show quality against latency."""
     spots = [
         Spot(
             run_title(cell),
@@ -206,4 +206,4 @@ def against_latency(outcome: ExperimentOutcome) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing: Streamlit wants a callback, and triggers are read from the result."""
+    """Do nothing: Streamlit requires a callback, and triggers are read from the result."""

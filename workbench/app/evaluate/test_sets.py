@@ -1,4 +1,4 @@
-"""Editing a test set in place: its questions and its judgments as sheets; saving makes a version."""
+"""The views of test sets: the list, the editor of one, and ways to add questions."""
 
 from __future__ import annotations
 
@@ -31,54 +31,51 @@ if TYPE_CHECKING:
 
     from workbench.workbench import Workbench
 
-# --- Getting questions: new test sets, CSV, typed ones, what agents asked, and those made from the documents ---
+# New test sets and more questions
 
 
-def new_form(workbench: Workbench, expanded: bool) -> None:
-    """Show the ways to a new test set."""
+def new_form(wb: Workbench, expanded: bool) -> None:
+    """Show the ways to create a test set."""
     with st.expander("New test set", expanded=expanded, icon=":material/add:"):
-        empty, folder, sample = st.tabs(["Over your documents", "BEIR folder", "Sample questions"])
+        empty, folder, sample = st.tabs(["Your documents", "BEIR folder", "Sample questions"])
         with empty:
             scope = place_scope()
-            over = measured_text(workbench, scope)
+            over = measured_text(wb, scope)
             with st.form("new_empty", border=False):
-                title = st.text_input("Title", key="new_title", placeholder="What people ask about the manuals")
+                title = st.text_input("Title", key="new_title", placeholder="Questions about the manuals")
                 st.caption(
-                    f"It measures {escaped(over)}: the scope chosen above, which the test set keeps. Its experiments "
-                    "search nothing else, and questions are generated from nothing else."
+                    f"Corpus: {escaped(over)}. The test set keeps this scope; its experiments search only these "
+                    "documents."
                 )
                 create = st.form_submit_button("Create", type="primary", key="new_create")
             if create:
-                _open(lambda: TestSetStore(workbench).create(title, scope=scope))
+                _open(lambda: TestSetStore(wb).create(title, scope=scope))
         with folder:
             st.caption(
-                "corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv); its corpus is kept apart from your own "
-                "documents."
+                "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Its corpus is kept separate from "
+                "your documents."
             )
-            upload = st.file_uploader("The folder as a zip", type="zip", key="new_zip")
-            path = st.text_input("Or its path on this machine", key="new_path")
+            upload = st.file_uploader("Zip archive of the folder", type="zip", key="new_zip")
+            path = st.text_input("Or path on this machine", key="new_path")
             if st.button("Import", type="primary", key="new_bring"):
-                _import(workbench, upload, path.strip())
+                _import(wb, upload, path.strip())
         with sample:
-            st.caption(
-                "Questions over the sample's articles: plain ones, other words than the text, names and codes, "
-                "misspelt ones."
-            )
-            if st.button("Import the sample's questions", type="primary", key="new_sample"):
-                _import(workbench, None, SAMPLE)
+            st.caption("Questions on the sample articles: plain, paraphrased, names and codes, misspelled.")
+            if st.button("Import sample questions", type="primary", key="new_sample"):
+                _import(wb, None, SAMPLE)
 
 
-def _import(workbench: Workbench, upload: UploadedFile | None, path: str) -> None:
-    """Import in the background; the tray tells how it goes and leads to the test set."""
+def _import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
+    """Import in the background; the tray shows progress and a link to the test set."""
     try:
         if upload is not None:
-            job = enqueue_import(workbench, archive=(upload.name, upload.getvalue()))
+            job = enqueue_import(wb, archive=(upload.name, upload.getvalue()))
         else:
-            job = enqueue_import(workbench, path or None)
+            job = enqueue_import(wb, path or None)
     except WorkbenchError as error:
         st.error(escaped(str(error)))
         return
-    leave_notice(f"{job.title} began; its line below leads to the test set when it is there.")
+    leave_notice(f"{job.title} started. A link to the test set appears below when it is ready.")
     st.rerun()
 
 
@@ -93,15 +90,15 @@ def _open(make: Callable[[], TestSetInfo]) -> None:
     st.rerun()
 
 
-def add_view(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
-    """Show the ways to more questions and judgments."""
+def add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    """Show the ways to add questions and judgments."""
     left, right = st.columns(2, gap="large")
     with left:
         _typed(store, info)
-        _csv(workbench, store, info)
+        _csv(wb, store, info)
     with right:
-        _asked_by_agents(workbench, store, info)
-        _generated(workbench, store, info)
+        _asked_by_agents(wb, store, info)
+        _generated(wb, store, info)
     report = st.session_state.pop("add_problems", None)
     for problem in report or ():
         st.warning(escaped(problem))
@@ -113,58 +110,58 @@ def _typed(store: TestSetStore, info: TestSetInfo) -> None:
     if st.button("Add questions", key="add_typed_go"):
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if not lines:
-            st.error("Type at least one question, each on a line of its own.")
+            st.error("Enter at least one question, one per line.")
             return
         _report(lambda: ImportReport(len(store.add_questions(info.id, lines)), 0))
 
 
-def _csv(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _csv(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
-    st.caption("A column question, and any of document, quote, grade, reference_answer, source, start, end, id.")
+    st.caption("Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id.")
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
     if st.button("Add from CSV", key="add_csv_go"):
         if upload is None:
-            st.error("Choose a CSV file first.")
+            st.error("Choose a CSV file.")
             return
-        _report(lambda: import_csv(workbench, store, info.id, _decoded(upload.getvalue())))
+        _report(lambda: import_csv(wb, store, info.id, _decoded(upload.getvalue())))
 
 
 def _decoded(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidInput("The CSV is not UTF-8 text; save it as UTF-8.") from None
+        raise InvalidInput("The CSV is not UTF-8. Save it as UTF-8 and try again.") from None
 
 
-def _asked_by_agents(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
-    st.subheader("Questions agents asked", anchor=False)
-    zero = st.toggle("Only questions without results", key="add_zero")
-    if st.button("Add agents' queries", key="add_agents"):
-        _report(lambda: add_agent_queries(workbench, store, info.id, zero_only=zero))
+def _asked_by_agents(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    st.subheader("Questions from agents", anchor=False)
+    zero = st.toggle("Only queries without results", key="add_zero")
+    if st.button("Add agent queries", key="add_agents"):
+        _report(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))
 
 
-def _generated(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     from evals.judges.endpoint import Endpoint
     from evals.judges.generation import add_synthetic, add_written
 
-    st.subheader("Generate from the documents", anchor=False)
+    st.subheader("Generate from documents", anchor=False)
     st.caption(
-        f"From {escaped(info.over)}. By rule, from statements in English that answer a question and from headings that "
-        "ask one: they repeat the text's words, which favours keyword search."
+        f"Corpus: {escaped(info.over)}. Rules turn English statements and headings into questions; these reuse words "
+        "of the text, which favours keyword search."
     )
-    count = int(st.number_input("How many", 1, 1000, 30, key="add_count", width=160))
+    count = int(st.number_input("Number of questions", 1, 1000, 30, key="add_count", width=160))
     with st.container(horizontal=True):
-        if st.button("Generate by rule", key="add_rule"):
-            _report(lambda: add_synthetic(workbench, store, info.id, count))
-        llm = workbench.settings.has_llm
+        if st.button("Generate with rules", key="add_rule"):
+            _report(lambda: add_synthetic(wb, store, info.id, count))
+        llm = wb.settings.has_llm
         if st.button(
-            "Generate with the language model",
+            "Generate with LLM",
             key="add_llm",
             disabled=not llm,
-            help=None if llm else f"It needs an LLM: {HOW_TO_SET}.",
+            help=None if llm else f"Needs an LLM: {HOW_TO_SET}.",
         ):
             with st.spinner("Writing questions…"):
-                _report(lambda: add_written(workbench, store, info.id, count, Endpoint.of(workbench)))
+                _report(lambda: add_written(wb, store, info.id, count, Endpoint.of(wb)))
 
 
 def _report(change: Callable[[], ImportReport]) -> None:
@@ -178,22 +175,22 @@ def _report(change: Callable[[], ImportReport]) -> None:
     st.rerun()
 
 
-MOST = 5_000  # rows of a sheet
-GRADE_NAMES = {0: "not", 1: "partly", 2: "relevant", 3: "highly relevant"}
+MOST = 5_000  # rows in an editor
+GRADE_NAMES = {0: "not relevant", 1: "partly", 2: "relevant", 3: "highly relevant"}
 ORIGINS = {
-    "folder": "a folder",
-    "person": "a person",
+    "folder": "folder",
+    "person": "person",
     "csv": "CSV",
-    "agent": "an agent",
-    "synthetic": "generated by rule",
-    "llm": "generated by an LLM",
+    "agent": "agent",
+    "synthetic": "generated with rules",
+    "llm": "generated by LLM",
 }
 
-SheetRow: TypeAlias = Mapping[str, str | int | None]  # cells by their column's name
+SheetRow: TypeAlias = Mapping[str, str | int | None]  # cells by column
 
 
 def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
-    """Show the questions as a sheet; rows can be changed, added and removed."""
+    """Show the questions in an editor; rows can be changed, added and removed."""
     relevant_counts = {key: sum(grade > 0 for grade in grades.values()) for key, grades in test_set.qrels.items()}
     rows = [
         {
@@ -201,31 +198,35 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
             "Question": q.text,
             "Reference answer": q.reference_answer,
             "Relevant": relevant_counts.get(q.id, 0),
-            "From": ORIGINS.get(q.origin, q.origin),
+            "Origin": ORIGINS.get(q.origin, q.origin),
         }
         for q in test_set.questions[:MOST]
     ]
     sheet = st.data_editor(
-        _frame(rows, ("id", "Question", "Reference answer", "From"), ("Relevant",)),
+        _frame(rows, ("id", "Question", "Reference answer", "Origin"), ("Relevant",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
         height=520 if len(rows) > 12 else "auto",
-        column_order=("Question", "Reference answer", "Relevant", "From"),
-        disabled=("Relevant", "From"),
+        column_order=("Question", "Reference answer", "Relevant", "Origin"),
+        disabled=("Relevant", "Origin"),
         column_config={
             "Question": st.column_config.TextColumn(required=True, width="large"),
             "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),
         },
     )
     if len(test_set.questions) > MOST:
-        st.caption(f"The first {MOST:,} are listed; export the test set to change others.")
+        st.caption(f"Showing the first {MOST:,}; export the test set to edit the rest.")
     if st.button("Save questions", type="primary", key="save_questions"):
         _save(lambda: save_questions(store, info.id, test_set, _records(sheet)))
 
 
 def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Sequence[SheetRow]) -> str:
-    """Store the differences from the sheet's rows; returns what was done. Raises InvalidInput."""
+    """Store the changed rows of the editor; return a summary.
+
+    Raises:
+        InvalidInput: A question is invalid.
+    """
     before = {question.id: question for question in test_set.questions[:MOST]}
     ids = {row["id"] for row in rows if row.get("id")}
     removed_ids = [question_id for question_id in before if question_id not in ids]
@@ -245,15 +246,13 @@ def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Seque
     return f"{counted(len(new), 'question')} added, {len(changed)} changed, {len(removed_ids)} removed."
 
 
-def edit_judgments(workbench: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
-    """Show the judgments as a sheet; grades can be changed and rows taken out. New ones come from Compare or a CSV."""
+def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
+    """Show the judgments in an editor; grades can be changed and rows removed, but not added."""
     if not test_set.judgments:
-        st.caption(
-            "Nothing is judged yet. Turn on Judge in Compare and press a key on each hit, or add a CSV with quotes."
-        )
+        st.caption("No judgments yet. Turn on Judge in Compare and rate the results, or add a CSV with quotes.")
         return
     texts = {question.id: question.text for question in test_set.questions}
-    documents = JudgedDocuments(workbench, test_set)
+    documents = JudgedDocuments(wb, test_set)
     listed = list(test_set.judgments[:MOST])
     rows = [
         {
@@ -279,19 +278,19 @@ def edit_judgments(workbench: Workbench, store: TestSetStore, info: TestSetInfo,
         },
     )
     if len(test_set.judgments) > MOST:
-        st.caption(f"The first {MOST:,} are listed; export the test set to change others.")
+        st.caption(f"Showing the first {MOST:,}; export the test set to edit the rest.")
     if st.button("Save judgments", type="primary", key="save_judgments"):
         _save(lambda: save_judgments(store, info.id, listed, _records(sheet)))
 
 
 def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
-    """Store the grades that differ and take out the rows that are gone; returns what was done."""
+    """Store the changed grades and remove the missing rows; return a summary."""
     grades = {int(row["place"] or 0): _grade(str(row["Grade"])) for row in rows}
     removals = [judgment for place, judgment in enumerate(listed) if place not in grades]
     changed = [
         Judgment(j.question_id, j.document, grades[place], j.start, j.end, j.quote)
         for place, j in enumerate(listed)
-        if place in grades and grades[place] != _grade(_grade_name(j.grade))  # others than these four stay
+        if place in grades and grades[place] != _grade(_grade_name(j.grade))  # grades outside these four stay
     ]
     if changed:
         store.judge_all(key, changed)
@@ -310,12 +309,12 @@ def _grade(name: str) -> int:
 
 def _part(judgment: Judgment) -> str:
     if not judgment.is_span:
-        return "the whole"
+        return "whole document"
     return judgment.quote or f"characters {judgment.start} to {judgment.end}"
 
 
 def _frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
-    """Return rows as a frame whose columns have their kinds even where there is no row."""
+    """Return rows as a frame whose columns have their types even without rows."""
     import pandas as pd
 
     kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64")
@@ -323,7 +322,7 @@ def _frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str
 
 
 def _records(sheet: pandas.DataFrame) -> list[SheetRow]:
-    """Return a sheet's rows; empty cells are None."""
+    """Return the rows of an editor; empty cells are None."""
     return list(map(dict[str, str | int | None], sheet.astype(object).where(sheet.notna(), None).to_dict("records")))
 
 
@@ -336,11 +335,11 @@ def _save(change: Callable[[], str]) -> None:
     st.rerun()
 
 
-# --- Test sets: the list of them, and one opened: its questions and judgments to correct, to add to, to take along ---
+# The list of test sets, and one of them
 
 COLUMNS = (
     Column("title", "Test set"),
-    Column("over", "Over"),
+    Column("over", "Corpus"),
     Column("questions", "Questions", "number"),
     Column("judgments", "Judgments", "number"),
     Column("version", "Version", "number"),
@@ -348,16 +347,16 @@ COLUMNS = (
 )
 
 
-def test_sets_view(workbench: Workbench) -> None:
-    """Show the test sets, and how to get more."""
-    test_sets = TestSetStore(workbench).list()
+def test_sets_view(wb: Workbench) -> None:
+    """Show the test sets, and the ways to create one."""
+    test_sets = TestSetStore(wb).list()
     if not test_sets:
         message(
-            "No test set yet",
-            "A test set holds questions and the passages that answer them. Judge hits in Compare, import a folder or a "
-            "CSV, take the questions that agents asked, or begin with the sample questions.",
+            "No test sets yet",
+            "A test set has questions and the passages that answer them. Rate results in Compare, import a folder or "
+            "CSV, add queries of agents, or start with the sample questions.",
         )
-    new_form(workbench, expanded=not test_sets)
+    new_form(wb, expanded=not test_sets)
     if test_sets:
         rows = [row_of(info) for info in test_sets]
         chosen = table(
@@ -385,15 +384,15 @@ def row_of(info: TestSetInfo) -> dict[str, object]:
     }
 
 
-def test_set_view(workbench: Workbench, test_set_id: str) -> None:
+def test_set_view(wb: Workbench, test_set_id: str) -> None:
     """Show one test set."""
-    store = TestSetStore(workbench)
+    store = TestSetStore(wb)
     info = store.info(test_set_id)
     test_set = store.load(info.id)
     st.button("Test sets", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escaped(info.title), anchor=False, width="stretch")
-        if st.button("Run an experiment", type="primary", disabled=not test_set.answerable):
+        if st.button("Run experiment", type="primary", disabled=not test_set.answerable):
             address.put(open=None, view=None, new="1", dataset=info.id)
             st.rerun()
         if st.button("Rename", icon=":material/edit:", type="tertiary"):
@@ -403,24 +402,26 @@ def test_set_view(workbench: Workbench, test_set_id: str) -> None:
     if info.description:
         st.markdown(escaped(info.description))
     st.caption(
-        f"Version {info.version}, over {escaped(info.over)}: {counted(info.questions, 'question')}, "
-        f"{len(test_set.answerable)} of them with something relevant; {counted(info.judgments, 'judgment')}."
+        f"Version {info.version} · corpus: {escaped(info.over)} · {counted(info.questions, 'question')} "
+        f"({len(test_set.answerable)} with relevant results) · {counted(info.judgments, 'judgment')}"
     )
-    if lost := deleted_parts(workbench, info.scope):
-        st.warning(escaped(f"The scope of this test set has lost {lost}, so no experiment can be run on it any more."))
+    if lost := deleted_parts(wb, info.scope):
+        st.warning(
+            escaped(f"Deleted from the scope of this test set: {lost}. It can no longer be used for experiments.")
+        )
     questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
     with questions:
         edit_questions(store, info, test_set)
     with judgments:
-        edit_judgments(workbench, store, info, test_set)
+        edit_judgments(wb, store, info, test_set)
     with more:
-        add_view(workbench, store, info)
+        add_view(wb, store, info)
     with out:
-        _export(workbench, store, info)
+        _export(wb, store, info)
 
 
-def _export(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
-    st.caption("Every change makes a new version, and every version can be exported.")
+def _export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+    st.caption("Each change creates a version. Any version can be exported.")
     version = st.number_input(
         "Version", 1, info.version, info.version, key=f"version_{info.id}_{info.version}", width=160
     )
@@ -433,17 +434,17 @@ def _export(workbench: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
         )
         st.download_button(
             "BEIR folder",
-            lambda: folder_zip(workbench, test_set, name),
+            lambda: folder_zip(wb, test_set, name),
             f"{name}.zip",
             "application/zip",
             icon=":material/download:",
             on_click="ignore",
-            help="corpus.jsonl, queries.jsonl, qrels/test.tsv and, for judged parts of documents, spans.jsonl",
+            help="corpus.jsonl, queries.jsonl, qrels/test.tsv, and spans.jsonl for judged passages",
         )
 
 
-def folder_zip(workbench: Workbench, test_set: TestSet, name: str) -> bytes:
-    """Return the test set as a zipped folder in BEIR's form."""
+def folder_zip(wb: Workbench, test_set: TestSet, name: str) -> bytes:
+    """Return the test set as a zip archive in BEIR format."""
     import shutil
     import tempfile
     from pathlib import Path
@@ -451,7 +452,7 @@ def folder_zip(workbench: Workbench, test_set: TestSet, name: str) -> bytes:
     from evals.test_sets.exchange import export_folder
 
     with tempfile.TemporaryDirectory() as place:
-        export_folder(workbench, test_set, Path(place) / "out" / name)
+        export_folder(wb, test_set, Path(place) / "out" / name)
         return Path(shutil.make_archive(str(Path(place) / "made"), "zip", Path(place) / "out")).read_bytes()
 
 
@@ -460,15 +461,15 @@ def _rename(store: TestSetStore, info: TestSetInfo) -> None:
     title = st.text_input("Title", info.title, max_chars=300)
     description = st.text_area("Description", info.description, max_chars=2000)
     if st.button("Save", type="primary", key="confirm_rename"):
-        act(lambda: f"Saved as {store.update(info.id, title=title, description=description).title}.")
+        act(lambda: f'Saved "{store.update(info.id, title=title, description=description).title}".')
 
 
 @st.dialog("Delete test set")
 def _delete(store: TestSetStore, info: TestSetInfo) -> None:
     corpus = " and its corpus" if info.source_id else ""
     st.markdown(
-        f"**{escaped(info.title)}** is deleted for good, with {counted(info.questions, 'question')}, "
-        f"{counted(info.judgments, 'judgment')}, all versions and experiments{corpus}. Your documents stay."
+        f"This permanently deletes **{escaped(info.title)}** with {counted(info.questions, 'question')}, "
+        f"{counted(info.judgments, 'judgment')}, all versions and experiments{corpus}. Your documents are kept."
     )
 
     def change() -> str:

@@ -1,4 +1,4 @@
-"""The part of the Evaluate page that looks for good parameters in a given time, and says what held up."""
+"""The Tune view: searches for good parameters in a given time, and shows the finalists."""
 
 from __future__ import annotations
 
@@ -31,41 +31,40 @@ if TYPE_CHECKING:
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
-SHOWN = 20  # searches in the list
+SHOWN = 20  # tuning jobs in the list
 TUNABLE = ("hybrid", "rerank", "keyword", "mmr", "feedback")
 COLUMNS = (
     Column("what", "Settings"),
     Column("held", "Held-out", "shown", "right"),
-    Column("interval", "95 %", "shown", "right"),
-    Column("tuned", "Score while tuning", "shown", "right"),
-    Column("verdict", "Against the defaults"),
+    Column("interval", "95% CI", "shown", "right"),
+    Column("tuned", "Tuning score", "shown", "right"),
+    Column("verdict", "vs. defaults"),
     Column("ms", "p50 ms", "shown", "right"),
 )
 
 
-def tune_view(workbench: Workbench) -> None:
-    """Show the form, and the searches so far with their finalists."""
-    ready = [info for info in TestSetStore(workbench).list() if info.answerable >= FEWEST]
+def tune_view(wb: Workbench) -> None:
+    """Show the form, and the tuning jobs with their finalists."""
+    ready = [info for info in TestSetStore(wb).list() if info.answerable >= FEWEST]
     if not ready:
         message(
-            "Nothing to tune on yet",
-            f"A search for parameters needs a test set of at least {FEWEST} judged questions: half to search with, "
-            "half held out.",
+            "Not enough judged questions",
+            f"Tuning needs a test set with at least {FEWEST} judged questions: half for the search, half held out.",
         )
-        st.button("To the test sets", key="tune_sets", icon=":material/add:", on_click=address.put,
+        st.button("Go to test sets", key="tune_sets", icon=":material/add:", on_click=address.put,
                   kwargs={"view": "datasets"})  # fmt: skip
         return
-    _form(workbench, ready)
-    jobs = workbench.jobs.list(kind="optimise", limit=SHOWN)
+    _form(wb, ready)
+    jobs = wb.jobs.list(kind="optimise", limit=SHOWN)
     for job in jobs:
         with st.container(border=True, key=f"tune_{job.id}"):
             if job.is_finished:
-                _outcome(workbench, job)
+                _outcome(wb, job)
             else:
-                live_job(workbench, job.id)
+                live_job(wb, job.id)
 
 
-def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
+def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
     titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
     place = list(titles).index(wanted if wanted in titles else preselected(ready))
@@ -74,7 +73,7 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
         with first:
             test_set = st.selectbox("Test set", list(titles), place, format_func=labelled(titles), key="tune_dataset")
         with second:
-            metric = st.selectbox("Measured by", DEFAULT_METRICS, format_func=metric_title, key="tune_metric")
+            metric = st.selectbox("Metric", DEFAULT_METRICS, format_func=metric_title, key="tune_metric")
         with third:
             minutes = st.number_input("Minutes", 0.1, 600.0, 2.0, step=1.0, format="%g", key="tune_minutes")
         offered = [name for name in TUNABLE if STRATEGIES[name].parameters]
@@ -87,44 +86,41 @@ def _form(workbench: Workbench, ready: Sequence[TestSetInfo]) -> None:
             key="tune_strategies",
         )
         with st.container(horizontal=True, vertical_alignment="center"):
-            go = st.button("Search", type="primary", disabled=not strategies, key="tune_go")
-            st.caption(
-                "It tries many settings on few questions, the best third on three times as many, and so on; the best "
-                "are judged on the half it never saw."
-            )
+            go = st.button("Start tuning", type="primary", disabled=not strategies, key="tune_go")
+            st.caption("Successive halving: bad settings are dropped early; finalists are scored on a held-out half.")
     if go:
         try:
-            enqueue_optimise(workbench, test_set, strategies, minutes * 60, metric)
+            enqueue_optimise(wb, test_set, strategies, minutes * 60, metric)
         except WorkbenchError as error:
             st.error(escaped(str(error)))
             return
         st.rerun()
 
 
-def _resume(workbench: Workbench, job_id: str) -> None:
-    """Let a search go on with its answers and the time that was left."""
+def _resume(wb: Workbench, job_id: str) -> None:
+    """Resume a tuning job with its results and its remaining time."""
     try:
-        workbench.jobs.resume(job_id)
+        wb.jobs.resume(job_id)
     except WorkbenchError as error:
         st.toast(escaped(str(error)))
 
 
-def _outcome(workbench: Workbench, job: Job) -> None:
+def _outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
         if job.result and st.button(
-            "Compare on all questions", key=f"run_{job.id}", help="Runs the finalists as an experiment"
+            "Compare on all questions", key=f"run_{job.id}", help="Run the finalists as an experiment"
         ):
-            _as_experiment(workbench, job)
+            _as_experiment(wb, job)
         if job.status in ("cancelled", "failed"):
-            st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(workbench, job.id))
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(workbench, job.id))
+            st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(wb, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(wb, job.id))
     result = search_of(job)
     if result is not None:
         st.caption(
-            f"{metric_title(result['metric'])} over {escaped(result.get('scope', 'all your documents'))}, "
-            f"searched with {counted(result['tuning_questions'], 'question')}; the "
-            f"figures are from the {result['held_out_questions']} held out. ★: no other one is both better and faster."
+            f"{metric_title(result['metric'])} on {escaped(result.get('scope', 'all your documents'))}. Tuned on "
+            f"{counted(result['tuning_questions'], 'question')}, scored on {result['held_out_questions']} held out. "
+            "★ = no other setting is both better and faster."
         )
         front_chart([spot_of(finalist) for finalist in result["finalists"]], f"front_{job.id}")
         table(
@@ -138,12 +134,12 @@ def _outcome(workbench: Workbench, job: Job) -> None:
         )
 
 
-def _put_away(workbench: Workbench, job_id: str) -> None:
-    workbench.jobs.delete(job_id)
+def _put_away(wb: Workbench, job_id: str) -> None:
+    wb.jobs.delete(job_id)
 
 
 def spot_of(finalist: StoredFinalist) -> Spot:
-    """Return a finalist as a point of the picture."""
+    """Return a finalist as a point of the chart."""
     candidate = finalist["candidate"]
     name = title_of(candidate["strategy"]) + ("" if finalist["is_default"] else ", tuned")
     return Spot(
@@ -176,20 +172,20 @@ def row_of(place: int, finalist: StoredFinalist) -> dict[str, object]:
 
 
 def changed(candidate: StoredCandidate) -> str:
-    """Say which of a candidate's parameters are not the defaults."""
+    """Return a candidate's parameters that are not the defaults, as text."""
     defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate["strategy"]].parameters}
     parameters = candidate["parameters"].items()
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parameters if value != defaults.get(name))
 
 
-def _as_experiment(workbench: Workbench, job: Job) -> None:
+def _as_experiment(wb: Workbench, job: Job) -> None:
     search, index = search_of(job), as_text_or_none(job.parameters["index"])
     cells = [
         Cell(finalist["candidate"]["strategy"], finalist["candidate"]["parameters"], index)
         for finalist in (search["finalists"] if search else ())
     ]
     test_set = as_text(job.parameters["dataset"])
-    experiment = Experiments(workbench).create(f"Finalists of {job.title.lower()}", test_set, cells)
-    enqueue_experiment(workbench, experiment.id)
+    experiment = Experiments(wb).create(f"Finalists of {job.title.lower()}", test_set, cells)
+    enqueue_experiment(wb, experiment.id)
     address.put(experiment=experiment.id, view=None)
     st.rerun()

@@ -1,1 +1,1 @@
-"""The script that Streamlit runs, in a folder of its own: Streamlit serves every script beside it as a page."""
+"""The script that Streamlit runs, in its own folder because Streamlit serves neighbouring scripts as pages."""

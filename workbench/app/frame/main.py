@@ -1,4 +1,4 @@
-"""The script Streamlit runs for every visitor: the frame around the page that the address names."""
+"""The script that Streamlit runs for every visit: the frame around the current page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.app.state.shared import OPENING, begin_run, theme_of_run
 from workbench.app.widgets.notices import component, stylesheet
 from workbench.errors import WorkbenchError
 
-# --- The table of pages. A new page is a folder with ``page.py``, a function here that imports it, and a row ---
+# Pages. A new page is a folder with page.py, a function here that imports it, and an entry in PAGES.
 
 
 def _compare() -> None:
@@ -71,11 +71,11 @@ PAGES = (
 )
 
 
-PATIENCE = 0.2  # seconds to wait for a workbench that is nearly open, before a skeleton is painted
+PATIENCE = 0.2  # seconds to wait for the workbench before a skeleton is shown
 
 
 def main() -> None:
-    """Show the navigation, the scope bar, running work and the page."""
+    """Show the navigation, the scope bar, the tray and the page."""
     icon = Path(__file__).parent / "static" / "icon.svg"
     st.set_page_config(page_title="RAG Workbench", page_icon=str(icon), layout="wide")
     st.html(stylesheet())
@@ -83,13 +83,13 @@ def main() -> None:
     entry, page = navigation(PAGES)
     address.arrive(entry.name)
     begin_run()
-    in_the_meantime = st.empty()  # a place of its own, which the page to come clears at once and does not take over
+    in_the_meantime = st.empty()  # a slot of its own, which the page clears at once
     try:
-        workbench = OPENING.wait(PATIENCE)
-        if workbench is None:
+        wb = OPENING.wait(PATIENCE)
+        if wb is None:
             opening(in_the_meantime)
             return
-        scope_bar(workbench)
+        scope_bar(wb)
         work_bar(entry)
         page.run()
     except WorkbenchError as error:
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def _drawn_anew() -> None:
-    """Do nothing: that the theme changed draws the page anew, with its charts in the colours of the new theme."""
+    """Do nothing: the callback reruns the page, so that charts get the colours of the new theme."""
 
 
 main()

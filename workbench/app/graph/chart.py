@@ -1,6 +1,7 @@
-"""The citation graph as an ECharts picture: documents as dots that grow with what cites them, links as lines.
+"""The citation graph as an ECharts chart, its layout, and the archive search.
 
-The hue and the shape of a dot say of which type the document is."""
+Documents are nodes, sized by citations, with a hue and shape by document type. Links are edges.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
     from workbench.services.citations import DocumentCitation
     from workbench.workbench import Workbench
 
-# --- The archive search box: highlights, guessed words, and citations one to three steps deep ---
+# Archive search
 
 DEPTHS = {"0": "No citations", "1": "1 step", "2": "2 steps", "3": "3 steps"}
 SHOWN = 12  # citations of one document and direction
 
 
-def archive_view(workbench: Workbench) -> None:
-    """Show the box and what it finds, or what is to be set before there is anything to search."""
+def archive_view(wb: Workbench) -> None:
+    """Show the search box and its results, or which setting is missing."""
     try:
-        workbench.archives.checked_folder()
+        wb.archives.checked_folder()
     except ConfigurationError as error:
         message(
-            "There are no archives to search",
-            "Archives are research notes and saved pages in a folder of this machine.",
+            "No archives configured",
+            "Archives are research notes and saved pages in a folder on this machine.",
             said=str(error),
         )
         return
@@ -61,16 +62,16 @@ def archive_view(workbench: Workbench) -> None:
         )  # fmt: skip
         exact = st.toggle("Exact words only", key="archive_exact", on_change=_remember)
     if not question:
-        message("Research notes and saved pages", "Type a question or a few words; misspelt words are understood.")
+        message("Search research notes and saved pages", "Enter a question or keywords; typos are corrected.")
         return
     steps = int(depth or "1")
-    left = workbench.folder_work.left_to_job(workbench.archives)
+    left = wb.folder_work.left_to_job(wb.archives)
     if left is not None:
         st.caption(escaped(left.sentence))
-    result = workbench.archives.search(
+    result = wb.archives.search(
         question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20, bring_in=left is None
     )
-    _results(workbench, result)
+    _results(wb, result)
 
 
 def _remember() -> None:
@@ -81,18 +82,18 @@ def _remember() -> None:
     )
 
 
-def _results(workbench: Workbench, result: ArchiveResult) -> None:
+def _results(wb: Workbench, result: ArchiveResult) -> None:
     for note in result.degraded:
         st.caption(escaped(note))
     if not result.results:
-        message("Nothing in the archives matches", "Try other words, or turn off “Exact words only”.")
+        message("No results", "Try other words, or turn off “Exact words only”.")
         return
     if result.nothing_close:
         st.caption(escaped(result.nothing_close))
     for typed, meant in result.guesses:
-        st.caption(f"No document has “{escaped(typed)}”; searched for words like “{escaped(meant)}”.")
+        st.caption(f"No results for “{escaped(typed)}”; showing results for “{escaped(meant)}”.")
     ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
-    titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
+    titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
     st.caption(counted(len(result.results), "document"))
     for hit in result.results:
         with st.container(key=f"archive_{hit.id}", border=True):
@@ -113,7 +114,7 @@ def _citations(hit: ArchiveHit, titles: Mapping[str, str]) -> None:
 
 
 def hit_html(hit: ArchiveHit) -> str:
-    """Return a result as HTML; snippets are escaped already and hold no markup but ``<mark>``."""
+    """Return a result as HTML; snippets are already escaped, with ``<mark>`` as the only markup."""
     fields = {highlight.field: highlight.snippets for highlight in hit.highlights}
     title = fields["title"][0] if "title" in fields else escape(hit.title)
     snippets = "".join(f"<p>{snippet}</p>" for snippet in fields.get("content", ()))
@@ -127,7 +128,7 @@ def hit_html(hit: ArchiveHit) -> str:
 def citations_html(
     heading: str, citations: tuple[DocumentCitation, ...], titles: Mapping[str, str], *, outward: bool
 ) -> str:
-    """Return citations as a list of titles with their sentences, everything escaped."""
+    """Return citations as an escaped HTML list of titles with their sentences."""
     items = []
     for citation in citations[:SHOWN]:
         other = citation.target_id if outward else citation.source_id
@@ -137,23 +138,27 @@ def citations_html(
             f'<span class="wb-kind">{citation.confidence:.1f}{step}</span><br>{escape(citation.context)}</li>'
         )
     more = f"<li>and {len(citations) - SHOWN} more</li>" if len(citations) > SHOWN else ""
-    return f'<div class="wb-archive"><h4>{heading}</h4><ul>{"".join(items) or "<li>nothing</li>"}{more}</ul></div>'
+    return f'<div class="wb-archive"><h4>{heading}</h4><ul>{"".join(items) or "<li>None</li>"}{more}</ul></div>'
 
 
-# --- The layout of the citation graph: the same picture for the same links, whole in any frame ---
+# Layout of the graph, the same for the same links
 
 STEPS = 160
-GRAVITY = np.array([0.8, 1.2])  # alone it would spread the dots evenly over an ellipse that is wider than high
-PULL = 0.8  # the more, the nearer stand documents of one cluster, and the farther clusters from each other
+GRAVITY = np.array([0.8, 1.2])  # alone it spreads the nodes evenly over a wide ellipse
+PULL = 0.8  # a larger value makes clusters tighter
 GOLDEN = np.pi * (3 - np.sqrt(5))
 
 
 @lru_cache(maxsize=16)
 def places(count: int, links: tuple[tuple[int, int], ...]) -> tuple[tuple[float, float], ...]:
-    """Return a place for each of ``count`` dots; ``links`` are pairs of their numbers.
+    """Return a position for each node.
 
-    Fruchterman and Reingold (1991), begun on a spiral: dots push each other away by 1/d, links pull by d squared, the
-    less the more links their dots have, and gravity by d; no step is longer than a length that shrinks to nothing.
+    Force-directed layout by Fruchterman and Reingold (1991), from a spiral: nodes repel each other by 1/d, links
+    attract by d squared divided by the smaller degree, and gravity attracts by d. The maximum step shrinks to zero.
+
+    Args:
+        count: Number of nodes.
+        links: Pairs of node numbers.
     """
     turn = np.arange(count) * GOLDEN
     at = np.sqrt(np.arange(count) + 0.5)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
@@ -175,22 +180,26 @@ def places(count: int, links: tuple[tuple[int, int], ...]) -> tuple[tuple[float,
     return tuple((round(float(x), 3), round(float(y), 3)) for x, y in at)
 
 
-LOOKS_OF_TYPES = (  # hue and shape, the commonest type first; diamonds are answers
+LOOKS_OF_TYPES = (  # hue and shape, most frequent type first; diamonds are answers
     ("blue", "circle"), ("orange", "rect"), ("green", "triangle"), ("violet", "roundRect"), ("red", "pin"),
     ("gray", "arrow"),
 )  # fmt: skip
 TITLES_OF_TYPES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
-NAMED = 24  # dots that carry their title unasked; the rest say it under the pointer
-LONGEST_NAME, LONGEST_IN_CROWD, CROWD = 30, 18, 80  # characters of a title in the picture; there, of more dots
-NARROW, NARROW_NAME = 600, 130  # px: in a frame that is no wider, a name takes no more
-FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to leave out those that would overlap
-LONGEST_HINT = 90  # characters under the pointer
+NAMED = 24  # nodes with a permanent label; others show theirs on hover
+LONGEST_NAME, LONGEST_IN_CROWD, CROWD = (
+    30,
+    18,
+    80,
+)  # characters of a label; of a label in a chart of more than CROWD nodes
+NARROW, NARROW_NAME = 600, 130  # px: frame width up to which labels have this maximum width
+FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to hide those that would overlap
+LONGEST_HINT = 90  # characters of a tooltip
 INK = {"light": "#33302b", "dark": "#e9e5dc"}
 PAPER = {"light": "#fbfaf7", "dark": "#1b1a18"}
 
 
 def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
-    """Return the picture's options for the theme "light" or "dark"; ``chosen`` documents are drawn as diamonds."""
+    """Return the chart's options for the theme "light" or "dark"; ``chosen`` documents are diamonds."""
     types = types_of(graph)
     titled = {node.id for node in sorted(graph.nodes, key=lambda node: -node.cited_by)[:NAMED]}
     crowd = len(graph.nodes)
@@ -213,7 +222,7 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
                 "type": "graph",
                 "layout": "none",
                 "roam": True,
-                "zoom": 1 if crowd > 6 else 0.6,  # 1 fills four fifths of the frame; names need the rest
+                "zoom": 1 if crowd > 6 else 0.6,  # 1 fills 80% of the frame, which leaves room for labels
                 "scaleLimit": {"min": 0.3, "max": 8},
                 "draggable": True,
                 "selectedMode": "single",
@@ -238,7 +247,7 @@ def chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
 
 
 def _in_narrow_frames(dots: Sequence[JsonObject]) -> JsonObject:
-    """Return the series where the frame is narrow: names run towards its middle, so that none is cut off at an edge."""
+    """Return the series for a narrow frame: labels point to its centre, so that none is cut off."""
     across = [as_number(dot["x"]) for dot in dots]
     middle = (min(across) + max(across)) / 2 if across else 0.0
     placed: list[JsonValue] = [
@@ -249,18 +258,18 @@ def _in_narrow_frames(dots: Sequence[JsonObject]) -> JsonObject:
 
 
 def spoken(graph: Graph) -> str:
-    """Describe the picture for people who cannot see it."""
+    """Return the alt text of the chart."""
     most = sorted(graph.nodes, key=lambda node: -node.cited_by)[:3]
     names = ", ".join(f"{node.title} ({node.cited_by})" for node in most if node.cited_by)
     links = sum(edge.links for edge in graph.edges)
     return (
-        f"Citation graph of {counted(len(graph.nodes), 'document')} and {counted(links, 'link')} between them. "
+        f"Citation graph of {counted(len(graph.nodes), 'document')} and {counted(links, 'link')}. "
         f"Most cited: {names or 'none'}."
     )
 
 
 def chosen_node(state: Mapping[str, JsonValue] | None, graph: Graph) -> GraphNode | None:
-    """Return the document whose dot is selected, or None; a selected line stands for none."""
+    """Return the document whose node is selected, or None; selected edges are ignored."""
     for group in map(as_object, as_items(as_object((state or {}).get("selection")).get("selected"))):
         if group["data_type"] == "edge":
             continue
@@ -277,7 +286,7 @@ def _places(graph: Graph) -> Sequence[tuple[float, float]]:
 
 
 def types_of(graph: Graph) -> dict[str, str]:
-    """Return the types of a graph's documents with their titles, the commonest first; what has no look is "Other"."""
+    """Return the document types of a graph with their titles, most frequent first; types without a look are "Other"."""
     counts = Counter(node.document_type for node in graph.nodes)
     named = [kind for kind, _ in counts.most_common() if kind][: len(LOOKS_OF_TYPES) - 1]
     kinds = named if counts.keys() <= set(named) else [*named, ""]
@@ -307,7 +316,7 @@ def _lines(graph: Graph) -> list[JsonObject]:
         {
             "source": edge.source,
             "target": edge.target,
-            "value": edge.context or "mentions it",
+            "value": edge.context or "Mention",
             "lineStyle": {"type": "solid" if edge.confidence >= 0.9 else "dashed"},
         }
         for edge in graph.edges
@@ -315,7 +324,7 @@ def _lines(graph: Graph) -> list[JsonObject]:
 
 
 def _scale(crowd: int) -> float:
-    """Return how large dots are, so that few fill the picture and many fit in."""
+    """Return the scale of nodes for their number."""
     return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
 
 

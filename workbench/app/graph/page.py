@@ -1,4 +1,4 @@
-"""The Graph page: citations between documents, documents without any, broken links, and a search box over archives."""
+"""The Graph page: citations between documents, orphans, broken links, and the archive search."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
 
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}
 NUMBERS_HELP = {
-    "Links": "The sum of the numbers beside it.",
-    "Paths and empty targets": "File paths in a text and links without a target, which may not be meant as links.",
+    "Links": "Total of the other counts.",
+    "Paths and empty targets": "File paths and links without a target, which may not be intended as links.",
 }
-RESULTS = 20  # documents of a result set
+RESULTS = 20  # documents found for a question
 NODE_COLUMNS = (
     Column("title", "Document"),
     Column("source", "Source"),
     Column("cited", "Cited by", "number"),
     Column("cites", "Cites", "number"),
 )
-BROKEN_COLUMNS = (Column("title", "In"), Column("target", "Leads to"), Column("context", "Sentence"))
+BROKEN_COLUMNS = (Column("title", "Document"), Column("target", "Target"), Column("context", "Sentence"))
 
 
 def page() -> None:
-    """Show the view that the address names."""
-    workbench = OPENING.workbench
+    """Show the view that the URL names."""
+    wb = OPENING.workbench
     st.title("Graph", anchor=False)
     view = _view()
     if view == "archive":
-        archive_view(workbench)
-    elif not workbench.documents.count():
+        archive_view(wb)
+    elif not wb.documents.count():
         message(
             "No documents yet",
-            "Here the links between your documents are drawn: who cites whom, and which lead nowhere.",
+            "This page shows citations between your documents, and broken links.",
         )
-        ways_on(workbench, "library", "crawl")
+        ways_on(wb, "library", "crawl")
     else:
-        with st.spinner("Reading links of documents that came in before…", show_time=False):
-            workbench.citations.catch_up()
-        source_ids = workbench.requests.resolve(current_scope()).source_ids
+        with st.spinner("Reading links…", show_time=False):
+            wb.citations.catch_up()
+        source_ids = wb.requests.resolve(current_scope()).source_ids
         if view == "graph":
-            _picture(workbench, source_ids)
+            _picture(wb, source_ids)
         else:
-            _lists(workbench, source_ids)
-    reader(workbench, current_index())
+            _lists(wb, source_ids)
+    reader(wb, current_index())
 
 
 def _view() -> str:
@@ -70,32 +70,32 @@ def _view() -> str:
     return chosen or "graph"
 
 
-def _picture(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
+def _picture(wb: Workbench, source_ids: Sequence[str] | None) -> None:
     show_value("graph_question", address.get("about"))
     question = st.text_input(
-        "Only what answers a question",
+        "Filter by question",
         key="graph_question",
-        placeholder="Type a question to see what its answers cite; empty shows everything in scope",
+        placeholder="Enter a question to see what its results cite",
         on_change=lambda: address.put(about=st.session_state["graph_question"].strip()),
     ).strip()
     chosen: list[str] = []
     if question:
-        result = workbench.document_search.search(question, Ask(None, RESULTS, current_scope(), current_index()))
+        result = wb.document_search.search(question, Ask(None, RESULTS, current_scope(), current_index()))
         chosen = [hit.document_id for hit in result.documents]
-    graph = workbench.citations.graph(source_ids, chosen if question else None)
+    graph = wb.citations.graph(source_ids, chosen if question else None)
     if not graph.edges:
-        _nothing(workbench, question)
+        _nothing(wb, question)
         return
     draw(graph, chosen, key=f"graph_{address.get('about')}_{len(graph.nodes)}")
 
 
 def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
-    """Show a graph; a click on a dot opens its document, once."""
-    left_out = f", {counted(graph.left_out, 'less linked document')} left out" if graph.left_out else ""
-    diamonds = " Diamonds are the answers." if chosen else ""
+    """Show a graph; clicking a node opens its document."""
+    left_out = f", {counted(graph.left_out, 'document')} with fewer links hidden" if graph.left_out else ""
+    diamonds = " Diamonds = results." if chosen else ""
     st.caption(
-        f"{counted(len(graph.nodes), 'document')}, {_link_counts(graph)}{left_out}. The larger, the more "
-        f"cited.{diamonds} Scroll to zoom, drag to move, point at a line for its sentence, click a dot to open it."
+        f"{counted(len(graph.nodes), 'document')}, {_link_counts(graph)}{left_out}. Node size = "
+        f"citations.{diamonds} Scroll to zoom, drag to move, hover an edge for its sentence, click a node to open it."
     )
     state: Any = st.echarts_chart(
         chart(graph, theme_of_run(), chosen), key=key, on_select="rerun", height=680, renderer="svg", alt=spoken(graph)
@@ -108,38 +108,38 @@ def draw(graph: Graph, chosen: Sequence[str], key: str) -> None:
 
 
 def _link_counts(graph: Graph) -> str:
-    """Describe the lines of a graph, each of which may stand for several links."""
+    """Describe the edges of a graph, each of which may be several links."""
     links = sum(edge.links for edge in graph.edges)
-    return f"{counted(len(graph.edges), 'line')} for {counted(links, 'link')} between them"
+    return f"{counted(len(graph.edges), 'edge')} ({counted(links, 'link')})"
 
 
-def _nothing(workbench: Workbench, question: str) -> None:
+def _nothing(wb: Workbench, question: str) -> None:
     if question:
-        message("These answers cite nothing", "Ask for something else, or see everything in scope.")
-        st.button("Show everything in scope", on_click=lambda: address.put(about=None))
+        message("These results cite nothing", "Try another question, or clear the filter.")
+        st.button("Clear filter", on_click=lambda: address.put(about=None))
     elif is_scoped():
-        message("No document in this scope cites another", "Widen the scope to see the links of the others.")
-        st.button("Search everything", on_click=clear_scope, icon=":material/close:")
+        message("No citations in this scope", "Widen the scope to see more.")
+        st.button("Clear scope", on_click=clear_scope, icon=":material/close:")
     else:
         message(
-            "No document cites another yet",
-            "Links are read when documents come in: Markdown and web pages that lead to each other are drawn here.",
+            "No citations yet",
+            "Links are read when documents are added, such as Markdown files and web pages that link to each other.",
         )
-        ways_on(workbench, "library", "crawl")
+        ways_on(wb, "library", "crawl")
 
 
-def _lists(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
-    overview = workbench.citations.overview(source_ids, limit=100)
+def _lists(wb: Workbench, source_ids: Sequence[str] | None) -> None:
+    overview = wb.citations.overview(source_ids, limit=100)
     _numbers(overview)
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Most cited", anchor=False)
-        _nodes("most_cited", overview.most_cited, "No document is cited.")
+        _nodes("most_cited", overview.most_cited, "No cited documents.")
     with right:
-        st.header("Orphans", anchor=False, help="Documents that neither cite nor are cited")
-        _nodes("orphans", overview.orphans, "Every document is linked.")
+        st.header("Orphans", anchor=False, help="Documents without citations in either direction")
+        _nodes("orphans", overview.orphans, "No orphans.")
     st.header("Broken links", anchor=False)
-    broken = workbench.citations.broken(source_ids)
+    broken = wb.citations.broken(source_ids)
     rows = [
         {
             "id": f"{link.document_id}#{place}",
@@ -149,7 +149,7 @@ def _lists(workbench: Workbench, source_ids: Sequence[str] | None) -> None:
         for place, link in enumerate(broken)
     ]
     opened = table(
-        "broken", BROKEN_COLUMNS, rows, label="Broken links", noun="links", empty="No link is broken.", opens=True
+        "broken", BROKEN_COLUMNS, rows, label="Broken links", noun="links", empty="No broken links.", opens=True
     ).opened
     _open(opened.partition("#")[0] if opened else None)
 

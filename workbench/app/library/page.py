@@ -1,4 +1,4 @@
-"""The Library page: the sources there are, new ones brought in, put in order, taken out."""
+"""The Library page: sources and their documents, to add, organise and delete."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from workbench.types import Document, Source
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- The language of a source's documents, as a person corrects it where their texts misled ---
+# The language of a source
 
 
-@st.dialog("Language of a source")
-def source_language(workbench: Workbench, source: Source) -> None:
-    """Ask for the language of a source's documents, and stem their words anew."""
-    now = "each text tells its own" if source.language == AUTO else f"{_title(source.language)}, for every document"
+@st.dialog("Source language")
+def source_language(wb: Workbench, source: Source) -> None:
+    """Ask for the language of a source's documents, and stem their words again."""
+    now = "detected for each document" if source.language == AUTO else f"{_title(source.language)} for all documents"
     st.markdown(
-        "Each document's language is told from its text. Where that went wrong, choose the language of all documents "
-        "of this source, later ones too: their words are then stemmed anew in every index, which takes as long as "
-        f"adding them did. Now: {now}."
+        "The language of each document is detected from its text. If that is wrong, set the language for all documents "
+        "of this source, including future ones. Their words are stemmed again in every index, which takes as long as "
+        f"adding them did. Current: {now}."
     )
     language = st.selectbox(
         "Language",
@@ -57,45 +57,45 @@ def source_language(workbench: Workbench, source: Source) -> None:
 
     def change() -> str:
         is_quick = source.passages_count <= STEMMED_AT_ONCE
-        workbench.sources.update(source.id, language=language, build=is_quick)
+        wb.sources.update(source.id, language=language, build=is_quick)
         documents = counted(source.documents_count, "document")
         if not is_quick:
-            workbench.jobs.enqueue_stemming()
-            return f"The words of {documents} are being stemmed anew; the work is shown in the tray."
+            wb.jobs.enqueue_stemming()
+            return f"Stemming {documents} again; progress is shown below."
         if language == AUTO:
-            return f"The words of {documents} are stemmed as each text tells now."
-        return f"The words of {documents} are stemmed as {_title(language or '')} now."
+            return f"Stemmed {documents} by the detected language of each."
+        return f"Stemmed {documents} as {_title(language or '')}."
 
-    if st.button("Set the language", type="primary", disabled=language is None):
-        with st.spinner("Stemming the words anew"):
+    if st.button("Set language", type="primary", disabled=language is None):
+        with st.spinner("Stemming…"):
             act(change)
 
 
 def _title(language: str) -> str:
-    return "Told by each text" if language == AUTO else language_title(language) or "None: words as they are"
+    return "Detect automatically" if language == AUTO else language_title(language) or "None (no stemming)"
 
 
-# --- One source of the Library: its documents, to open, rename and delete ---
+# One source and its documents
 
 MOST = 5_000  # documents listed at once
 DOCUMENT_COLUMNS = (
     Column("title", "Document"),
     Column("type", "Type", whole=True),
     Column("passages", "Passages", "number"),
-    Column("updated", "Changed", "shown"),
+    Column("updated", "Updated", "shown"),
 )
 
 
-def source_page(workbench: Workbench, source: Source) -> None:
-    """Show a source's facts, its documents, and what can be done with either."""
+def source_page(wb: Workbench, source: Source) -> None:
+    """Show a source, its documents, and actions for both."""
     st.button("Library", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.title(escaped(source.title), anchor=False, width="stretch")
-        _source_actions(workbench, source)
+        _source_actions(wb, source)
     facts = [counted(source.documents_count, "document"), counted(source.passages_count, "passage"), source.source_type]
     facts += [f"#{tag}" for tag in source.tags]
     st.caption(escaped(" · ".join(facts)))
-    documents = workbench.documents.list(source_id=source.id, limit=MOST)
+    documents = wb.documents.list(source_id=source.id, limit=MOST)
     actions = st.container(key="document_actions", horizontal=True, vertical_alignment="center", gap="small")
     chosen = table(
         f"documents_{source.id}",
@@ -110,36 +110,38 @@ def source_page(workbench: Workbench, source: Source) -> None:
     if chosen.opened:
         open_document(chosen.opened)
     if source.documents_count > MOST:
-        st.caption(f"The first {MOST:,} are listed.")
+        st.caption(f"Showing the first {MOST:,}.")
     selected = [document for document in documents if document.id in chosen.selected]
     with actions:
-        _document_actions(workbench, selected)
+        _document_actions(wb, selected)
 
 
-def _source_actions(workbench: Workbench, source: Source) -> None:
+def _source_actions(wb: Workbench, source: Source) -> None:
     if st.button("Add files", type="tertiary", icon=":material/upload_file:"):
-        add_to_source(workbench, source)
+        add_to_source(wb, source)
     if st.button("Move", type="tertiary", icon=":material/drive_file_move:"):
-        move_sources(workbench, [source])
+        move_sources(wb, [source])
     if st.button("Tag", type="tertiary", icon=":material/sell:"):
-        tag_sources(workbench, [source])
+        tag_sources(wb, [source])
     if st.button("Rename", type="tertiary", icon=":material/edit:"):
-        rename_source(workbench, source)
+        rename_source(wb, source)
     if st.button("Language", type="tertiary", icon=":material/translate:"):
-        source_language(workbench, source)
+        source_language(wb, source)
     if st.button("Delete", type="tertiary", icon=":material/delete:", key="delete_source"):
-        delete_sources(workbench, [source])
+        delete_sources(wb, [source])
 
 
-def _document_actions(workbench: Workbench, selected: list[Document]) -> None:
+def _document_actions(wb: Workbench, selected: list[Document]) -> None:
     if not selected:
-        st.caption("Open a document to read it with its passages in place; select some to rename or delete them.")
+        st.caption(
+            "Open a document to read it with its passages highlighted. Select documents to rename or delete them."
+        )
         return
     st.markdown(f"**{len(selected)} selected**", width="content")
     if st.button("Rename document", icon=":material/edit:", disabled=len(selected) > 1):
-        rename_document(workbench, selected[0])
+        rename_document(wb, selected[0])
     if st.button("Delete documents", icon=":material/delete:"):
-        delete_documents(workbench, selected)
+        delete_documents(wb, selected)
 
 
 def _row(document: Document) -> dict[str, Any]:
@@ -157,58 +159,58 @@ def _row(document: Document) -> dict[str, Any]:
     }
 
 
-FILLING = 1.5  # seconds between two looks at sources that are filled
+FILLING = 1.5  # seconds between refreshes while sources are indexed
 _SELECTED = "selected_sources"
 VIEWS = {"sources": "Sources", "projects": "Projects and folders"}
 SOURCE_COLUMNS = (
     Column("title", "Source"),
-    Column("place", "Place", whole=True),
+    Column("place", "Project", whole=True),
     Column("tags", "Tags", "tags"),
     Column("type", "Type", whole=True),
     Column("documents", "Documents", "number"),
     Column("passages", "Passages", "number"),
-    Column("updated", "Changed", "shown"),
+    Column("updated", "Updated", "shown"),
 )
 
 
 def page() -> None:
-    """Show one source where the address names one, else the sources or the projects."""
-    workbench = OPENING.workbench
+    """Show the source that the URL names, or else the list of sources or projects."""
+    wb = OPENING.workbench
     show_notice()
     opened = address.get("open")
     if opened:
-        _opened(workbench, opened)
+        _opened(wb, opened)
     else:
         st.title("Library", anchor=False)
-        _views(workbench)
-    reader(workbench, current_index())
+        _views(wb)
+    reader(wb, current_index())
 
 
-def _opened(workbench: Workbench, source_id: str) -> None:
+def _opened(wb: Workbench, source_id: str) -> None:
     try:
-        source = workbench.sources.get(source_id)
+        source = wb.sources.get(source_id)
     except NotFound as error:
         leave_warning(str(error))
         address.put(open=None)
         st.rerun()
-    source_page(workbench, source)
+    source_page(wb, source)
 
 
-def _views(workbench: Workbench) -> None:
+def _views(wb: Workbench) -> None:
     show_value("library_view", address.get("view") or "sources")
     view = st.segmented_control(
         "View", list(VIEWS), key="library_view", format_func=VIEWS.__getitem__, required=True,
         label_visibility="collapsed", on_change=lambda: address.put(view=_view_value()),
     )  # fmt: skip
     if view == "projects":
-        projects_view(workbench)
+        projects_view(wb)
         return
-    sources = workbench.sources.list()
-    upload_area(workbench, sources)
-    sources += workbench.sources.of_families()  # below the others; their type tells them apart
+    sources = wb.sources.list()
+    upload_area(wb, sources)
+    sources += wb.sources.of_families()  # after the others; distinguished by their type
     if any(work.job.kind == "ingest" and not work.running for work in in_tray(WORKS.all()).values()):
-        language_offer(workbench)
-    _sources(workbench, sources)
+        language_offer(wb)
+    _sources(wb, sources)
 
 
 def _view_value() -> str | None:
@@ -216,37 +218,35 @@ def _view_value() -> str | None:
     return None if view == "sources" else view
 
 
-def _sources(workbench: Workbench, sources: Sequence[Source]) -> None:
+def _sources(wb: Workbench, sources: Sequence[Source]) -> None:
     if not sources:
-        message(
-            "No sources yet", "Drop your files above, or begin in another way. Each upload, site or sample is a source."
-        )
-        ways_on(workbench, "crawl")
+        message("No sources yet", "Drop files above, or start another way. Each upload, website or sample is a source.")
+        ways_on(wb, "crawl")
         return
     actions = st.container(key="source_actions", horizontal=True, vertical_alignment="center", gap="small")
     if filled_now(WORKS.all().values()):
-        chosen = st.fragment(_filling_table, run_every=FILLING)(workbench)
+        chosen = st.fragment(_filling_table, run_every=FILLING)(wb)
     else:
-        chosen = _table(workbench, sources)
+        chosen = _table(wb, sources)
     selected = [source for source in sources if source.id in chosen]
     with actions:
-        _actions(workbench, selected)
+        _actions(wb, selected)
 
 
-def _filling_table(workbench: Workbench) -> tuple[str, ...]:
-    """Show the sources as they are by now; the page is drawn anew for a choice, whose buttons are not in the table."""
+def _filling_table(wb: Workbench) -> tuple[str, ...]:
+    """Show the current sources; redraw the page if the selection changes, for its buttons."""
     before = st.session_state.get(_SELECTED)
-    chosen = _table(workbench, [*workbench.sources.list(), *workbench.sources.of_families()])
+    chosen = _table(wb, [*wb.sources.list(), *wb.sources.of_families()])
     st.session_state[_SELECTED] = chosen
     if before is not None and chosen != before:
         st.rerun()
     return chosen
 
 
-def _table(workbench: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
-    """Show sources, with what is told of those that are filled just now; returns the ids of those selected."""
+def _table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
+    """Show sources, with the progress of those being indexed; return the ids of the selected ones."""
     filling = filled_now(WORKS.all().values())
-    projects = {project.id: project.title for project in workbench.projects.list()}
+    projects = {project.id: project.title for project in wb.projects.list()}
     chosen = table(
         "sources",
         SOURCE_COLUMNS,
@@ -266,9 +266,9 @@ def _table(workbench: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
 
 
 def filled_now(works: Iterable[Work]) -> dict[str, str]:
-    """Return what is told of the sources that work fills just now, by their ids."""
+    """Return the progress of sources that are being indexed, by id."""
     return {
-        work.job.source_id: f"being filled, {work.share:.0%}" if work.share else "being filled"
+        work.job.source_id: f"Indexing, {work.share:.0%}" if work.share else "Indexing"
         for work in works
         if work.running and work.job.source_id
     }
@@ -278,23 +278,23 @@ def _changed(source: Source) -> str:
     return source.updated_at.isoformat() if source.updated_at else ""
 
 
-def _actions(workbench: Workbench, selected: Sequence[Source]) -> None:
+def _actions(wb: Workbench, selected: Sequence[Source]) -> None:
     if not selected:
         st.caption("Select sources to move, tag, rename or delete them.")
         return
     st.markdown(f"**{len(selected)} selected**", width="content")
     if st.button("Move", icon=":material/drive_file_move:"):
-        move_sources(workbench, selected)
+        move_sources(wb, selected)
     if st.button("Tag", icon=":material/sell:"):
-        tag_sources(workbench, selected)
+        tag_sources(wb, selected)
     if st.button("Rename", icon=":material/edit:", disabled=len(selected) > 1):
-        rename_source(workbench, selected[0])
+        rename_source(wb, selected[0])
     if st.button("Delete", icon=":material/delete:"):
-        delete_sources(workbench, selected)
+        delete_sources(wb, selected)
 
 
 def row_of(source: Source, projects: dict[str, str], filling: str = "") -> dict[str, object]:
-    """Return a source as a row of the table; ``filling`` says how far work is that fills it."""
+    """Return a source as a row of the table; ``filling`` is the progress of indexing."""
     about = " · ".join(part for part in (source.url, filling) if part)
     place = projects.get(source.project_id or "", "") + (f" / {source.folder_name}" if source.folder_name else "")
     return {
@@ -302,7 +302,7 @@ def row_of(source: Source, projects: dict[str, str], filling: str = "") -> dict[
         "name": source.title,
         "cells": {
             "title": source.title,
-            "place": place or "Everywhere",
+            "place": place or "None (all scopes)",
             "tags": list(source.tags),
             "type": source.source_type,
             "documents": source.documents_count,

@@ -1,4 +1,4 @@
-"""Projects and their folders: made, named, coloured, and deleted with a word on what goes along."""
+"""Projects and folders, and the dialogs that change sources, documents, projects and folders."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from workbench.types import Document, Folder, Project, Source
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- The Library's questions before it changes something, and the notice of what it did ---
+# Dialogs for sources and documents
 
 
 def removed(deletions: Sequence[Deletion]) -> str:
-    """Say what deletions took along."""
+    """Describe what was deleted."""
     totals = (
         (sum(deletion.sources for deletion in deletions), "source"),
         (sum(deletion.documents for deletion in deletions), "document"),
         (sum(deletion.passages for deletion in deletions), "passage"),
     )
-    return "Removed " + ", ".join(counted(number, noun) for number, noun in totals if number or noun == "passage") + "."
+    return "Deleted " + ", ".join(counted(number, noun) for number, noun in totals if number or noun == "passage") + "."
 
 
 @st.dialog("Delete sources")
-def delete_sources(workbench: Workbench, sources: Sequence[Source]) -> None:
-    """Ask before sources go, saying what goes with them."""
+def delete_sources(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Ask for confirmation before sources are deleted."""
     documents = sum(source.documents_count for source in sources)
     passages = sum(source.passages_count for source in sources)
     for source in sources[:8]:
@@ -42,27 +42,27 @@ def delete_sources(workbench: Workbench, sources: Sequence[Source]) -> None:
     if len(sources) > 8:
         st.text(f"and {len(sources) - 8} more")
     st.markdown(
-        f"This removes {counted(len(sources), 'source')} with {counted(documents, 'document')} and "
-        f"{counted(passages, 'passage')} for good. Your files stay where they are."
+        f"This permanently deletes {counted(len(sources), 'source')} with {counted(documents, 'document')} and "
+        f"{counted(passages, 'passage')}. Your original files are not affected."
     )
     _confirm(
         f"Delete {counted(len(sources), 'source')}",
-        lambda: removed([workbench.sources.delete(source.id) for source in sources]),
+        lambda: removed([wb.sources.delete(source.id) for source in sources]),
     )
 
 
 @st.dialog("Delete documents")
-def delete_documents(workbench: Workbench, documents: Sequence[Document]) -> None:
-    """Ask before documents go, saying what goes with them."""
+def delete_documents(wb: Workbench, documents: Sequence[Document]) -> None:
+    """Ask for confirmation before documents are deleted."""
     for document in documents[:8]:
         st.text(document.title)
     if len(documents) > 8:
         st.text(f"and {len(documents) - 8} more")
     passages = sum(document.passages_count for document in documents)
-    st.markdown(f"This removes {counted(len(documents), 'document')} and {counted(passages, 'passage')} for good.")
+    st.markdown(f"This permanently deletes {counted(len(documents), 'document')} and {counted(passages, 'passage')}.")
     _confirm(
         f"Delete {counted(len(documents), 'document')}",
-        lambda: removed([workbench.documents.delete(document.id) for document in documents]),
+        lambda: removed([wb.documents.delete(document.id) for document in documents]),
     )
 
 
@@ -70,27 +70,27 @@ def _confirm(label: str, change: Callable[[], str]) -> None:
     with st.container(horizontal=True):
         if st.button(label, type="primary", key="confirm_delete"):
             act(change)
-        if st.button("Keep", key="keep"):
+        if st.button("Cancel", key="keep"):
             st.rerun()
 
 
 @st.dialog("Move sources")
-def move_sources(workbench: Workbench, sources: Sequence[Source]) -> None:
-    """Ask where sources belong: a project and folder, or everywhere."""
-    projects = {project.id: project.title for project in workbench.projects.list()}
+def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Ask for the project and folder of sources."""
+    projects = {project.id: project.title for project in wb.projects.list()}
     st.text(", ".join(source.title for source in sources[:5]) + (" …" if len(sources) > 5 else ""))
     project = st.selectbox(
-        "Project", ["", *projects], format_func=labelled(projects, "No project: found in every scope")
+        "Project", ["", *projects], format_func=labelled(projects, "No project (visible in every scope)")
     )
-    names = [folder.name for folder in workbench.projects.folders(project)] if project else []
+    names = [folder.name for folder in wb.projects.folders(project)] if project else []
     folder = st.selectbox("Folder", ["", *names], format_func=lambda name: name or "None", disabled=not names)
     if not projects:
-        st.caption("There are no projects yet; make one under “Projects and folders”.")
+        st.caption("No projects yet. Create one under “Projects and folders”.")
 
     def change() -> str:
         for source in sources:
-            workbench.sources.update(source.id, project=project, folder=folder)
-        where = f"{projects[project]}{' / ' + folder if folder else ''}" if project else "everywhere"
+            wb.sources.update(source.id, project=project, folder=folder)
+        where = f"{projects[project]}{' / ' + folder if folder else ''}" if project else "no project"
         return f"Moved {counted(len(sources), 'source')} to {where}."
 
     if st.button("Move", type="primary"):
@@ -98,60 +98,60 @@ def move_sources(workbench: Workbench, sources: Sequence[Source]) -> None:
 
 
 @st.dialog("Tag sources")
-def tag_sources(workbench: Workbench, sources: Sequence[Source]) -> None:
-    """Ask which tags sources get and which they lose."""
-    tags = list(workbench.sources.tags())
+def tag_sources(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Ask for tags to add to sources and to remove from them."""
+    tags = list(wb.sources.tags())
     present = list(dict.fromkeys(tag for source in sources for tag in source.tags))
-    add = st.multiselect("Add", tags, accept_new_options=True, placeholder="Choose or type a tag")
-    drop = st.multiselect("Remove", present, disabled=not present, placeholder="None" if present else "They have none")
+    add = st.multiselect("Add", tags, accept_new_options=True, placeholder="Select or enter a tag")
+    drop = st.multiselect("Remove", present, disabled=not present, placeholder="None" if present else "No tags")
 
     def change() -> str:
         for source in sources:
             staying = [tag for tag in source.tags if tag not in drop]
-            workbench.sources.update(source.id, tags=[*staying, *(tag for tag in add if tag not in staying)])
-        return f"Tagged {counted(len(sources), 'source')}."
+            wb.sources.update(source.id, tags=[*staying, *(tag for tag in add if tag not in staying)])
+        return f"Updated tags of {counted(len(sources), 'source')}."
 
     if st.button("Save", type="primary"):
         act(change)
 
 
 @st.dialog("Rename source")
-def rename_source(workbench: Workbench, source: Source) -> None:
+def rename_source(wb: Workbench, source: Source) -> None:
     """Ask for a source's new title."""
     title = st.text_input("Title", source.title, max_chars=300)
     if st.button("Rename", type="primary"):
-        act(lambda: f"Renamed to {workbench.sources.update(source.id, title=title).title}.")
+        act(lambda: f'Renamed to "{wb.sources.update(source.id, title=title).title}".')
 
 
 @st.dialog("Rename document")
-def rename_document(workbench: Workbench, document: Document) -> None:
+def rename_document(wb: Workbench, document: Document) -> None:
     """Ask for a document's new title."""
     title = st.text_input("Title", document.title, max_chars=300)
     if st.button("Rename", type="primary"):
-        act(lambda: f"Renamed to {workbench.documents.update(document.id, title=title).document.title}.")
+        act(lambda: f'Renamed to "{wb.documents.update(document.id, title=title).document.title}".')
 
 
 ICONS = ("folder", "book", "code", "science", "groups", "support_agent", "gavel", "payments", "bug_report", "public")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")
 
 
-def projects_view(workbench: Workbench) -> None:
+def projects_view(wb: Workbench) -> None:
     """Show every project with its folders."""
-    projects = workbench.projects.list()
+    projects = wb.projects.list()
     if st.button("New project", type="primary", icon=":material/add:"):
-        edit_project(workbench, None)
+        edit_project(wb, None)
     if not projects:
         message(
             "No projects yet",
-            "A project keeps its sources together: a search scoped to it sees them and what belongs everywhere, never "
-            "another project's. Folders divide a project further.",
+            "A project groups sources. A search scoped to it sees its sources and those without a project, but none "
+            "of other projects. Folders divide a project further.",
         )
     for project in projects:
         with st.container(border=True, key=f"project_{project.id}"):
-            _project(workbench, project)
+            _project(wb, project)
 
 
-def _project(workbench: Workbench, project: Project) -> None:
+def _project(wb: Workbench, project: Project) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
             f'<div><b style="font-size: 15px">{escape(project.title)}</b> <span class="wb-kind">'
@@ -159,16 +159,16 @@ def _project(workbench: Workbench, project: Project) -> None:
             width="stretch",
         )
         if st.button("New folder", key=f"add_{project.id}", type="tertiary", icon=":material/create_new_folder:"):
-            edit_folder(workbench, project, None)
+            edit_folder(wb, project, None)
         if st.button("Edit", key=f"edit_{project.id}", type="tertiary", icon=":material/edit:"):
-            edit_project(workbench, project)
+            edit_project(wb, project)
         if st.button("Delete", key=f"delete_{project.id}", type="tertiary", icon=":material/delete:"):
-            delete_project(workbench, project)
-    for folder in workbench.projects.folders(project.id):
-        _folder(workbench, project, folder)
+            delete_project(wb, project)
+    for folder in wb.projects.folders(project.id):
+        _folder(wb, project, folder)
 
 
-def _folder(workbench: Workbench, project: Project, folder: Folder) -> None:
+def _folder(wb: Workbench, project: Project, folder: Folder) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"folder_{folder.id}"):
         colour = folder.color if _COLOUR.fullmatch(folder.color) else "#6e6961"
         about = f"{counted(folder.source_count, 'source')} {folder.description}"
@@ -179,9 +179,9 @@ def _folder(workbench: Workbench, project: Project, folder: Folder) -> None:
             width="stretch",
         )
         if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=f":material/{_icon(folder)}:"):
-            edit_folder(workbench, project, folder)
+            edit_folder(wb, project, folder)
         if st.button("Delete", key=f"delete_{folder.id}", type="tertiary", icon=":material/delete:"):
-            delete_folder(workbench, project, folder)
+            delete_folder(wb, project, folder)
 
 
 def _icon(folder: Folder) -> str:
@@ -189,22 +189,22 @@ def _icon(folder: Folder) -> str:
 
 
 @st.dialog("Project")
-def edit_project(workbench: Workbench, project: Project | None) -> None:
-    """Ask for a new project's or an old one's title and description."""
+def edit_project(wb: Workbench, project: Project | None) -> None:
+    """Ask for the title and description of a new or existing project."""
     title = st.text_input("Title", project.title if project else "", max_chars=300)
     description = st.text_area("Description", project.description if project else "", height=90)
 
     def change() -> str:
         if project is None:
-            return f"Made the project {workbench.projects.create(title, description).title}."
-        return f"Saved {workbench.projects.update(project.id, title=title, description=description).title}."
+            return f'Project "{wb.projects.create(title, description).title}" created.'
+        return f'Project "{wb.projects.update(project.id, title=title, description=description).title}" saved.'
 
     if st.button("Save", type="primary"):
         act(change)
 
 
 @st.dialog("Folder")
-def edit_folder(workbench: Workbench, project: Project, folder: Folder | None) -> None:
+def edit_folder(wb: Workbench, project: Project, folder: Folder | None) -> None:
     """Ask for a folder's name, description, colour and icon."""
     name = st.text_input("Name", folder.name if folder else "", max_chars=300)
     description = st.text_input("Description", folder.description if folder else "")
@@ -216,41 +216,41 @@ def edit_folder(workbench: Workbench, project: Project, folder: Folder | None) -
 
     def change() -> str:
         if folder is None:
-            created = workbench.projects.create_folder(project.id, name, description, colour, icon or "folder")
-            return f"Made the folder {created.name} in {project.title}."
-        saved = workbench.projects.update_folder(
+            created = wb.projects.create_folder(project.id, name, description, colour, icon or "folder")
+            return f'Folder "{created.name}" created in {project.title}.'
+        saved = wb.projects.update_folder(
             project.id, folder.id, name=name, description=description, color=colour, icon_name=icon
         )
-        return f"Saved {saved.name}."
+        return f'Folder "{saved.name}" saved.'
 
     if st.button("Save", type="primary"):
         act(change)
 
 
 @st.dialog("Delete project")
-def delete_project(workbench: Workbench, project: Project) -> None:
-    """Ask before a project goes with its sources."""
-    sources = workbench.sources.list(project_id=project.id)
+def delete_project(wb: Workbench, project: Project) -> None:
+    """Ask for confirmation before a project and its sources are deleted."""
+    sources = wb.sources.list(project_id=project.id)
     documents = sum(source.documents_count for source in sources)
     st.text(project.title)
     st.markdown(
-        f"This removes the project, its folders, {counted(len(sources), 'source')} and "
-        f"{counted(documents, 'document')} for good. Sources that belong everywhere stay."
+        f"This permanently deletes the project, its folders, {counted(len(sources), 'source')} and "
+        f"{counted(documents, 'document')}. Sources without a project are kept."
     )
     with st.container(horizontal=True):
         if st.button("Delete project", type="primary", key="confirm_delete"):
-            act(lambda: removed([workbench.projects.delete(project.id)]))
-        if st.button("Keep", key="keep"):
+            act(lambda: removed([wb.projects.delete(project.id)]))
+        if st.button("Cancel", key="keep"):
             st.rerun()
 
 
 @st.dialog("Delete folder")
-def delete_folder(workbench: Workbench, project: Project, folder: Folder) -> None:
-    """Ask before a folder goes; its sources stay in the project."""
+def delete_folder(wb: Workbench, project: Project, folder: Folder) -> None:
+    """Ask for confirmation before a folder is deleted; its sources stay in the project."""
     st.text(f"{project.title} / {folder.name}")
-    st.markdown(f"This removes the folder; its {counted(folder.source_count, 'source')} stay in the project.")
+    st.markdown(f"This deletes the folder. Its {counted(folder.source_count, 'source')} stay in the project.")
     with st.container(horizontal=True):
         if st.button("Delete folder", type="primary", key="confirm_delete"):
-            act(lambda: f"Removed the folder {workbench.projects.delete_folder(project.id, folder.id).name}.")
-        if st.button("Keep", key="keep"):
+            act(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')
+        if st.button("Cancel", key="keep"):
             st.rerun()

@@ -1,4 +1,4 @@
-"""The part of the Library where files come in: the drop zone and where they go."""
+"""The upload area of the Library: the drop zone and the destination of the files."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ from workbench.types import Source
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- Uploaded files on their way into the queue ---
+# Sorting and queueing uploaded files
 
 Files = Sequence[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Dropped files, sorted: those to add, of which an archive is one, and the title of a source made for them.
+    """Dropped files, sorted.
 
-    ``count`` is the number of documents they hold, ``left_out`` the names of the files that cannot be read.
+    Attributes:
+        files: Name and content of the files to add; an archive is one file.
+        title: Default title of a new source for them.
+        count: Number of documents in them.
+        left_out: Names of the files of unsupported types.
     """
 
     files: Files
@@ -39,7 +43,7 @@ class Drop:
 
 
 def of_files(files: Files) -> Drop:
-    """Sort dropped files: an archive counts as the readable files in it. A damaged one is refused when it is added."""
+    """Sort dropped files; an archive counts as its readable files. A damaged one is rejected when it is added."""
     from workbench.ingestion.incoming import below, is_zip
     from workbench.ingestion.readers import wanted
 
@@ -53,7 +57,7 @@ def of_files(files: Files) -> Drop:
 
 
 def _looked_into(data: bytes) -> tuple[int, list[str]]:
-    """Return how many files of an archive are read, and the names of the others; a damaged or empty one counts as 1."""
+    """Return the number of readable files in an archive and the names of the others; a damaged one counts as 1."""
     from workbench.ingestion.incoming import zip_members
 
     try:
@@ -64,10 +68,10 @@ def _looked_into(data: bytes) -> tuple[int, list[str]]:
 
 
 def of_folder(files: Files) -> Drop:
-    """Sort the files of an uploaded folder, named as they lie in it; hidden ones are passed over.
+    """Sort the files of an uploaded folder; hidden ones are ignored.
 
-    A browser names them "folder/below/a.md"; without the folder's own name a corpus keeps its identity when the
-    folder is renamed, as it does for ``workbench ingest``.
+    Browsers name them "folder/below/a.md". The folder's own name is removed, so that documents keep their identity if
+    it is renamed, as with ``workbench ingest``.
     """
     from workbench.ingestion.readers import passed_over, wanted
 
@@ -80,7 +84,7 @@ def of_folder(files: Files) -> Drop:
 
 
 def start_upload(
-    workbench: Workbench,
+    wb: Workbench,
     files: Files,
     *,
     source: str,
@@ -90,20 +94,28 @@ def start_upload(
     index: str | None = None,
     left_out: Sequence[str] = (),
 ) -> str:
-    """Hand files to a worker for a source (an id, or the title of an old or new one); returns the job's id.
+    """Queue files for a source and return the job's id.
 
-    ``left_out`` are names of files that cannot be read; those in archives are added to them.
+    Args:
+        wb: The workbench.
+        files: Name and content of each file.
+        source: Id or title of an existing source, or title of a new one.
+        project: Project of a new source.
+        folder: Folder of a new source.
+        tags: Tags of the source.
+        index: Name of the index; by default the default one.
+        left_out: Names of files of unsupported types; those in archives are added.
 
     Raises:
-        WorkbenchError: the place does not exist, or a zip archive cannot be unpacked; nothing was begun.
+        WorkbenchError: The project or folder does not exist, or an archive cannot be unpacked.
     """
     from workbench.ingestion.incoming import taken_apart
 
     uploads = taken_apart(files)
     place = PlaceNames(project=project, folder=folder)
-    target = workbench.sources.ensure(source, **place, tags=tags, for_ingest=True)
+    target = wb.sources.ensure(source, **place, tags=tags, for_ingest=True)
     title = f"Adding {counted(len(uploads.files), 'file')} to {target.title}"
-    job = workbench.jobs.enqueue_ingest(
+    job = wb.jobs.enqueue_ingest(
         files=uploads.files,
         source=source,
         **place,
@@ -116,42 +128,42 @@ def start_upload(
     return job.id
 
 
-FILES_LABEL = f"Drop files here, or a zip archive of them: {', '.join(format_titles())}"
-FOLDER_LABEL = "Drop a folder here; every readable file in it is added, subfolders included"
-_NUMBER = "upload_number"  # a new key empties the drop zone once its files are on their way
+FILES_LABEL = f"Drop files or a zip archive here: {', '.join(format_titles())}"
+FOLDER_LABEL = "Drop a folder here; subfolders are included"
+_NUMBER = "upload_number"  # a new key empties the drop zone after its files are queued
 
 
-def upload_area(workbench: Workbench, sources: Sequence[Source]) -> None:
-    """Show the drop zone, and once files are in it, where they are to go."""
+def upload_area(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Show the drop zone, and the destination once it has files."""
     with st.container(border=True, key="upload"):
         drop = _drop_zone()
         if drop is not None and drop.files:
-            _destination(workbench, sources, drop)
+            _destination(wb, sources, drop)
 
 
-def add_to_source(workbench: Workbench, source: Source) -> None:
-    """Ask in a dialog for the files that are to go into a source."""
+def add_to_source(wb: Workbench, source: Source) -> None:
+    """Ask for files to add to a source."""
 
     @st.dialog(f"Add files to {escaped(source.title, 80)}")
     def ask() -> None:
         drop = _drop_zone()
         if drop is not None and drop.files and _add_button(drop):
-            _start(workbench, drop, source.id, None, None, ())
+            _start(wb, drop, source.id, None, None, ())
 
     ask()
 
 
 def _drop_zone() -> Drop | None:
-    """Show where files are dropped, and name those that cannot be read; None while there is nothing in it."""
+    """Show the drop zone and the files of unsupported types; return None while it is empty."""
     number = st.session_state.setdefault(_NUMBER, 0)
     whole = st.segmented_control(
-        "What to add", ["Files", "A folder"], default="Files", required=True, key="upload_kind",
+        "What to add", ["Files", "Folder"], default="Files", required=True, key="upload_kind",
         label_visibility="collapsed",
-    ) == "A folder"  # fmt: skip
+    ) == "Folder"  # fmt: skip
     uploads = st.file_uploader(
         FOLDER_LABEL if whole else FILES_LABEL,
         accept_multiple_files="directory" if whole else True,
-        max_upload_size=-(-MAX_BYTES // 10**6),  # its megabyte is a million bytes; rounded up
+        max_upload_size=-(-MAX_BYTES // 10**6),  # in MB, rounded up
         key=f"upload_files_{number}_{'folder' if whole else 'files'}",
     )
     if not uploads:
@@ -167,41 +179,41 @@ def _add_button(drop: Drop) -> bool:
     return st.button(f"Add {counted(drop.count, 'file')}", type="primary", key="upload_go")
 
 
-def _destination(workbench: Workbench, sources: Sequence[Source], drop: Drop) -> None:
+def _destination(wb: Workbench, sources: Sequence[Source], drop: Drop) -> None:
     titles = {source.id: source.title for source in sources}
-    projects = {project.id: project.title for project in workbench.projects.list()}
+    projects = {project.id: project.title for project in wb.projects.list()}
     preferred = address.get("project") if address.get("project") in projects else ""
     first, second, third, fourth = st.columns([3, 2, 2, 3])
     with first:
         source = st.selectbox(
             "Into source", list(titles), index=None, format_func=labelled(titles),
-            accept_new_options=True, placeholder=f"{drop.title}, or type a new name", key="upload_source",
+            accept_new_options=True, placeholder=f"{drop.title}, or enter a new name", key="upload_source",
         )  # fmt: skip
     existing = source in titles
     with second:
         project = st.selectbox(
-            "Project", ["", *projects], format_func=labelled(projects, "No project: found in every scope"),
+            "Project", ["", *projects], format_func=labelled(projects, "No project (visible in every scope)"),
             index=["", *projects].index(preferred), disabled=existing, key="upload_project",
         )  # fmt: skip
-    folders = [folder.name for folder in workbench.projects.folders(project)] if project and not existing else []
+    folders = [folder.name for folder in wb.projects.folders(project)] if project and not existing else []
     with third:
         folder = st.selectbox(
             "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="upload_folder"
         )
     with fourth:
         tags = st.multiselect(
-            "Tags", list(workbench.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
+            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
         )
     if _add_button(drop):
-        _start(workbench, drop, source or drop.title, None if existing else project or None, folder or None, tags)
+        _start(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
 
 
 def _start(
-    workbench: Workbench, drop: Drop, source: str, project: str | None, folder: str | None, tags: Sequence[str]
+    wb: Workbench, drop: Drop, source: str, project: str | None, folder: str | None, tags: Sequence[str]
 ) -> None:
     try:
         start_upload(
-            workbench,
+            wb,
             drop.files,
             source=source,
             project=project,

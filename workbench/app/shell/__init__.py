@@ -1,1 +1,1 @@
-"""The frame of every page: navigation, scope bar, work in view, finder, server."""
+"""The frame of every page: navigation, scope bar, tray, finder, server."""

@@ -1,4 +1,4 @@
-"""The navigation between pages; the table of them is ``workbench/app/frame/main.py``."""
+"""Navigation between pages, which are listed in ``workbench/app/frame/main.py``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from workbench.app.shell.serve import MISSING
 from workbench.app.state import address
 
 _PAGES = "pages_of_the_app"
-LONGEST_PATH = 80  # characters of an unknown path that are repeated
+LONGEST_PATH = 80  # characters of an unknown path that are shown
 
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page: its name in addresses and code, its title in the bar, the function that draws it.
+    """A page of the app.
 
-    ``jobs`` are the kinds of jobs that the page shows itself, so that the bar of long work leaves them out there;
-    ``lists_files`` lets that bar list the files of uploads under their line.
+    Attributes:
+        name: Its name in URLs and code.
+        title: Its title in the navigation bar.
+        draw: Draws it.
+        jobs: Kinds of jobs that it shows itself, so that the tray omits them.
+        lists_files: True if the tray lists the files of uploads.
     """
 
     name: str
@@ -33,9 +37,9 @@ class PageEntry:
 
 
 def navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
-    """Show the bar of pages; returns the entry that the address names, and its page to run. The first is home.
+    """Show the navigation bar, and return the current entry with its page to run. The first page is home.
 
-    A path that no page has gets one of its own, outside of the bar, that says so.
+    Unknown paths get a hidden page that reports them.
     """
     pages = {
         entry.name: st.Page(entry.draw, title=entry.title, url_path=entry.name, default=place == 0)
@@ -43,7 +47,7 @@ def navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
     }
     st.session_state[_PAGES] = pages
     asked = _asked_path()
-    missing = PageEntry(MISSING, "No such page", lambda: _missing(asked))
+    missing = PageEntry(MISSING, "Page not found", lambda: _missing(asked))
     if asked and asked not in pages:
         entries, pages = [*entries, missing], {**pages, asked: _hidden(missing, asked)}
     current = st.navigation(list(pages.values()), position="top")
@@ -56,24 +60,28 @@ def _hidden(entry: PageEntry, path: str) -> StreamlitPage:
 
 
 def _asked_path() -> str:
-    """Return the last part of the path that the browser shows, "" for home."""
+    """Return the last part of the path in the browser, "" for home."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     path = urlsplit(str(st.context.url or "")).path.strip("/")
     return unquote(path.removeprefix(base).rpartition("/")[2])
 
 
 def _missing(path: str) -> None:
-    """Say that there is no page of that path, and lead to those that there are."""
+    """Report an unknown path, with links to all pages."""
     known: dict[str, StreamlitPage] = st.session_state[_PAGES]
-    if path == MISSING:  # of several parts, which came as a value
+    if path == MISSING:  # a path of several parts is passed as a value
         path = address.get("path", path).strip("/")
     with st.container(key="failed"):
-        body = f"<h2>There is no page /{escape(path[:LONGEST_PATH])}</h2><p>These are the pages:</p>"
+        body = f"<h2>Page /{escape(path[:LONGEST_PATH])} not found</h2><p>Go to:</p>"
         st.html(f'<div class="wb-state">{body}</div>')
         for page in known.values():
             st.page_link(page)
 
 
 def switch(name: str) -> None:
-    """Go to the page of that name; ends the run. Raises KeyError where the table has none."""
+    """Go to a page, which ends the run.
+
+    Raises:
+        KeyError: There is no page with this name.
+    """
     st.switch_page(st.session_state[_PAGES][name])

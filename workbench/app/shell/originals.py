@@ -1,4 +1,4 @@
-"""The originals of documents (PDF, pictures), sent to the browser's own viewer by the same server as the pages."""
+"""Originals of documents, such as PDF and images, and page images with the found passage highlighted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_INLINE = {
     "image/png",
     "image/jpeg",
     "image/webp",
-}  # anything else could be a page with scripts, and is downloaded
+}  # other types may contain scripts, so they are downloaded
 
 
 async def original(request: Request) -> Response:
@@ -31,16 +31,16 @@ async def original(request: Request) -> Response:
 
 def _answer(document: str) -> Response:
     try:
-        workbench = OPENING.wait(30)
-        original = workbench.documents.file(document) if workbench else None
+        wb = OPENING.wait(30)
+        original = wb.documents.file(document) if wb else None
     except WorkbenchError as error:
         return PlainTextResponse(str(error), status_code=503)
     if original is None:
-        return PlainTextResponse("There is no original of that document.", status_code=404)
+        return PlainTextResponse("The original of this document is not stored.", status_code=404)
     name, media_type, data = original
-    manner = "inline" if media_type in SHOWN_INLINE else "attachment"
+    disposition = "inline" if media_type in SHOWN_INLINE else "attachment"
     headers = {
-        "Content-Disposition": f"{manner}; filename*=UTF-8''{quote(name)}",
+        "Content-Disposition": f"{disposition}; filename*=UTF-8''{quote(name)}",
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, max-age=300",
         "Cross-Origin-Resource-Policy": "same-origin",
@@ -51,7 +51,7 @@ def _answer(document: str) -> Response:
 ORIGINAL_ROUTES = [Route("/originals/{document}", original)]
 
 
-# --- A page as it looks, with the found passage marked: its picture, and a frame around it ---
+# Page images with the found passage highlighted
 
 SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=300"}
 POLICY = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; font-src 'self'; frame-ancestors 'self'"
@@ -62,23 +62,23 @@ FRAME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</
 p {{ display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 8px 12px }}
 a {{ color: light-dark(#3a35b0, #aeb2ff); text-underline-offset: 3px }}
 img {{ display: block; width: 100%; height: auto }}</style>
-<p><span>{title}</span>{leaf}<a href="{original}" target="_blank" rel="noopener">Open the file</a></p>
-<img src="{picture}" alt="{title} as a picture">"""
+<p><span>{title}</span>{leaf}<a href="{original}" target="_blank" rel="noopener">Open file</a></p>
+<img src="{picture}" alt="Image of {title}">"""
 
 
 async def picture(request: Request) -> Response:
-    """Send the picture of a page as JPEG, the words of the span ``at`` ("120-480") marked in it."""
+    """Send the image of a page as JPEG, with the span ``at`` ("120-480") highlighted."""
     return await run_in_threadpool(_picture, *_asked(request))
 
 
 async def frame(request: Request) -> Response:
-    """Send a page of HTML that shows the picture as wide as there is room."""
+    """Send an HTML page that shows the image at full width."""
     document, number, at = _asked(request)
     here = rooted(f"/originals/{quote(document, safe='')}")
     label, pages = await run_in_threadpool(_told, document, number)
-    title = f"Page {number:,}{label}" + (", the found passage marked" if read_place(at) else "")
+    title = f"Page {number:,}{label}" + (" (found passage highlighted)" if read_place(at) else "")
     address = f"{here}/pages/{number}" + (f"?at={quote(at)}" if at else "")
-    turned = {"Page before": number - 1, "Page after": number + 1}
+    turned = {"Previous page": number - 1, "Next page": number + 1}
     leaf = "".join(
         f'<a href="{escape(f"{here}/seen/{other}" + (f"?at={quote(at)}" if at else ""))}">{words}</a>'
         for words, other in turned.items()
@@ -95,23 +95,23 @@ def _asked(request: Request) -> tuple[str, int, str]:
 
 
 def _told(document: str, number: int) -> tuple[str, int]:
-    """Return the number that the page bears, in brackets ("" where that is its place), and the number of pages."""
+    """Return the printed number of a page in parentheses ("" if it is its position), and the number of pages."""
     try:
-        workbench = OPENING.wait(30)
-        if workbench is None:
+        wb = OPENING.wait(30)
+        if wb is None:
             return "", 0
-        label = workbench.pages.label(document, number)
-        return f" ({label})" if label else "", workbench.pages.count(document)
-    except WorkbenchError:  # the picture says it
+        label = wb.pages.label(document, number)
+        return f" ({label})" if label else "", wb.pages.count(document)
+    except WorkbenchError:  # the image request reports it
         return "", 0
 
 
 def _picture(document: str, number: int, at: str) -> Response:
     try:
-        workbench = OPENING.wait(30)
-        if workbench is None:
-            return PlainTextResponse("The workbench is being opened; load this again.", status_code=503)
-        seen = workbench.pages.picture(document, number, read_place(at))
+        wb = OPENING.wait(30)
+        if wb is None:
+            return PlainTextResponse("The workbench is starting. Reload this page.", status_code=503)
+        seen = wb.pages.picture(document, number, read_place(at))
     except (NotFound, UnreadableDocument) as error:
         return PlainTextResponse(str(error), status_code=404)
     except WorkbenchError as error:

@@ -1,4 +1,4 @@
-"""The slim bar under the navigation: what is searched (project, folder, tags, sources) and in which index."""
+"""The bar below the navigation: the scope (project, folder, tags, sources) and the index."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NARROWING = ("kind", "project", "folder", "tag", "source", "language")
 
 
 def current_scope() -> Scope:
-    """Return the scope that the address names; unknown names stay in it, so that a search fails closed."""
+    """Return the scope of the URL; unknown names are kept, so that a search fails closed."""
     sources, kind = address.get_all("source"), address.get("kind")
     return Scope(
         kind="global" if kind == "global" else "project" if kind == "project" else "all",
@@ -38,48 +38,48 @@ def current_scope() -> Scope:
 
 
 def place_scope() -> Scope:
-    """Return the scope that the address names without what belongs to a single question, such as ignored names."""
+    """Return the scope of the URL without parts that apply to a single question, such as ignored names."""
     return replace(current_scope(), names="prefer", ignored_names=())
 
 
-def measured_text(workbench: Workbench, scope: Scope) -> str:
-    """Return a scope as the pages of Evaluate write it; one that names something deleted says so."""
+def measured_text(wb: Workbench, scope: Scope) -> str:
+    """Return a scope as text for Evaluate."""
     from evals.gateway import measured_scope
 
     try:
-        return measured_scope(workbench, scope).text
+        return measured_scope(wb, scope).text
     except WorkbenchError:
-        return "a scope of which a part does not exist"
+        return "a scope with deleted parts"
 
 
-def same_scope(workbench: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
-    """Return whether a test set's scope is the given one, which may have titles for ids."""
+def same_scope(wb: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
+    """Return whether a test set's scope equals a scope that may have titles instead of ids."""
     from evals.gateway import measured_scope
 
     try:
-        return measured_scope(workbench, scope).scope == measured.scope
+        return measured_scope(wb, scope).scope == measured.scope
     except WorkbenchError:
         return False
 
 
 def current_index() -> str | None:
-    """Return the index that the address names; None is the default one."""
+    """Return the index of the URL; None is the default one."""
     return address.get("index") or None
 
 
-def scope_bar(workbench: Workbench) -> None:
-    """Show the scope and the index, each behind a button that says what is chosen."""
-    projects = {project.id: project.title for project in workbench.projects.list()}
-    sources = workbench.sources.titles()
-    indexes = {index.name: index for index in indexes_of_run(workbench)}
+def scope_bar(wb: Workbench) -> None:
+    """Show the scope and the index, each in a popover whose label is the current choice."""
+    projects = {project.id: project.title for project in wb.projects.list()}
+    sources = wb.sources.titles()
+    indexes = {index.name: index for index in indexes_of_run(wb)}
     with st.container(key="scopebar", horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover(
-            f"**Scope** {_summary(projects, sources)}", type="tertiary", key="scope_popover", help="What is searched"
+            f"**Scope** {_summary(projects, sources)}", type="tertiary", key="scope_popover", help="Documents to search"
         ):
-            _scope_choices(workbench, projects, sources)
+            _scope_choices(wb, projects, sources)
         default = next((name for name, index in indexes.items() if index.is_default), "")
         name = _named({name: name for name in indexes}, current_index() or default)
-        with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Where it is searched"):
+        with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Index to search"):
             _choice("Index", "index", {n: n for n in indexes}, f"{default} (default)")
             chosen = indexes.get(current_index() or default)
             if chosen:
@@ -87,43 +87,43 @@ def scope_bar(workbench: Workbench) -> None:
                 st.caption(f"{settings}, {chosen.passages_count:,} passages")
 
 
-def _scope_choices(workbench: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
-    _choice("Project", "project", projects, "Every project", clears=("folder", "kind"))
+def _scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
+    _choice("Project", "project", projects, "All projects", clears=("folder", "kind"))
     chosen = address.get("project")
     if chosen in projects:
-        folders = {folder.name: folder.name for folder in workbench.projects.folders(chosen)}
+        folders = {folder.name: folder.name for folder in wb.projects.folders(chosen)}
         if folders or address.get("folder"):
-            _choice("Folder", "folder", folders, "Every folder")
-    _choice("Sources of", "kind", _kinds(chosen), "The project and everywhere" if chosen else "Everywhere")
-    tags = workbench.sources.tags()
+            _choice("Folder", "folder", folders, "All folders")
+    _choice("Include", "kind", _kinds(chosen), "Project and unassigned sources" if chosen else "All sources")
+    tags = wb.sources.tags()
     _choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _choices("Sources", "source", sources)
-    _choices("Languages", "language", _languages(workbench))
+    _choices("Languages", "language", _languages(wb))
     if is_scoped():
-        st.button("Search everything", on_click=clear_scope, type="tertiary", icon=":material/close:")
+        st.button("Clear scope", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
 
-def _languages(workbench: Workbench) -> dict[str, str]:
-    """Return the languages of the chosen index with their passages; nothing to choose where there is one."""
+def _languages(wb: Workbench) -> dict[str, str]:
+    """Return the languages of the current index with passage counts; {} if there is only one."""
     try:
-        languages = workbench.indexes.languages(current_index())
-    except NotFound:  # the address names none that exists, which the search says
+        languages = wb.indexes.languages(current_index())
+    except NotFound:  # the search reports the unknown index
         return {}
     titles = {name: f"{language_title(name) or 'Other'} · {count:,}" for name, count in languages.items()}
     return titles if len(titles) > 1 else {}
 
 
 def _kinds(project: str) -> dict[str, str]:
-    """Return what a scope may be narrowed to, by the kind of scope."""
-    only_global = {"global": "Only sources of no project"}
-    return {"project": "Only this project", **only_global} if project else only_global
+    """Return the choices that restrict a scope to a kind of sources."""
+    only_global = {"global": "Unassigned sources only"}
+    return {"project": "This project only", **only_global} if project else only_global
 
 
 def _summary(projects: Mapping[str, str], sources: Mapping[str, str]) -> str:
     parts = []
     project, folder = address.get("project"), address.get("folder")
     if address.get("kind") == "global":
-        parts.append("sources of no project")
+        parts.append("unassigned sources")
     if project:
         only = "only " if address.get("kind") == "project" else ""
         parts.append(only + _named(projects, project) + (f" / {escaped(folder, 48)}" if folder else ""))
@@ -138,12 +138,12 @@ def _summary(projects: Mapping[str, str], sources: Mapping[str, str]) -> str:
 
 
 def _named(titles: Mapping[str, str], value: str) -> str:
-    """Return the title of a value of the address, which says so where there is none."""
+    """Return the title of a value of the URL, or the value marked as not found."""
     return escaped(titles[value], 48) if value in titles else f"{escaped(value, 48)} :red[(not found)]"
 
 
 def _choice(label: str, name: str, options: Mapping[str, str], nothing: str, clears: Sequence[str] = ()) -> None:
-    """Show a select box for one value of the address; a value that does not exist is shown as such."""
+    """Show a select box for a value of the URL; an unknown value is marked as not found."""
     key, value = f"scope_{name}", address.get(name)
     labels = {"": nothing, **options} | ({value: f"{value} (not found)"} if value and value not in options else {})
     show_value(key, value, labels.values())
@@ -168,10 +168,10 @@ def _choices(label: str, name: str, options: Mapping[str, str]) -> None:
 
 
 def is_scoped() -> bool:
-    """Tell whether the address narrows what is searched."""
+    """Return whether the URL restricts the scope."""
     return any(address.get_all(name) for name in _NARROWING)
 
 
 def clear_scope() -> None:
-    """Take the scope out of the address; the index stays."""
+    """Remove the scope from the URL, but not the index."""
     address.put(**dict.fromkeys(_NARROWING))

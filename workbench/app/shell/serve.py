@@ -1,4 +1,4 @@
-"""The server of the app, in this process: ``workbench app`` and ``workbench serve`` call ``serve``."""
+"""The server of the app, for ``workbench app`` and ``workbench serve``: pages, password, and MCP on one port."""
 
 from __future__ import annotations
 
@@ -42,16 +42,22 @@ if TYPE_CHECKING:
     from workbench.settings import Settings
     from workbench.workbench import Workbench
 
-# --- Addresses of several parts, of which the app has none for people: they lead to the page that says so ---
+# Unknown nested paths lead to the page "not found"
 
 MISSING = "missing"
-LONGEST = 200  # characters of a path that are passed on
-# The first parts of addresses under which Streamlit itself serves files.
+LONGEST = 200  # characters of a path that are forwarded
+# First parts of paths that Streamlit serves.
 STREAMLIT = ("_stcore", "app", "component", "media", "oauth2callback", "static", "vendor")
 
 
 class NestedPaths:
-    """An ASGI middleware over the pages; ``own`` are the first parts of the app's own addresses of several parts."""
+    """ASGI middleware that redirects unknown nested paths.
+
+    Args:
+        app: The pages.
+        base_path: Path of the app.
+        own: First parts of nested paths that the app serves.
+    """
 
     def __init__(self, app: ASGIApp, base_path: str = "", own: Sequence[str] = ()) -> None:
         self._app, self._base, self._served = app, base_path, (*STREAMLIT, *own)
@@ -59,8 +65,8 @@ class NestedPaths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = str(scope.get("path", "")).removeprefix(self._base)
         if scope["type"] == "http" and self._is_unknown(path) and _is_visit(Request(scope)):
-            told = urlencode({"path": path[:LONGEST]})
-            await RedirectResponse(f"{self._base}/{MISSING}?{told}", 302)(scope, receive, send)
+            query = urlencode({"path": path[:LONGEST]})
+            await RedirectResponse(f"{self._base}/{MISSING}?{query}", 302)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -70,18 +76,18 @@ class NestedPaths:
 
 
 def _is_visit(request: Request) -> bool:
-    """Tell whether a person goes to the address, and no page asks for a part of itself."""
+    """Return whether a request is a visit to a page, not for a resource of a page."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
-# --- The password of the app: a form, and a signed cookie for thirty days, which also opens the page's websocket ---
+# Password form and signed cookie
 
 COOKIE = "rag_workbench"
 DAYS = 30
-WANTED = "wanted"  # the parameter of the form that names the page
-WAIT = 0.5  # seconds after a wrong password, so that trying many takes long
+WANTED = "wanted"  # parameter of the form with the page to open
+WAIT = 0.5  # seconds of delay after a wrong password, against guessing
 
-# one slash, then no second one, nor what browsers read as one; no space or sign that could end a header
+# One slash, not followed by another or a backslash (which browsers treat as one); no characters that end a header.
 _OF_THE_APP = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -97,17 +103,17 @@ input,button{{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;margin
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """A password and the path of the app that it opens."""
+    """The password and the base path of the app."""
 
     text: str
     base_path: str = ""
 
     def fits(self, given: str) -> bool:
-        """Tell whether a text is the password, in a time that does not depend on it."""
+        """Return whether a text is the password, in constant time."""
         return hmac.compare_digest(given.encode(), self.text.encode())
 
     def opens(self, connection: HTTPConnection) -> bool:
-        """Tell whether a request brings the cookie, or the password as its bearer token."""
+        """Return whether a request has a valid cookie, or the password as its bearer token."""
         scheme, _, token = connection.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.fits(token.strip()):
             return True
@@ -116,15 +122,15 @@ class Password:
         return known and until.isdigit() and int(until) > time.time()
 
     def form(self, said: str = "", *, wanted: str = "/") -> Response:
-        """Return the page that asks for the password; ``wanted`` is the page of the app that opens after it."""
+        """Return the login page; ``wanted`` is the page to open afterwards."""
         action = f"{self.base_path}/login?{urlencode({WANTED: wanted})}"
         page = _PAGE.format(action=escape(action), said=escape(said))
         return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
 
     def let_in(self, *, wanted: str = "/", secure: bool) -> Response:
-        """Return the answer to the right password: the cookie, and the way to the page that was wanted.
+        """Return the response to the right password: the cookie, and a redirect to the wanted page.
 
-        A page is named by its path below the app's; what leads elsewhere is taken for the first page.
+        The page is a path below the base path; anything else is replaced by the first page.
         """
         until = str(int(time.time()) + DAYS * 86_400)
         place = f"{self.base_path}{wanted if _OF_THE_APP.fullmatch(wanted) else '/'}"
@@ -144,14 +150,14 @@ class Password:
         return hmac.new(self.text.encode(), f"rag-workbench {until}".encode(), hashlib.sha256).hexdigest()
 
 
-# --- App, MCP, HTTP API and health behind one address: what agents ask goes to their server, all else to the pages ---
+# App, MCP, HTTP API and health on one port
 
 AGENTS = ("/mcp", "/health", "/api")
 LONGEST_FORM = 10_000  # bytes
 
 
 class AgentSide:
-    """The server of agents as a part of a larger one: its application, and its life from start to end."""
+    """The MCP server and HTTP API as an ASGI application within a larger one."""
 
     def __init__(self, server: WorkbenchServer, gate: Gate) -> None:
         self.gate = gate
@@ -160,13 +166,13 @@ class AgentSide:
 
     @asynccontextmanager
     async def life(self) -> AsyncGenerator[None]:
-        """Keep its sessions while the whole is served."""
+        """Run its session manager while the server runs."""
         async with self._web.router.lifespan_context(self._web):
             yield
 
 
 class OnePort:
-    """An ASGI middleware over the app: it sends agents to their side, and lets people in with the password."""
+    """ASGI middleware that routes agents to their application, and checks the password for pages."""
 
     def __init__(self, app: ASGIApp, agents: AgentSide, base_path: str = "", password: Password | None = None) -> None:
         self._app, self._agents, self._base, self._password = app, agents, base_path, password
@@ -187,7 +193,7 @@ class OnePort:
     async def _to_the_pages(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         connection, password = HTTPConnection(scope), self._password
         if not is_allowed(connection.headers.get("host", ""), self._agents.gate.hosts):
-            refused = "This server does not answer to that Host; name it in WORKBENCH_MCP_ALLOWED_HOSTS."
+            refused = "Host not allowed. Add it to WORKBENCH_MCP_ALLOWED_HOSTS."
             await _refused(refused, 421, scope, receive, send)
         elif password is None or path == "/_stcore/health" or password.opens(connection):
             await self._app(scope, receive, send)
@@ -198,7 +204,7 @@ class OnePort:
         elif scope["method"] == "GET" and "text/html" in connection.headers.get("accept", ""):
             await password.form(wanted=_wanted(path, connection))(scope, receive, send)
         else:
-            await _refused("Open the app in a browser and give its password first.", 401, scope, receive, send)
+            await _refused("Password required. Open the app in a browser and log in.", 401, scope, receive, send)
 
     async def _login(self, password: Password, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
         wanted = _wanted("/login", request)
@@ -211,11 +217,11 @@ class OnePort:
             await password.let_in(wanted=wanted, secure=request.url.scheme == "https")(scope, receive, send)
         else:
             await anyio.sleep(WAIT)
-            await password.form("That is not the password.", wanted=wanted)(scope, receive, send)
+            await password.form("Wrong password.", wanted=wanted)(scope, receive, send)
 
 
 def _wanted(path: str, connection: HTTPConnection) -> str:
-    """Return the page that is asked for, with its question; the form itself has it from the one before."""
+    """Return the requested page with its query; the login form has it as a parameter."""
     if path == "/login":
         return connection.query_params.get(WANTED, "/")
     query = connection.url.query
@@ -234,15 +240,15 @@ Prepare = Callable[["Workbench", ShouldStop], None]
 
 @dataclass(frozen=True, slots=True)
 class PublicPlace:
-    """The address of app and agents together: the path they are under, and the tools that agents are offered."""
+    """What ``workbench serve`` offers: the base path, and the toolsets for agents."""
 
     base_path: str = ""
     toolsets: tuple[str, ...] = ()
     read_only: bool = False
 
 
-TURN = 0.0005  # seconds that one thread may keep the interpreter: a page asks for its files while the rest is imported
-OPEN_AFTER = 0.1  # seconds after the server has started; the first page begins to open, too, if it comes earlier
+TURN = 0.0005  # thread switch interval in s, so that the first page can load its files during imports
+OPEN_AFTER = 0.1  # seconds after the server starts; the first page may open the workbench earlier
 LOOPBACK = ("127.0.0.1", "localhost")
 MAIN = Path(__file__).parent.parent / "frame" / "main.py"
 
@@ -257,17 +263,26 @@ def serve(
     prepare: Prepare | None = None,
     public: PublicPlace | None = None,
 ) -> int:
-    """Serve the pages until interrupted; the workbench opens while the first page is painted. Returns the exit code.
+    """Serve the app until interrupted; the workbench opens in the background.
 
-    ``prepare`` gets the workbench before the first page does, in the thread that opens it. ``public`` serves agents at
-    the same address, and asks for a password where one is set.
+    Args:
+        port: Port to listen on.
+        host: Address to listen on.
+        home: Data folder.
+        database_url: Database; by default the embedded one.
+        settings: Settings, instead of those from the environment.
+        prepare: Called with the workbench before the first page, in the thread that opens it.
+        public: Serve agents on the same port, and require the password if one is set.
+
+    Returns:
+        The exit code.
 
     Raises:
-        ConfigurationError: the port is taken, or ``public`` would be open to other machines without a token.
+        ConfigurationError: The port is in use, or ``public`` would be open to other machines without a token.
     """
     _check_free(host, port)
     sys.setswitchinterval(TURN)
-    with suppress(ConfigurationError):  # which the first page tells
+    with suppress(ConfigurationError):  # the first page shows it
         start_database(settings or load_settings(home=home, database_url=database_url))
     public_settings = (settings or load_settings()) if public is not None else None
     agents = _agent_side(public, host, port, public_settings) if public and public_settings else None
@@ -280,9 +295,9 @@ def serve(
         app = _application(base_path, _own_names_only(host), nullcontext)
     name = "localhost" if host in ("127.0.0.1", "::1") else host
     also = f", MCP at {base_path}/mcp" if agents else ""
-    print(f"RAG Workbench: http://{name}:{port}{base_path}{also}  (Ctrl+C stops it)", file=sys.stderr, flush=True)
+    print(f"RAG Workbench: http://{name}:{port}{base_path}{also}  (press Ctrl+C to stop)", file=sys.stderr, flush=True)
     look_for_no_components()
-    sys.argv = [str(MAIN)]  # Streamlit takes the script it anchors its settings to from here
+    sys.argv = [str(MAIN)]  # Streamlit finds its configuration next to this script
     os.environ.setdefault("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "false")
     try:
         where = {"server.address": host, "server.port": port, "server.baseUrlPath": base_path.strip("/")}
@@ -296,21 +311,21 @@ def serve(
     return 0
 
 
-def _prepared(workbench: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
-    """Return the workbench once ``prepare`` is done with it; where that fails it is closed."""
+def _prepared(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
+    """Return the workbench after ``prepare``, or close it if that fails."""
     if prepare is not None:
         try:
-            prepare(workbench, should_stop)
+            prepare(wb, should_stop)
         except BaseException:
-            workbench.close()
+            wb.close()
             raise
-    return workbench
+    return wb
 
 
 def _application(
     base_path: str, middleware: list[Middleware], beside: Callable[[], AbstractAsyncContextManager[None]]
 ) -> st.App:
-    """Return the pages under a path, behind a middleware, and with a part that lives as long."""
+    """Return the Streamlit application with its routes, middleware and a further lifespan."""
     import streamlit as st
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -319,7 +334,7 @@ def _application(
 
     @asynccontextmanager
     async def life(app: st.App) -> AsyncGenerator[None]:
-        """Begin to open when the server listens: imports in two threads would take turns, and the first reply wait."""
+        """Open the workbench once the server listens; imports in two threads would delay the first response."""
         del app
         asyncio.get_running_loop().call_later(OPEN_AFTER, OPENING.start)
         async with beside():
@@ -332,13 +347,13 @@ def _application(
 
 
 def look_for_no_components() -> None:
-    """Spare the start a look for components: Streamlit reads what every installed package says of itself, four times.
+    """Turn off Streamlit's scan of all installed packages for components, which slows the start.
 
-    The app's own are registered by name, and it uses none of other packages.
+    The app registers its own by name, and uses no others.
     """
     try:
         from streamlit.components.v2 import manifest_scanner
-    except ImportError:  # it is no part of Streamlit's promised interface: without it the start takes a little longer
+    except ImportError:  # not a public interface of Streamlit; without it the start is a little slower
         return
 
     def none(max_workers: int | None = None) -> list[tuple[manifest_scanner.ComponentManifest, Path]]:
@@ -349,7 +364,12 @@ def look_for_no_components() -> None:
 
 
 def _agent_side(public: PublicPlace, host: str, port: int, settings: Settings) -> AgentSide:
-    """Return the server of agents over the app's own workbench. Raises ConfigurationError or InvalidInput."""
+    """Return the agents' application on the app's workbench.
+
+    Raises:
+        ConfigurationError: The server would be open to other machines without a token.
+        InvalidInput: A toolset is unknown.
+    """
     from mcp_app.guard import gate_for
     from mcp_app.server import create_server
 
@@ -359,7 +379,7 @@ def _agent_side(public: PublicPlace, host: str, port: int, settings: Settings) -
 
 
 def _one_port(agents: AgentSide, base_path: str, settings: Settings) -> list[Middleware]:
-    """Return the middleware that parts agents from people; these give the app's password, else the token."""
+    """Return the middleware that routes agents and users; the password is the app's, or else the MCP token."""
     from starlette.middleware import Middleware
 
     secret = settings.app_password or settings.mcp_token
@@ -368,7 +388,7 @@ def _one_port(agents: AgentSide, base_path: str, settings: Settings) -> list[Mid
 
 
 def _own_names_only(host: str) -> list[Middleware]:
-    """Refuse requests under other names on loopback, so that no page elsewhere reaches the app by rebinding its own."""
+    """Reject other Host headers on loopback, against DNS rebinding."""
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
@@ -376,7 +396,7 @@ def _own_names_only(host: str) -> list[Middleware]:
 
 
 _QUIET = {"browser.gatherUsageStats": False, "browser.serverAddress": "localhost", "logger.hideWelcomeMessage": True}
-# One run of a page at a time: with fast reruns a second click starts a run beside the first, whose callback dies.
+# One run of a page at a time: with fast reruns, a second click cancels the callback of the first.
 _ONE_RUN = {"runner.fastReruns": False}
 
 
@@ -387,6 +407,5 @@ def _check_free(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise ConfigurationError(
-                f"Port {port} on {host} cannot be used ({error.strerror}); stop what listens "
-                "there or choose another port."
+                f"Cannot listen on {host}:{port} ({error.strerror}). Stop the other server or choose another port."
             ) from error

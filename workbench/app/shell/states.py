@@ -1,4 +1,4 @@
-"""The screens for when there is nothing to show yet: opening, slow, empty, failed; each says what to do next."""
+"""Screens for pages without content: starting, loading, empty, failed."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
 _HEADINGS: dict[type[Exception], str] = {
-    StorageError: "The database does not answer",
-    ConfigurationError: "A setting is wrong",
-    ModelError: "The model cannot be used",
-    ScopeError: "The scope does not fit",
+    StorageError: "Database not available",
+    ConfigurationError: "Invalid setting",
+    ModelError: "Model not available",
+    ScopeError: "Invalid scope",
     NotFound: "Not found",
-    InvalidInput: "The request is not valid",
+    InvalidInput: "Invalid request",
 }
 
 
 def message(heading: str, *sentences: str, said: str = "") -> None:
-    """Show a heading with sentences under it; ``said`` is a text from elsewhere, shown as it is."""
+    """Show a heading with sentences under it; ``said`` is an error message, shown verbatim."""
     body = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
     quoted = f'<p class="said">{escape(said)}</p>' if said else ""
     st.html(f'<div class="wb-state"><h2>{escape(heading)}</h2>{quoted}{body}</div>')
 
 
 def failed(error: Exception, remedies: Mapping[str, Callable[[], None]] | None = None) -> None:
-    """Show an error: what happened, and a button for each remedy; without any, one that tries again."""
-    heading = next((text for kind, text in _HEADINGS.items() if isinstance(error, kind)), "That did not work")
+    """Show an error and a button for each remedy, or a "Try again" button."""
+    heading = next((text for kind, text in _HEADINGS.items() if isinstance(error, kind)), "Something went wrong")
     with st.container(key="failed"):
         message(heading, said=str(error))
-        if isinstance(error, ScopeError):  # trying again would not help; widening does
-            st.button("Search everything", on_click=clear_scope, icon=":material/close:")
+        if isinstance(error, ScopeError):  # trying again would not help
+            st.button("Clear scope", on_click=clear_scope, icon=":material/close:")
             return
         for label, remedy in (remedies or {"Try again": _open_again}).items():
             st.button(label, on_click=remedy)
@@ -49,11 +49,10 @@ def _open_again() -> None:
 
 
 def opening(place: DeltaGenerator) -> None:
-    """Show the shape of a page in ``place`` while the workbench opens, and come back by itself."""
+    """Show a skeleton in ``place`` while the workbench starts, and rerun when it is ready."""
     with place.container(key="opening"):
         st.html(
-            '<p class="wb-lead" role="status">Opening the workbench: the database starts, '
-            "on a first run the sample is read, then the model loads.</p>"
+            '<p class="wb-lead" role="status">Starting the workbench: database, sample (first run only), model…</p>'
         )
         st.skeleton(height=56)
         columns = st.columns(4)
@@ -72,7 +71,7 @@ def _return_when_open() -> None:
 
 
 def board_skeleton(columns: int) -> None:
-    """Show where the columns of a comparison will stand."""
+    """Show a skeleton of the columns of a comparison."""
     for column in st.columns(columns):
         with column:
             st.skeleton(height=40)

@@ -1,4 +1,4 @@
-"""Long work as the app sees it: a view of the jobs in the database, whichever process started or runs them."""
+"""Jobs as the app shows them: the tray, and buttons to add documents."""
 
 from __future__ import annotations
 
@@ -26,25 +26,32 @@ from workbench.types import JsonValue, as_texts, far_text, time_left
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- The sample corpus as a job, for people who start the app on an empty database ---
+# Loading the sample as a job
 
 TITLE = "Loading the sample"
 
 
-def start_sample(workbench: Workbench) -> str:
-    """Hand the sample's articles to a worker, unless one has them already; returns the job's id."""
+def start_sample(wb: Workbench) -> str:
+    """Queue the sample articles, unless they are queued already, and return the job's id."""
     from workbench.services.sample_corpus import SAMPLE_TAGS, SAMPLE_TITLE, sample_files
 
-    for job in workbench.jobs.in_view():
+    for job in wb.jobs.in_view():
         if job.title == TITLE and not job.is_finished:
             return job.id
     files = sample_files()
-    return workbench.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=TITLE).id
+    return wb.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=TITLE).id
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One job as it stood at ``moment``; ``tally`` counts its files, if any; ``heard`` is its worker's last pulse."""
+    """A job at a point in time.
+
+    Attributes:
+        job: The job.
+        tally: Counts of its files.
+        moment: When it was read.
+        heard: Last heartbeat of its worker.
+    """
 
     job: Job
     tally: FileTally
@@ -53,25 +60,22 @@ class Work:
 
     @property
     def running(self) -> bool:
-        """True until it has ended, by itself or by being stopped."""
+        """True until it has finished or was cancelled."""
         return not self.job.is_finished
 
     @property
     def share(self) -> float:
-        """The share of the work that is done, 0..1."""
+        """The progress, 0..1."""
         return self.job.share
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds that are likely left; None if unknown, or if the estimate has passed."""
+        """The estimated seconds left; None if unknown, or if the estimate has passed."""
         return self.job.seconds_left
 
     @property
     def quiet_for(self) -> float:
-        """The seconds since its worker was last heard of, once it counts as dead; 0 before, or where no worker has it.
-
-        A long step without a word is no silence: a worker whose heart beats keeps its job.
-        """
+        """The seconds since the last heartbeat of its worker if it counts as dead, else 0."""
         if self.job.status != "running" or self.job.updated_at is None:
             return 0.0
         silence = (self.moment - max(self.job.updated_at, self.heard or self.job.updated_at)).total_seconds()
@@ -79,10 +83,14 @@ class Work:
 
 
 class Works:
-    """The work people want to see, oldest first: what goes on, and what ended until it is put away."""
+    """The jobs in view, oldest first: running ones, and finished ones until they are dismissed."""
 
     def all(self) -> dict[str, Work]:
-        """Return the work in view by its job's id. Raises StorageError."""
+        """Return the jobs in view by id.
+
+        Raises:
+            StorageError: The database is not available.
+        """
         jobs, moment = OPENING.workbench.jobs, datetime.now(UTC)
         view = jobs.in_view()
         heard = jobs.heard() if any(job.status == "running" for job in view) else {}
@@ -95,52 +103,52 @@ class Works:
 WORKS = Works()
 
 
-# --- The ways in for documents as buttons, for every page that has nothing to show without them ---
+# Buttons to add documents
 
-PAGES = {"library": ("Add files", ":material/upload_file:"), "crawl": ("Crawl a site", ":material/travel_explore:")}
+PAGES = {"library": ("Add files", ":material/upload_file:"), "crawl": ("Crawl a website", ":material/travel_explore:")}
 
 
 def way_to(page: str, *, is_chief: bool = False) -> None:
-    """Show the button that leads to a page through which documents come in."""
+    """Show the button to a page that adds documents."""
     label, icon = PAGES[page]
     if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
         switch(page)
 
 
-def way_to_sample(workbench: Workbench) -> None:
-    """Show the button that loads the sample, disabled while work goes on."""
+def way_to_sample(wb: Workbench) -> None:
+    """Show the button that loads the sample, disabled while jobs are running."""
     loading = any(work.running for work in WORKS.all().values())
-    why = "Other work goes on; the sample can be loaded after it." if loading else None
-    if st.button("Load the sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
-        start_sample(workbench)
+    why = "Available when the running jobs have finished." if loading else None
+    if st.button("Load sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
+        start_sample(wb)
         st.rerun()
 
 
-def ways_on(workbench: Workbench, *pages: str) -> None:
-    """Show buttons in a row: to these pages, of which the one for files is the chief one, and for the sample."""
+def ways_on(wb: Workbench, *pages: str) -> None:
+    """Show a row of buttons to these pages, with the one for files as primary, and for the sample."""
     with st.container(horizontal=True, key="ways_on"):
         for page in pages:
             way_to(page, is_chief=page == "library")
-        way_to_sample(workbench)
+        way_to_sample(wb)
 
 
-# --- Long work as people see it: a tray in a corner of every page, one line a job, failures first ---
+# The tray of jobs
 
-FOLD = 60.0  # seconds after its end for which work that ended well stays in the tray
-TICK, IDLE = 0.7, 2.0  # seconds between two looks, while something goes on and while nothing does
-SCROLLED, FILTERED = 3, 30  # rows from which on a list scrolls in a room of its own, and has a filter
+FOLD = 60.0  # seconds for which a completed job stays in the tray
+TICK, IDLE = 0.7, 2.0  # seconds between refreshes with and without running jobs
+SCROLLED, FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
 ROOM = 140  # pixels
 ENDED = {
-    "completed": "done", "completed_with_errors": "done, with errors", "cancelled": "cancelled", "failed": "failed",
+    "completed": "done", "completed_with_errors": "done with errors", "cancelled": "cancelled", "failed": "failed",
 }  # fmt: skip
-READABLE = ("added", "changed", "unchanged")  # of a file that is in its source now
+READABLE = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
 STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
-TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: its id, whether it goes on, whether it has stored files
+TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, has stored files
 
 
 def work_bar(page: PageEntry) -> None:
-    """Show the work in view; whenever some begins, stores its first files or ends the page is drawn anew."""
+    """Show the tray; redraw the page when a job starts, stores its first files or ends."""
     drawn = _standing(_works(page))
     going_on = any(running for _, running, _ in drawn)
     st.fragment(_bar, run_every=TICK if going_on else IDLE)(page, drawn)
@@ -155,7 +163,7 @@ def _standing(works: Mapping[str, Work]) -> TrayState:
 
 
 def _is_filling(work: Work) -> bool:
-    """Tell whether files of a job can be found in their source already."""
+    """Return whether any files of a job are in their source already."""
     return any(work.tally.files.get(state) for state in READABLE)
 
 
@@ -178,7 +186,7 @@ def _bar(page: PageEntry, drawn: TrayState) -> None:
 
 
 def in_tray(works: Mapping[str, Work]) -> dict[str, Work]:
-    """Return the work to show, failures first, then what goes on, then what ended; long completed work is left out."""
+    """Return the jobs to show: failed, running, then finished ones, except those completed long ago."""
     unfolded = {key: work for key, work in works.items() if not _is_folded(work)}
     return dict(sorted(unfolded.items(), key=lambda item: _order(item[1])))
 
@@ -195,10 +203,10 @@ def _order(work: Work) -> int:
 
 
 def headline(works: Iterable[Work]) -> str:
-    """Return the tray's title: "1 failed · 2 running · 1 ended"."""
-    counts = {"failed": 0, "running": 0, "ended": 0}
+    """Return the tray's title: "1 failed · 2 running · 1 finished"."""
+    counts = {"failed": 0, "running": 0, "finished": 0}
     for work in works:
-        counts[("failed", "running", "ended")[_order(work)]] += 1
+        counts[("failed", "running", "finished")[_order(work)]] += 1
     return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
@@ -207,7 +215,7 @@ def _line(key: str, work: Work, detailed: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(work.job.title, 120)}** · {escaped(sentence(work), 200)}", width="stretch")
         if work.job.source_id and _is_filling(work):
-            st.html(f'<a href="library?{source_address(work.job.source_id)}">Open its source</a>', width="content")
+            st.html(f'<a href="library?{source_address(work.job.source_id)}">Open source</a>', width="content")
         if link := _link_to_result(work.job.result):
             st.html(link, width="content")
         if work.running:
@@ -232,10 +240,10 @@ def _line(key: str, work: Work, detailed: bool) -> None:
 
 
 def _link_to_result(result: Mapping[str, JsonValue]) -> str:
-    """Return a link to what an import made: the experiment that began on the test set, or else the test set."""
+    """Return a link to the experiment or test set that a job made, or ""."""
     for name, parameter, label in (
-        ("experiment", "experiment", "Open the experiment"),
-        ("test_set", "open", "Open the test set"),
+        ("experiment", "experiment", "Open experiment"),
+        ("test_set", "open", "Open test set"),
     ):
         if name in result:
             return f'<a href="evaluate?{escape(urlencode({parameter: result[name]}))}">{label}</a>'
@@ -243,7 +251,7 @@ def _link_to_result(result: Mapping[str, JsonValue]) -> str:
 
 
 def source_address(source_id: str) -> str:
-    """Return the address of a source's page after its "?", as HTML; the scope and the index stay."""
+    """Return the query of a source's URL as HTML, with the current scope and index."""
     scope = {name: address.get_all(name) for name in address.EVERYWHERE}
     return escape(urlencode({**scope, "open": source_id}, doseq=True))
 
@@ -266,7 +274,7 @@ def _files(key: str, work: Work) -> None:
     with st.container(height=room, border=False, key=f"files_{key}"):
         table(f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > FILTERED)
     if work.tally.total > len(files):
-        st.caption(f"{len(files):,} of {work.tally.total:,} files: those that failed, those under way, and the latest.")
+        st.caption(f"{len(files):,} of {work.tally.total:,} files: failed, in progress and latest ones.")
 
 
 def _row(file: JobFile, running: bool) -> dict[str, Any]:
@@ -279,38 +287,40 @@ def _row(file: JobFile, running: bool) -> dict[str, Any]:
 
 
 def outcome(file: JobFile, running: bool) -> tuple[str, str]:
-    """Return a file's state for the table, and what became of it in words."""
+    """Return the state of a file for the table, and its outcome as text."""
     if file.state in ("added", "changed"):
         return STATES[file.state], f"{file.state}, {counted(file.passages, 'passage')}"
     if file.state == "failed":
-        return "failed", file.error or "It could not be read."
+        return "failed", file.error or "Could not be read."
     if file.state == "unchanged":
         return "same", "unchanged"
     if not running:
-        return "waiting", "not added: cancelled before"
+        return "waiting", "not added (cancelled)"
     return ("busy", "embedding") if file.state == "busy" else ("waiting", "waiting")
 
 
 def sentence(work: Work) -> str:
-    """Say how work stands in one line."""
+    """Describe the state of a job in one line."""
     job = work.job
     if not work.running:
         detail = "" if job.error else _counts(work) or job.message
         return ENDED[job.status] + (f": {detail}" if detail else "")
     if job.cancel_requested:
-        return "cancelling; finished parts stay"
+        return "cancelling; finished parts are kept"
     if job.stalled:
         return job.stalled
     if job.status == "queued":
-        return "waiting for a worker" + ("" if OPENING.workbench.settings.run_worker else ": start 'workbench worker'")
+        return "waiting for a worker" + (
+            "" if OPENING.workbench.settings.run_worker else "; start one with 'workbench worker'"
+        )
     if work.quiet_for:
-        return f"no sign of its worker for {work.quiet_for:.0f} s; if it died, another worker takes over"
+        return f"no heartbeat from its worker for {work.quiet_for:.0f} s; another worker will take over"
     parts = [_far(work), time_left(work.seconds_left), job.message]
     return " · ".join(part for part in parts if part)
 
 
 def _counts(work: Work) -> str:
-    """Say how many files ended how; counted by what this job did, however often it was taken up."""
+    """Return the counts of file outcomes as text."""
     words = {state: state for state in SETTLED} | {"busy": "not added", "waiting": "not added"}
     counts: dict[str, int] = {}
     for state, word in words.items():

@@ -1,1 +1,1 @@
-"""The state of a page: its address, and the values that all visitors share."""
+"""The state of a page: its URL, and values shared by all visitors."""

@@ -1,7 +1,6 @@
-"""The address bar as the state of a page: everything one may want to share or to come back to.
+"""The URL as the state of a page, so that it can be shared and revisited.
 
-Scope and index apply everywhere and follow from page to page; everything else belongs to its page, which finds it
-again when one comes back.
+Scope and index are kept from page to page; other values belong to a page and are restored on return.
 """
 
 from __future__ import annotations
@@ -11,25 +10,25 @@ from collections.abc import Iterable, Mapping
 import streamlit as st
 
 EVERYWHERE = ("kind", "project", "folder", "tag", "source", "language", "index")
-_OPENED = ("doc", "at", "why", "by", "missed", "form", "part")  # drawers over a page, closed when one comes back to it
+_OPENED = ("doc", "at", "why", "by", "missed", "form", "part")  # drawers, which are closed on return to a page
 _MEMORY = "address_memory"
 
 
 def get(name: str, default: str = "") -> str:
-    """Return one value of the address."""
+    """Return a value of the URL."""
     return str(st.query_params.get(name, default))
 
 
 def get_all(name: str) -> tuple[str, ...]:
-    """Return a repeated value of the address, in order, each once."""
+    """Return the distinct values of a repeated name, in order."""
     return tuple(dict.fromkeys(value for value in st.query_params.get_all(name) if value))
 
 
 def put(**changes: str | Iterable[str] | None) -> None:
-    """Change values of the address, one step back in the browser; None, "" and empty lists take a name out."""
+    """Change values of the URL as one step of the browser's history; None, "" and empty lists remove a name."""
     _write(changes)
     if _MEMORY in st.session_state:
-        remember()  # already here: who goes to another page at once ends this run before its last line
+        remember()  # here too, because a page switch ends the run before its last line
 
 
 def _write(changes: Mapping[str, str | Iterable[str] | None]) -> None:
@@ -44,9 +43,9 @@ def _write(changes: Mapping[str, str | Iterable[str] | None]) -> None:
 
 
 def arrive(page: str) -> None:
-    """Restore what the navigation bar dropped: the scope from the last page, the rest from the last visit here.
+    """Restore the scope from the last page, and other values from the last visit of this page.
 
-    An address that says something itself (a shared link) wins over what is remembered.
+    Values of the URL itself, such as a shared link, take precedence.
     """
     memory = st.session_state.setdefault(_MEMORY, {"page": None, "pages": {}, "everywhere": {}})
     if memory["page"] not in (None, page):
@@ -60,14 +59,14 @@ def arrive(page: str) -> None:
 
 
 def leave_for(page: str, **values: str) -> None:
-    """Let a page find these values when it is shown next, in place of those of its last visit."""
+    """Store the values of another page for its next visit."""
     memory = st.session_state.get(_MEMORY)
     if memory is not None:
         memory["pages"][page] = {name: [value] for name, value in values.items()}
 
 
 def remember() -> None:
-    """Keep the address of the page that was just shown."""
+    """Store the URL of the current page."""
     memory = st.session_state[_MEMORY]
     names = list(st.query_params)
     memory["everywhere"] = {name: st.query_params.get_all(name) for name in names if name in EVERYWHERE}
@@ -76,10 +75,10 @@ def remember() -> None:
     }
 
 
-# --- The path that the app is served under, behind a reverse proxy ---
+# The base path, behind a reverse proxy
 
 
 def rooted(path: str) -> str:
-    """Return the address of a path of the app, which begins with a slash, on its own host."""
+    """Return a path of the app, starting with a slash, below the base path."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}{path}" if base else path

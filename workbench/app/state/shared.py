@@ -1,6 +1,7 @@
-"""The values that all visitors of this process share: the workbench and a count of the changes.
+"""Values shared by all visitors: the workbench and a change counter.
 
-Module-level values and not ``st.cache_resource``: the server begins to open before the first visitor has a session.
+These are module-level values, not ``st.cache_resource``, because the server opens the workbench before the first
+visitor has a session.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ if TYPE_CHECKING:
     from workbench.types import Index
     from workbench.workbench import Workbench
 
-# --- Widgets whose value the address holds: the page says what they show, and hears from the browser what was ---
+# Widgets whose value is in the URL
 
 
 def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
-    """Let the widget of this key show a value, where it does not show it yet.
+    """Set the value of a widget, unless it has it already.
 
-    ``among`` names the choices of a widget whose choices change: with others it is another widget to Streamlit, which
-    begins empty. A value that is assigned in every run is sent back to the browser each time; where that comes late, it
-    takes the place of a newer choice, and the next request carries the old one as if a person had chosen it.
+    A value assigned in every run is sent to the browser each time, and may arrive late and overwrite a newer choice.
+
+    Args:
+        key: Key of the widget.
+        value: Its value.
+        among: Its choices, if they change: with other choices Streamlit creates a new, empty widget.
     """
     choices, last = tuple(among), f"{key}_choices"
     if key not in st.session_state or st.session_state[key] != value or st.session_state.get(last) != choices:
@@ -35,48 +39,52 @@ def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
     st.session_state[last] = choices
 
 
-# --- Reads that several parts of a page need: made once in a run of the script, so that all of them tell the same ---
+# Values read once per run of the script
 
 _INDEXES = "indexes_of_run"
 
 
 def begin_run() -> None:
-    """Drop what the run before has read."""
+    """Clear the values of the last run."""
     st.session_state.pop(_INDEXES, None)
 
 
-def indexes_of_run(workbench: Workbench) -> Sequence[Index]:
-    """Return a person's indexes with what they hold, which is counted once a run. Raises StorageError."""
+def indexes_of_run(wb: Workbench) -> Sequence[Index]:
+    """Return the indexes with their counts, read once per run.
+
+    Raises:
+        StorageError: The database is not available.
+    """
     if _INDEXES not in st.session_state:
-        st.session_state[_INDEXES] = tuple(workbench.indexes.list())
+        st.session_state[_INDEXES] = tuple(wb.indexes.list())
     return st.session_state[_INDEXES]
 
 
 def theme_of_run() -> str:
-    """Return "light" or "dark": the theme whose colours this run gives to its charts."""
+    """Return the theme of this run, "light" or "dark"."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def _warm(workbench: Workbench) -> None:
-    """Load the model, the retrieval framework, and the parts of the language model that take seconds to import."""
+def _warm(wb: Workbench) -> None:
+    """Load the model, the retrieval framework and the LLM client, which take seconds to import."""
     import_framework()
-    warm_model(workbench)
-    with untold():  # nobody asked for it
-        workbench.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
-    if workbench.corpus.llm is not None:
-        _ = workbench.corpus.llm.framework  # the first answer would wait for its import
+    warm_model(wb)
+    with untold():  # not a user's search
+        wb.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
+    if wb.corpus.llm is not None:
+        _ = wb.corpus.llm.framework  # otherwise the first answer waits for its import
 
 
-LONGEST_UNDRAWN = 2.0  # seconds in which the first page is drawn; the model is loaded then, or where no browser comes
-OPENING = Opening(warmer=_warm, patience=LONGEST_UNDRAWN)  # what is imported beside the first page keeps it waiting
+LONGEST_UNDRAWN = 2.0  # seconds for the first page to be drawn before the model is loaded
+OPENING = Opening(warmer=_warm, patience=LONGEST_UNDRAWN)  # imports would delay the first page
 _changes = [0]
 
 
 def changes() -> int:
-    """Return how often this process changed the corpus, so that a page can tell that an answer is out of date."""
+    """Return how often this process has changed the corpus; part of cache keys."""
     return _changes[0]
 
 
 def note_change() -> None:
-    """Count a change of documents, sources, projects or indexes."""
+    """Record a change of documents, sources, projects or indexes."""
     _changes[0] += 1

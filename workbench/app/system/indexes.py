@@ -1,4 +1,4 @@
-"""The part of the System page for indexes: make one, let it be built, switch to it, drop it."""
+"""The indexes of the System page: create, build, make default, drop."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from workbench.services.health import IndexStatus
     from workbench.workbench import Workbench
 
-# --- A described parameter as the input of its kind, for forms; (Compare's own controls keep theirs in the address) ---
+# Input of a parameter
 
 
 def parameter_input(parameter: Parameter, key: str) -> bool | str | int | float:
-    """Draw one parameter with its range and its reason; returns the value."""
+    """Draw the input of a parameter and return its value."""
     label = parameter.name.replace("_", " ").capitalize()
     common: dict[str, Any] = {"key": key, "help": parameter.why}
     if parameter.kind == "bool":
@@ -39,13 +39,13 @@ def parameter_input(parameter: Parameter, key: str) -> bool | str | int | float:
     return st.number_input(label, value=kind(parameter.default), **bounds, **common)
 
 
-# --- The dialogs that make and drop an index ---
+# Dialogs to create and drop an index
 
 
 @st.dialog("New index", width="large")
-def new_index(workbench: Workbench) -> None:
-    """Ask how documents are to be cut and embedded, then let a worker fill the index from what is stored."""
-    name = st.text_input("Name", placeholder="lower-case letters, digits and _", max_chars=40, key="index_name")
+def new_index(wb: Workbench) -> None:
+    """Ask for the chunker and embedding model of a new index, and queue its build."""
+    name = st.text_input("Name", placeholder="Lowercase letters, digits and _", max_chars=40, key="index_name")
     chunkers = list(CHUNKERS)
     chunker = st.selectbox("Chunker", chunkers, chunkers.index(DEFAULT_CHUNKER), key="index_chunker")
     st.caption(CHUNKERS[chunker].why)
@@ -54,42 +54,42 @@ def new_index(workbench: Workbench) -> None:
     for column, parameter in zip(st.columns(len(parameters)), parameters, strict=True):
         with column:
             options[parameter.name] = parameter_input(parameter, f"index_{chunker}_{parameter.name}")
-    models = [workbench.settings.embedding_model, *(index.embedding_model for index in workbench.indexes.list())]
+    models = [wb.settings.embedding_model, *(index.embedding_model for index in wb.indexes.list())]
     models += [row.name for row in MODELS if not row.for_tests]
     model = st.selectbox(
         "Embedding model", list(dict.fromkeys(models)), accept_new_options=True, key="index_model",
-        help=f"{'; '.join(f'{row.name}: {row.title}' for row in MODELS)}. Others by name: {', '.join(FORMS)}.",
+        help=f"{'; '.join(f'{row.name}: {row.title}' for row in MODELS)}. Other forms: {', '.join(FORMS)}.",
     )  # fmt: skip
-    documents = workbench.documents.count()
-    st.caption(f"{counted(documents, 'document')} to cut into passages; known passages are not embedded again.")
+    documents = wb.documents.count()
+    st.caption(f"{counted(documents, 'document')} to split into passages. Existing embeddings are reused.")
     if st.button("Create and build", type="primary", key="index_create"):
-        act(lambda: _create(workbench, name.strip(), chunker, options, model))
+        act(lambda: _create(wb, name.strip(), chunker, options, model))
 
 
-def _create(workbench: Workbench, name: str, chunker: str, options: dict[str, Any], model: str | None) -> str:
-    index: Index = workbench.indexes.create(name, chunker=chunker, options=options, embedding_model=model)
-    workbench.jobs.enqueue_index_build(index.name)
-    return f"Made the index {index.name}; it is being built, and searches go on meanwhile."
+def _create(wb: Workbench, name: str, chunker: str, options: dict[str, Any], model: str | None) -> str:
+    index: Index = wb.indexes.create(name, chunker=chunker, options=options, embedding_model=model)
+    wb.jobs.enqueue_index_build(index.name)
+    return f'Index "{index.name}" created. It is being built; searches continue to work.'
 
 
 @st.dialog("Drop index")
-def drop_index(workbench: Workbench, name: str) -> None:
-    """Ask before an index goes, saying what goes with it."""
-    index = workbench.indexes.get(name)
+def drop_index(wb: Workbench, name: str) -> None:
+    """Ask for confirmation before an index is dropped."""
+    index = wb.indexes.get(name)
     st.markdown(
-        f"This drops **{escaped(name)}** with its {counted(index.passages_count, 'passage')}. Documents stay, and it "
-        "can be built again; strategies promoted with it fall back to the default index."
+        f"This drops **{escaped(name)}** with {counted(index.passages_count, 'passage')}. Documents are kept, and it "
+        "can be built again. Strategies promoted with it fall back to the default index."
     )
     with st.container(horizontal=True):
         if st.button(f"Drop {escaped(name)}", type="primary", key="confirm_drop"):
-            act(lambda: _drop(workbench, name))
-        if st.button("Keep", key="keep_index"):
+            act(lambda: _drop(wb, name))
+        if st.button("Cancel", key="keep_index"):
             st.rerun()
 
 
-def _drop(workbench: Workbench, name: str) -> str:
-    workbench.indexes.delete(name)
-    return f"Dropped the index {name}; the documents stay."
+def _drop(wb: Workbench, name: str) -> str:
+    wb.indexes.delete(name)
+    return f'Index "{name}" dropped. Documents are kept.'
 
 
 COLUMNS = (
@@ -104,15 +104,15 @@ COLUMNS = (
 )
 
 
-def indexes_section(workbench: Workbench, indexes: Sequence[IndexStatus]) -> None:
-    """Show the indexes (as ``status`` lists them) and what can be done with the chosen one."""
+def indexes_section(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
+    """Show the indexes and the actions for the selected one."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header("Indexes", anchor=False, width="stretch")
         if st.button("New index", icon=":material/add:", key="index_new"):
-            new_index(workbench)
-    language_offer(workbench)
-    building = workbench.jobs.building()
-    missing = {index["name"]: workbench.indexes.missing(index["name"]) for index in indexes}
+            new_index(wb)
+    language_offer(wb)
+    building = wb.jobs.building()
+    missing = {index["name"]: wb.indexes.missing(index["name"]) for index in indexes}
     actions = st.container(key="index_actions", horizontal=True, vertical_alignment="center", gap="small")
     chosen = table(
         "indexes",
@@ -127,44 +127,44 @@ def indexes_section(workbench: Workbench, indexes: Sequence[IndexStatus]) -> Non
     with actions:
         picked = next((index for index in indexes if (index["name"],) == chosen), None)
         if picked is None:
-            st.caption("Select one index to build it, make it the default or drop it.")
+            st.caption("Select an index to build it, make it the default or drop it.")
         else:
-            _actions(workbench, picked, missing[picked["name"]], picked["name"] in building)
+            _actions(wb, picked, missing[picked["name"]], picked["name"] in building)
 
 
-def _actions(workbench: Workbench, index: IndexStatus, missing: int, building: bool) -> None:
+def _actions(wb: Workbench, index: IndexStatus, missing: int, building: bool) -> None:
     name = index["name"]
     st.markdown(f"**{escaped(name)}**", width="content")
     if st.button("Build", icon=":material/construction:", disabled=building or not missing, help=_why(missing)):
-        act(lambda: _build(workbench, name))
+        act(lambda: _build(wb, name))
     usable = index["status"] == "ready" and not index["is_default"]
     if st.button(
-        "Make default", icon=":material/check:", disabled=not usable, help="Searches that name no index then use it."
+        "Make default", icon=":material/check:", disabled=not usable, help="Use it for searches that name no index."
     ):
-        act(lambda: _make_default(workbench, name))
+        act(lambda: _make_default(wb, name))
     if st.button(
         "Drop", icon=":material/delete:", disabled=building or index["is_default"],
-        help="Not while it is built, and not the default one. Documents stay.",
+        help="Documents are kept. The default index and one being built cannot be dropped.",
     ):  # fmt: skip
-        drop_index(workbench, name)
+        drop_index(wb, name)
 
 
 def _why(missing: int) -> str:
-    return f"It lacks {counted(missing, 'document')}." if missing else "It holds every document."
+    return f"{counted(missing, 'document')} missing." if missing else "It has every document."
 
 
-def _build(workbench: Workbench, name: str) -> str:
-    workbench.jobs.enqueue_index_build(name)
-    return f"The index {name} is being built; searches go on meanwhile."
+def _build(wb: Workbench, name: str) -> str:
+    wb.jobs.enqueue_index_build(name)
+    return f'Building index "{name}"; searches continue to work.'
 
 
-def _make_default(workbench: Workbench, name: str) -> str:
-    workbench.indexes.set_default(name)
-    return f"Searches that name no index now use {name}."
+def _make_default(wb: Workbench, name: str) -> str:
+    wb.indexes.set_default(name)
+    return f'"{name}" is now the default index.'
 
 
 def row_of(index: IndexStatus, missing: int, job: Job | None) -> dict[str, object]:
-    """Return an index as a row; ``job`` is the one that builds it."""
+    """Return an index as a row; ``job`` is the job that builds it."""
     options = ", ".join(f"{name} {value}" for name, value in index["chunker_options"].items())
     notes = {"model": f"{index['dimensions']:,} dimensions"} | ({"chunker": options} if options else {})
     if index["is_default"]:
@@ -189,15 +189,15 @@ def row_of(index: IndexStatus, missing: int, job: Job | None) -> dict[str, objec
 
 
 def _search_of(index: IndexStatus) -> str:
-    """Name the way of searching in a word; a graph with the share of passages that it finds."""
-    return f"graph, finds {index['graph']['recall']:.2%}" if index["has_graph"] and index["graph"] else "exact"
+    """Return "exact", or "graph" with its recall."""
+    return f"graph, recall {index['graph']['recall']:.2%}" if index["has_graph"] and index["graph"] else "exact"
 
 
 def _standing(status: str, missing: int, job: Job | None) -> dict[str, str]:
     if job is not None:
-        return {"state": "busy", "text": "waits for a worker" if job.status == "queued" else "being built"}
+        return {"state": "busy", "text": "waiting for a worker" if job.status == "queued" else "building"}
     if status == "failed":
         return {"state": "failed", "text": "failed"}
     if missing or status != "ready":
-        return {"state": "waiting", "text": f"lacks {counted(missing, 'document')}" if missing else "unfinished"}
+        return {"state": "waiting", "text": f"{counted(missing, 'document')} missing" if missing else "incomplete"}
     return {"state": "done", "text": "ready"}

@@ -1,4 +1,4 @@
-"""The System page: health, contents, sizes and versions."""
+"""The System page: health, jobs, indexes, sizes and versions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from workbench.storage.replica import ReplicaState
     from workbench.workbench import Workbench
 
-# --- The part of the System page for work: the workers on any machine, and the jobs in their hands with their parts ---
+# Workers and jobs
 
-TICK = 2.0  # seconds between two looks
+TICK = 2.0  # seconds between refreshes
 COLUMNS = (
     Column("title", "Job"),
-    Column("progress", "Done", "shown", "right"),
+    Column("progress", "Progress", "shown", "right"),
     Column("parts", "Parts", "shown", "right"),
     Column("hands", "Workers", "number"),
     Column("left", "Time left"),
@@ -36,21 +36,21 @@ COLUMNS = (
 STATES = {"running": "running", "queued": "waiting"}
 
 
-def work_section(workbench: Workbench, stalled: int) -> None:
-    """Show who works and at what; run as a fragment, so that it looks again by itself.
+def work_section(wb: Workbench, stalled: int) -> None:
+    """Show workers and jobs; run as a fragment that refreshes itself.
 
-    When another number of jobs than ``stalled`` is stalled, the page is drawn again, for its checks say so.
+    If the number of stalled jobs is not ``stalled``, redraw the page, whose checks depend on it.
     """
-    work = workbench.health.work()
+    work = wb.health.work()
     if len(work.stalled) != stalled:
         st.rerun()
-    st.header("Work", anchor=False)
+    st.header("Jobs", anchor=False)
     st.markdown(work.sentence)
     if work.jobs:
         rows = [_row(job) for job in work.jobs]
         for job in work.stalled:
             st.warning(f"**{escaped(job.title, 120)}** · {escaped(job.stalled or '')}")
-        table("work", COLUMNS, rows, label="Jobs that wait or run", noun="jobs", filters=False, stacks=True)
+        table("work", COLUMNS, rows, label="Queued and running jobs", noun="jobs", filters=False, stacks=True)
 
 
 def _row(job: JobLoad) -> dict[str, object]:
@@ -76,22 +76,22 @@ CHECK_COLUMNS = (
 
 
 def page() -> None:
-    """Show health first, then what there is."""
-    workbench = OPENING.workbench
+    """Show health first, then jobs, indexes and facts."""
+    wb = OPENING.workbench
     st.title("System", anchor=False)
     show_notice()
-    replica = workbench.health.replica()
-    _health(workbench, replica)
-    work = workbench.health.work()
-    st.fragment(work_section, run_every=TICK)(workbench, len(work.stalled))
-    status = workbench.health.status(replica, work)
-    indexes_section(workbench, status["indexes"])
+    replica = wb.health.replica()
+    _health(wb, replica)
+    work = wb.health.work()
+    st.fragment(work_section, run_every=TICK)(wb, len(work.stalled))
+    status = wb.health.status(replica, work)
+    indexes_section(wb, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
         facts(_database(status))
         st.header("Models", anchor=False)
-        facts(_models(workbench))
+        facts(_models(wb))
     with right:
         st.header("Corpus", anchor=False)
         facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
@@ -99,13 +99,11 @@ def page() -> None:
         facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
 
 
-def _health(workbench: Workbench, replica: ReplicaState | None) -> None:
-    checks = workbench.health.doctor(replica)
+def _health(wb: Workbench, replica: ReplicaState | None) -> None:
+    checks = wb.health.doctor(replica)
     bad = [check for check in checks if not check.ok]
     with st.container(horizontal=True, vertical_alignment="center"):
-        summary = (
-            "Everything is well." if not bad else f"{len(bad)} of {len(checks)} checks failed; each says what to do."
-        )
+        summary = "All systems OK" if not bad else f"{len(bad)} of {len(checks)} checks failed. Details are below."
         st.markdown(f"**{summary}**", width="stretch")
         st.button("Check again", icon=":material/refresh:")
     rows = [
@@ -114,7 +112,7 @@ def _health(workbench: Workbench, replica: ReplicaState | None) -> None:
             "name": check.name,
             "cells": {
                 "name": check.name.capitalize(),
-                "outcome": {"state": "done", "text": "well"} if check.ok else {"state": "failed", "text": "failed"},
+                "outcome": {"state": "done", "text": "OK"} if check.ok else {"state": "failed", "text": "failed"},
                 "detail": check.detail,
             },
         }
@@ -124,36 +122,34 @@ def _health(workbench: Workbench, replica: ReplicaState | None) -> None:
 
 
 def _database(status: Status) -> dict[str, str]:
-    """Return what there is; the checks report the state of the replica."""
+    """Return facts about the database; the checks report the state of the replica."""
     database = status["database"]
     return {
         "Postgres": database["postgres"],
         "pgvector": str(database["pgvector"]),
-        "Runs": "embedded, under the data folder"
-        if database["embedded"]
-        else "on the server of WORKBENCH_DATABASE_URL",
+        "Server": "Embedded, in the data folder" if database["embedded"] else "Server of WORKBENCH_DATABASE_URL",
         "Size": size_text(database["bytes"]),
         "Data folder": status["home"],
-        "Free on disk": size_text(status["disk_free_bytes"]),
+        "Free disk space": size_text(status["disk_free_bytes"]),
     }
 
 
-def _models(workbench: Workbench) -> dict[str, str]:
-    settings = workbench.settings
-    answers = settings.llm_model or "none: answers are cited extracts"
+def _models(wb: Workbench) -> dict[str, str]:
+    settings = wb.settings
+    answers = settings.llm_model or "None (answers are cited extracts)"
     if settings.has_llm:
         answers += f" at {settings.llm_base_url}" if settings.llm_base_url else ", on this machine"
     return {
         "Embedding": settings.embedding_model,
-        **({"Precision": tried.sentence.capitalize()} if (tried := workbench.health.passages()) else {}),
-        "Threads": str(settings.embedding_threads or "one for each core"),
+        **({"Precision": tried.sentence.capitalize()} if (tried := wb.health.passages()) else {}),
+        "Threads": str(settings.embedding_threads or "One per core"),
         "Reranker": settings.reranker,
         "Language model": answers,
-        "State": "warm" if OPENING.is_warm else "loading",
+        "State": "Loaded" if OPENING.is_warm else "Loading",
     }
 
 
 def facts(values: Mapping[str, str]) -> None:
-    """Show names and values as a list of definitions."""
+    """Show names and values as a definition list."""
     items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in values.items())
     st.html(f'<dl class="wb-facts">{items}</dl>')

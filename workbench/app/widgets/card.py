@@ -1,6 +1,6 @@
-"""A passage as a card shows it: rendered in short lines, cut where most of the question's words are in sight.
+"""A passage as a card shows it: short rendered lines, cut to the part with most words of the question.
 
-Two kinds of mark: words that the question has too, and words that late interaction found like one of the question's.
+Words of the question are marked, and words that late interaction found similar to them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,30 @@ from workbench.text import WORD
 from workbench.types.json import JsonValue
 from workbench.types.results import Span
 
-# --- The rows of a table on a card: below their columns' names, those that say most of the question ---
+# Tables on a card
 
 NAMES, ROW = "row heading", "row"
-MOST_ROWS = 2  # below the names: three lines have room
+MOST_ROWS = 2  # below the header; a card has three lines
 MOST_COLUMNS = 4
-ASKED_COLUMNS = 3  # where the question names one: four columns of a card that is 220 pixels wide hide the last
-LEAST_ALIKE = 2  # words that names begin with alike before they are left out
-LONGEST_CELL = 22  # characters of a cell of words that stands in a column of a card
-WIDEST = 34  # characters that the columns of words beside the label may take together
+ASKED_COLUMNS = 3  # if the question names one; on a card 220 px wide, a fourth column is hidden
+LEAST_ALIKE = 2  # common first words of column names before they are shortened
+LONGEST_CELL = 22  # characters of a text cell in a column
+WIDEST = 34  # total characters of text columns, without the label
 
 SaidWords = Callable[[Element], Set[str]]
 
 
 def telling_rows(lines: Sequence[Element], words: SaidWords) -> list[Element] | None:
-    """Return the names of a table and its rows with most of the question's words.
+    """Return the header of a table and its rows with most words of the question.
 
-    ``words`` gives a line's words that the question has. A word counts by how few lines have it, and a row has the
-    words of its columns' names, too. Returns None where no row has any, or another line says more.
+    Each word is weighted by 1 / the number of lines that contain it; a row also has the words of its header.
+
+    Args:
+        lines: The lines of the passage.
+        words: Returns the words of the question in a line.
+
+    Returns:
+        The header and rows, or None if no row has any word, or a line outside the table scores higher.
     """
     said = [words(line) for line in lines]
     holding = Counter(word for line in said for word in line)
@@ -60,10 +66,7 @@ def telling_rows(lines: Sequence[Element], words: SaidWords) -> list[Element] | 
 
 
 def as_records(rows: Sequence[Element], words: SaidWords) -> list[Element] | None:
-    """Return rows whose cells are too long for columns as a line each, the one with most of the question's words first.
-
-    Returns None where columns hold them.
-    """
+    """Return rows as one line each, most words of the question first; None if their cells fit in columns."""
     names = cells(rows[0]) if rows and _kind(rows[0]) == NAMES else []
     body = [cells(row) for row in rows if _kind(row) == ROW]
     if not _is_wordy(body):
@@ -73,10 +76,7 @@ def as_records(rows: Sequence[Element], words: SaidWords) -> list[Element] | Non
 
 
 def with_tables(lines: Sequence[Element], words: SaidWords) -> list[Element]:
-    """Return lines in which rows that follow each other are one element, whose cells a browser puts into columns.
-
-    Rows whose cells are too long for that are a line each.
-    """
+    """Return lines with consecutive rows as one table element, or as one line each if their cells are too long."""
     made: list[Element] = []
     for is_row, group in groupby(lines, key=lambda line: _kind(line) in (NAMES, ROW)):
         rows = list(group)
@@ -95,17 +95,17 @@ def with_tables(lines: Sequence[Element], words: SaidWords) -> list[Element]:
 
 
 def cells(row: Element) -> list[Element]:
-    """Return the cells of a line that is a row."""
+    """Return the cells of a row."""
     return [child for child in row.children if isinstance(child, Element)]
 
 
 def is_row(line: Element) -> bool:
-    """Tell whether a line is a row of a table, or its columns' names."""
+    """Return whether a line is a row or the header of a table."""
     return _kind(line) in (NAMES, ROW)
 
 
 def with_dots(row: Element, place: int, dots: TextRun) -> Element:
-    """Return a row with dots at the beginning (``place`` 0) or the end (-1) of the cell there."""
+    """Return a row with dots at the start (``place`` 0) or the end (-1)."""
     inside = list(cells(row))
     if not inside:
         return row
@@ -115,7 +115,7 @@ def with_dots(row: Element, place: int, dots: TextRun) -> Element:
 
 
 def _is_wordy(rows: Sequence[Sequence[Element]]) -> bool:
-    """Tell whether rows, given by their cells, would be cut in columns; figures stand to the right and are short."""
+    """Return whether the text cells of rows are too long for columns."""
     widest: dict[int, int] = {}
     for row in rows:
         for place, cell in enumerate(row):
@@ -125,9 +125,12 @@ def _is_wordy(rows: Sequence[Sequence[Element]]) -> bool:
 
 
 def _record(names: Sequence[Element], row: Sequence[Element], words: SaidWords) -> Element:
-    """Return a row as one line: its label, then each cell after its column's name, those that say most first.
+    """Return a row as one line: its label, then "name: value" for each cell, most words of the question first.
 
-    ``names`` is empty where the columns have none; ``words`` gives the question's words in a cell.
+    Args:
+        names: Names of the columns, if any.
+        row: The cells.
+        words: Returns the words of the question in a cell.
     """
     parts: list[Node] = [*row[0].children] if row else []
     order = sorted(range(1, len(row)), key=lambda place: (-len(words(row[place])), place))
@@ -152,7 +155,7 @@ def _names_score(lines: Sequence[Element], scores: Sequence[float], place: int) 
 
 
 def _table(lines: Sequence[Element], place: int) -> tuple[int, int]:
-    """Return where the rows around a row begin, and where they end."""
+    """Return the start and end of the consecutive rows around a row."""
     first = last = place
     while first and _kind(lines[first - 1]) == ROW:
         first -= 1
@@ -162,14 +165,14 @@ def _table(lines: Sequence[Element], place: int) -> tuple[int, int]:
 
 
 def _rank(scores: Sequence[float], best: int, place: int) -> tuple[float, int, bool]:
-    """Return the key that sorts further rows: those that say most first, then those beside the best one."""
+    """Return the sort key of a further row: highest score first, then closest to the best row."""
     return -scores[place], abs(place - best), place < best
 
 
 def _columns(rows: Sequence[Element], words: SaidWords) -> list[int]:
-    """Return the columns that are shown: the labels, those with words of the question, and those beside them.
+    """Return the columns to show: labels, columns with words of the question, and their neighbours.
 
-    Where some are asked for they are few enough to stand on a narrow card; else the first ones are shown.
+    If no column has any, these are the first ones.
     """
     width = max(len(cells(row)) for row in rows)
     asked = {place for row in rows for place, cell in enumerate(cells(row)) if place and words(cell)}
@@ -188,7 +191,7 @@ def _narrow(row: Element, columns: Sequence[int]) -> Element:
 
 
 def _told_apart(names: Sequence[Element]) -> list[Element]:
-    """Return the names of columns without the words that neighbours begin with alike ("Year ended May 31, 2020")."""
+    """Return the names of columns without first words shared with a neighbour ("Year ended May 31, 2020")."""
     texts = [shown_text(name.children).split(" ") for name in names]
     made: list[Element] = []
     for place, name in enumerate(names):
@@ -204,18 +207,18 @@ def _told_apart(names: Sequence[Element]) -> list[Element]:
 
 
 def _alike(words: Sequence[str], others: Sequence[str]) -> int:
-    """Return how many words both begin with, one left over in each."""
+    """Return the number of common first words, leaving at least one in each."""
     pairs = zip(words[:-1], others[:-1], strict=False)
     return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(words), len(others)) - 1)
 
 
 def _spaced(elements: Sequence[Element]) -> list[Node]:
-    """Return elements with a blank between two, for those who hear or copy them."""
+    """Return elements separated by spaces, for screen readers and copying."""
     return [part for element in elements for part in (TextRun(" ", 0, 0), element)][1:]
 
 
-Segment = tuple[str, int]  # a stretch, and how like a word of the question it is, from 0 to 3
-MarkedPiece = tuple[bool, list[Segment]]  # whether the question has its words
+Segment = tuple[str, int]  # text, and its similarity to a word of the question, 0 to 3
+MarkedPiece = tuple[bool, list[Segment]]  # is a word of the question, segments
 
 LENGTH = 420  # characters of a card's text
 _SENTENCE_END = re.compile(r"[.!?:;—·]\s|\n")
@@ -230,10 +233,16 @@ def card_text(
     document_type: str = "markdown",
     table_header: str = "",
 ) -> list[JsonValue]:
-    """Return about ``LENGTH`` characters of a passage as elements around pieces.
+    """Return about ``LENGTH`` characters of a passage as elements with marked pieces.
 
-    ``likes`` are spans of ``text`` with how like a word of the question they are, 1 to 3. Opening headings that
-    ``headings`` names are left out. ``table_header`` is the Markdown of the header of a table that begins before it.
+    Args:
+        query: The question.
+        text: The passage.
+        headings: Headings to omit at the start, because the card shows them.
+        language: Language of the passage, for stemming.
+        likes: Spans of ``text`` similar to a word of the question, with a strength of 1 to 3.
+        document_type: Type of the document.
+        table_header: Markdown header of a table that starts before the passage.
     """
     marks = _Marks(text, _joined(matched_spans(query, text, language), text), _whole_words(text, likes or {}))
     made = _lines(text, headings, document_type, table_header)
@@ -248,7 +257,7 @@ def card_text(
 
 
 def best_start(text: str, matches: Sequence[int], length: int) -> int:
-    """Return the character where a cut of ``length`` characters begins: at the sentence with most matches after it."""
+    """Return the start of a cut of ``length`` characters: the sentence followed by most matches."""
     visible = length // 2  # three lines of a narrow column
     if not matches or matches[-1] < visible:
         return 0
@@ -266,14 +275,14 @@ def _lines(text: str, headings: Sequence[str], document_type: str, table_header:
 
 
 def _cut(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
-    """Return the part of the lines that is shown, with three dots where they go on."""
+    """Return the part of the lines that is shown, with dots where text is omitted."""
     start, end = _part(made, matched)
     is_cut = end < sum(_length(line) + 1 for line in made) - 1
     return _with_dots(_clipped(made, start, end), before=start > 0, after=is_cut)
 
 
 def _part(made: Sequence[Element], matched: Sequence[Span]) -> Span:
-    """Return the part of the lines that is shown, in characters of their words joined by newlines."""
+    """Return the span of the part that is shown, in characters of the lines joined by newlines."""
     words = "\n".join(shown_text(line.children) for line in made)
     starts = [first for first, _ in matched]
     places = [
@@ -290,7 +299,7 @@ def _part(made: Sequence[Element], matched: Sequence[Span]) -> Span:
 
 
 def _places(made: Sequence[Element]) -> Iterator[tuple[int, TextRun]]:
-    """Yield the runs of lines, each with its place among the words of all."""
+    """Yield the runs of lines, each with its position in the joined lines."""
     at = 0
     for line in made:
         for run in _runs(line.children):
@@ -312,7 +321,7 @@ def _length(node: Node) -> int:
 
 
 def _clipped(nodes: Sequence[Element], start: int, end: int) -> list[Element]:
-    """Return the lines from ``start`` to before ``end``, each line's end counting one."""
+    """Return the lines from ``start`` to ``end``, in characters of the joined lines."""
     kept: list[Element] = []
     at = 0
     for line in nodes:
@@ -344,7 +353,7 @@ def _inside_one(node: Node, first: int, last: int) -> Node:
 
 
 def _with_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
-    """Return the lines with three dots where the text goes on."""
+    """Return the lines with dots where text is omitted."""
     made = list(shown)
     dots = TextRun("… ", 0, 0), TextRun(" …", 0, 0)
     if before and made:
@@ -357,7 +366,7 @@ def _with_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[E
 
 
 def _whole_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
-    """Return the words of which a stretch is marked, each with the greatest number of its stretches."""
+    """Return the words that contain a span, each with the maximum strength of its spans."""
     if not likes:
         return {}
     words = [match.span() for match in WORD.finditer(text)]
@@ -371,7 +380,7 @@ def _whole_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
 
 
 def _joined(spans: Sequence[Span], text: str) -> list[Span]:
-    """Make one mark of neighbours with nothing but blanks between them."""
+    """Merge spans separated only by white space."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and not text[joined[-1][1] : start].strip():
@@ -383,7 +392,7 @@ def _joined(spans: Sequence[Span], text: str) -> list[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _QuestionStems:
-    """The question's words in a part of a passage, by their stems."""
+    """Returns the stems of the question's words in a part of a passage."""
 
     query: str
     language: str
@@ -396,14 +405,14 @@ class _QuestionStems:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """The marks on a passage, in its characters."""
+    """The marks on a passage: its text, spans of words of the question, and strengths of similar words by span."""
 
     text: str
     matched: Sequence[Span]
     alike: Mapping[Span, int]
 
     def pieces(self, run: TextRun) -> list[MarkedPiece]:
-        """Return a run cut where a mark begins or ends; neighbours that the question has are one piece."""
+        """Return a run cut at the edges of marks; adjacent words of the question are one piece."""
         if run.start == run.end or not run.text:
             return [(False, [(run.text, 0)])]
         inside = [span for span in (*self.matched, *self.alike) if span[0] < run.end and span[1] > run.start]

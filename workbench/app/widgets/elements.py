@@ -1,6 +1,6 @@
-"""A rendered text: elements of a closed list around stretches of text that know their places; no HTML anywhere.
+"""A rendered text: elements from a fixed list of tags, with text runs that know their source spans; never HTML.
 
-The browser's script makes an element for each and sets texts; it knows the same list of tags and refuses others.
+The browser's script creates the elements and sets their texts; it accepts only the same tags.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from workbench.types.results import Span
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """A stretch of shown text and the characters of the document it stands for, from ``start`` to before ``end``.
+    """Text as shown, and its source span in the document.
 
-    Where both are of one length, each character stands for its own; else the stretch can only be marked whole.
+    Attributes:
+        text: The text.
+        start: Start of the span, in characters.
+        end: End of the span. If text and span have the same length, their characters correspond one to one.
     """
 
     text: str
@@ -26,15 +29,19 @@ class TextRun:
 
     @property
     def is_exact(self) -> bool:
-        """Tell whether a part of the stretch can be told from the rest."""
+        """True if parts of the run have spans of their own; otherwise it can only be marked as a whole."""
         return len(self.text) == self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element: its tag, what is in it, and its attributes (``class``, ``title``, ``start``, ``align``, ``level``).
+    """An element of a rendered text.
 
-    ``span`` is set where the whole element stands for characters of the document, such as a formula.
+    Attributes:
+        tag: Its tag.
+        children: Its elements and text runs.
+        attributes: Such as class, title, start, align and level.
+        span: Source span, if the element is marked as a whole, such as a formula.
     """
 
     tag: str
@@ -51,7 +58,7 @@ def drawn(
     pieces: Callable[[TextRun], Sequence[JsonValue]],
     whole: Callable[[Span], JsonValue] = lambda _: None,
 ) -> list[JsonValue]:
-    """Return nodes as JSON: a text is what ``pieces`` makes of it, an element with a span has the mark of ``whole``."""
+    """Return nodes as JSON; ``pieces`` converts text runs, ``whole`` marks elements with a span."""
     out: list[JsonValue] = []
     for node in nodes:
         if isinstance(node, TextRun):
@@ -67,11 +74,11 @@ def drawn(
 
 
 def shown_text(nodes: Sequence[Node]) -> str:
-    """Return the words of nodes, without their elements."""
+    """Return the text of nodes."""
     return "".join(node.text if isinstance(node, TextRun) else shown_text(node.children) for node in nodes)
 
 
-# --- A rendered text as short lines for a small place: each heading, item, row of a table and line of code is a ---
+# A rendered text as short lines
 
 _BLOCKS = frozenset(("p", "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "pre", "hr"))
 
@@ -79,7 +86,7 @@ _BLOCKS = frozenset(("p", "blockquote", "ul", "ol", "li", "table", "thead", "tbo
 def lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tuple[Element, ...]:
     """Return the lines of a text: paragraphs of the class "heading", "item", "row", "row heading", "code" or none.
 
-    Opening headings that ``headings`` names are left out: a small place shows them already.
+    Headings at the start that are in ``headings`` are omitted.
     """
     shown = {" ".join(heading.split()) for heading in headings}
     made = [line for block in blocks for line in _lines(block) if shown_text(line.children).strip()]
@@ -89,7 +96,7 @@ def lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tuple[Element
 
 
 def code_lines(text: str) -> tuple[Element, ...]:
-    """Return the lines of a text that is code throughout."""
+    """Return the lines of a text of code."""
     return tuple(_code_lines((TextRun(text, 0, len(text)),)))
 
 
@@ -116,7 +123,7 @@ def _lines(node: Node) -> Iterator[Element]:
 
 
 def _item(node: Element) -> Iterator[Element]:
-    """Yield the lines of an item; its first one carries the dot."""
+    """Yield the lines of a list item; the first one has the bullet."""
     words = tuple(child for child in node.children if isinstance(child, TextRun) or child.tag not in _BLOCKS)
     inner = [line for child in node.children if child not in words for line in _lines(child)]
     first = Element("p", words) if words else inner.pop(0) if inner else Element("p")
@@ -127,7 +134,7 @@ def _item(node: Element) -> Iterator[Element]:
 
 
 def _row(node: Element) -> Element:
-    """Return a row of a table as a line of cells, with a blank between two for those who hear or copy it."""
+    """Return a row of a table as a line of cells, separated by spaces for screen readers and copying."""
     inside = [cell for cell in node.children if isinstance(cell, Element)]
     cells = [Element("span", cell.children, {**cell.attributes, "class": "cell"}) for cell in inside]
     spaced = [part for cell in cells for part in (TextRun(" ", 0, 0), cell)][1:]

@@ -1,4 +1,4 @@
-"""The look of each strategy, the same on every page: a hue of the theme, a mark that needs no hue, a dash for lines."""
+"""How strategies and texts look on every page: hues, marks, dashes, titles, escaped labels."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from workbench.formatting import counted
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Passage
 
-# --- Words on widgets: Streamlit reads labels as Markdown, and select boxes show ids by their names ---
+# Labels, which Streamlit reads as Markdown
 
 _MARKDOWN = frozenset("\\`*_{}[]#|~:$<>!&()+-=")
-_JOINER = "\u2060"  # takes no room
-# Streamlit looks for these after it has undone the backslashes: addresses, icons and emoji, arrows and dashes.
+_JOINER = "\u2060"  # has no width
+# Streamlit replaces these after it removes backslashes: URLs, icons and emoji, arrows and dashes.
 _AFTERWARDS = re.compile(
     r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)|(?<=:)(?=[\w+/-]+:)|(?<=-)(?=[->])|(?<=<)(?=[-=])|(?<=[>~])(?==)",
     re.IGNORECASE,
 )
-NAMED = 3  # files of a sentence about several
+NAMED = 3  # files listed in a sentence
 _LIST = re.compile(r"^(\d+)\.")
 
 
 def escaped(text: str, longest: int | None = None) -> str:
     """Return text that Streamlit's Markdown shows literally, on one line, cut to ``longest`` characters.
 
-    Every text that does not come from this code goes through it on its way into a label, a dialog's title, a toast or
-    a Markdown element: no picture of it is loaded, no link of it is live, no directive of it is obeyed.
+    Text from outside must pass through it before it is used as a label, title, toast or Markdown, so that it cannot
+    load pictures, add links or use directives.
     """
     line = " ".join(text.split())
     cut = line if longest is None or len(line) <= longest else line[: longest - 1] + "…"
@@ -37,7 +37,7 @@ def escaped(text: str, longest: int | None = None) -> str:
 
 
 def labelled(names: Mapping[str, str], otherwise: str | None = None) -> Callable[[str | None], str]:
-    """Return the function that shows a key by its name; other keys show as ``otherwise``, or as themselves."""
+    """Return a function that shows a key by its name; other keys as ``otherwise``, or unchanged."""
 
     def show(key: str | None) -> str:
         return str(names.get(key or "", otherwise if otherwise is not None else key))
@@ -46,14 +46,14 @@ def labelled(names: Mapping[str, str], otherwise: str | None = None) -> Callable
 
 
 def unread_sentence(names: Sequence[str]) -> str:
-    """Return "clip.mp4 is of a kind that cannot be read.", or the same of several files; "" of none."""
+    """Return "Unsupported file type: clip.mp4.", or the same for several files; "" for none."""
     if not names:
         return ""
     if len(names) == 1:
-        return f"{names[0]} is of a kind that cannot be read."
+        return f"Unsupported file type: {names[0]}."
     named, others = (names, 0) if len(names) <= NAMED else (names[: NAMED - 1], len(names) - NAMED + 1)
     last = counted(others, "other file") if others else named[-1]
-    return f"{', '.join(named if others else named[:-1])} and {last} are of kinds that cannot be read."
+    return f"Unsupported file types: {', '.join(named if others else named[:-1])} and {last}."
 
 
 Hue = Literal[
@@ -61,7 +61,7 @@ Hue = Literal[
     "brown", "cyan", "pink", "indigo", "lime", "slate", "plum", "ink",
 ]  # fmt: skip
 
-# Every hue as (light, dark); the first seven are also the theme's own (frame/.streamlit/config.toml).
+# Every hue as (light, dark); the first seven are also in the theme (frame/.streamlit/config.toml).
 PALETTE: dict[str, tuple[str, str]] = {
     "blue": ("#0d4a88", "#5ba5f2"),
     "orange": ("#a64b06", "#ee9250"),
@@ -83,7 +83,14 @@ PALETTE: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A strategy's hue, its mark in text, and the dash of its line in charts (SVG ``stroke-dasharray``)."""
+    """The look of a strategy.
+
+    Attributes:
+        hue: Name of a hue in ``PALETTE``.
+        mark: Character that stands for it in text, readable without colour.
+        shape: Its shape in charts.
+        dash: ``stroke-dasharray`` of its line in charts.
+    """
 
     hue: Hue
     mark: str
@@ -91,7 +98,7 @@ class Look:
     dash: str = ""
 
     def hex(self, theme: str | None) -> str:
-        """Return the hue as a number for the theme "light" or "dark"."""
+        """Return the hue as a hexadecimal colour for the theme "light" or "dark"."""
         light, dark = PALETTE[self.hue]
         return dark if theme == "dark" else light
 
@@ -122,7 +129,7 @@ _SPARE = (
 
 
 def look(strategy: str) -> Look:
-    """Return a strategy's look; one that has none of its own gets a spare one, always the same."""
+    """Return a strategy's look; strategies without one get a spare look, always the same."""
     if strategy in LOOKS:
         return LOOKS[strategy]
     from workbench.retrieval.strategies import STRATEGIES
@@ -133,7 +140,7 @@ def look(strategy: str) -> Look:
 
 
 def hue_rules() -> str:
-    """Return the CSS class of every hue: ``.hue-blue`` sets ``--hue`` for either theme."""
+    """Return a CSS class for every hue: ``.hue-blue`` sets ``--hue`` for both themes."""
     return "\n".join(
         f".hue-{name} {{ --hue: light-dark({light}, {dark}); }}" for name, (light, dark) in PALETTE.items()
     )
@@ -146,30 +153,48 @@ def mark_html(strategy: str) -> str:
     return f'<span style="color:light-dark({light},{dark})" aria-hidden="true">{appearance.mark}</span>'
 
 
-# --- Names of strategies and places for people: the same on every page ---
+# Titles of strategies, parameters and places
 
 
 def title_of(name: str) -> str:
-    """Return the name for people of a strategy, or of "strategy@index"."""
+    """Return the title of a strategy, or of "strategy@index"."""
     strategy, _, index = name.partition("@")
     title = STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
     return f"{title} on {index}" if index else title
 
 
+_PARAMETER_TITLES = {
+    "late_weight": "Late-interaction weight",
+    "late": "Late interaction",
+    "lambda": "Relevance (lambda)",
+}
+_CHOICE_TITLES = {"convex": "Weighted", "rrf": "RRF"}
+
+
+def parameter_title(name: str) -> str:
+    """Return the label of a parameter."""
+    return _PARAMETER_TITLES.get(name, name.replace("_", " ").capitalize())
+
+
+def choice_title(choice: str) -> str:
+    """Return the label of a value of a parameter."""
+    return _CHOICE_TITLES.get(choice, choice)
+
+
 def place_of(passage: Passage, headings: Sequence[str]) -> str:
-    """Return where in its document a passage stands: heading path and page, "" where it has neither."""
+    """Return a passage's place in its document: heading path and page, or ""."""
     path = list(headings)
     if path and path[0].strip().lower() == passage.document_title.strip().lower():
         path = path[1:]
     return " › ".join([*path, *([f"p. {passage.page}"] if passage.page else [])])
 
 
-# --- Markdown as running text, for places that show a sentence and no form ---
+# Markdown as plain text
 
 _SIGNS = (
     (re.compile(r"^```.*$", re.M), ""),  # fences
     (re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*$", re.M), r"\1 —"),
-    (re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$", re.M), ""),  # a table's rule
+    (re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$", re.M), ""),  # delimiter row of a table
     (re.compile(r"^(?:[ \t]*\|[ \t]?)+|(?:[ \t]?\|[ \t]*)+$", re.M), ""),
     (re.compile(r"[ \t]\|[ \t]"), " · "),
     (re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.M), "· "),
@@ -182,7 +207,7 @@ _SIGNS = (
 
 
 def plain(text: str) -> str:
-    """Return Markdown as running text on one line."""
+    """Return Markdown as plain text on one line."""
     for pattern, replacement in _SIGNS:
         text = pattern.sub(replacement, text)
     return text.strip(" —")

@@ -1,7 +1,6 @@
-"""Markdown as elements: markdown-it-py parses it with HTML switched off, so a tag in a document is shown as written.
+"""Markdown as elements, parsed by markdown-it-py with HTML turned off, so that tags are shown as text.
 
-No link is live and no picture is loaded: a link shows its words, with the address as its title; a picture its
-description.
+Links and images are not active: a link is its text with the URL as title, an image its alt text.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from workbench.types.results import Span
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element as XmlElement
 
-# --- Formulas as MathML, which browsers draw themselves; a formula that cannot be converted stands as it was ---
+# Formulas as MathML
 
-LONGEST = 2_000  # characters: the converter takes a formula apart by recursion
+LONGEST = 2_000  # characters, because the converter is recursive
 # fmt: off
 TAGS = frozenset((
     "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder",
@@ -44,12 +43,12 @@ _ATTRIBUTES = frozenset((
     "stretchy", "fence", "form", "largeop", "movablelimits", "linethickness", "columnalign", "width",
 ))
 # fmt: on
-_ENVIRONMENTS = {"aligned": "split"}  # those that the converter does not know, as ones it does
+_ENVIRONMENTS = {"aligned": "split"}  # unsupported by the converter -> supported equivalent
 _PLAIN_VALUE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz.- ")
 
 
 def formula(written: str, span: Span, *, is_block: bool) -> Element:
-    """Return a formula of TeX, marked as a whole."""
+    """Return a TeX formula as MathML, or as code if it cannot be converted."""
     math = _math(written.strip(), is_block)
     kind = "formula block" if is_block else "formula"
     if math is None:
@@ -59,7 +58,7 @@ def formula(written: str, span: Span, *, is_block: bool) -> Element:
 
 @lru_cache(maxsize=512)
 def _math(written: str, is_block: bool) -> Element | None:
-    """Return the MathML of TeX; None where the converter fails or leaves a command or a column of TeX as a word."""
+    """Return TeX as MathML; None if the conversion fails or leaves a TeX command in the text."""
     if len(written) > LONGEST or not written:
         return None
     from latex2mathml.converter import convert_to_element
@@ -69,7 +68,7 @@ def _math(written: str, is_block: bool) -> Element | None:
     try:
         root = convert_to_element(written, display="block" if is_block else "inline")
         children = tuple(_element(child) for child in root)
-    except Exception:  # noqa: BLE001 - a parser of foreign text fails in any way it likes
+    except Exception:  # noqa: BLE001 - the parser may raise anything
         return None
     if any("\\" in text or text == "&" for child in root.iter() for text in (child.text or "",)):
         return None
@@ -77,9 +76,9 @@ def _math(written: str, is_block: bool) -> Element | None:
 
 
 def _element(xml: XmlElement) -> Element:
-    """Return a part of a formula; of its attributes only those that load and style nothing."""
+    """Return a part of a formula, with only attributes that load and style nothing."""
     if xml.tag not in TAGS:
-        raise ValueError(f"'{xml.tag}' is no part of a formula.")
+        raise ValueError(f"Unexpected element '{xml.tag}' in a formula.")
     words: tuple[Node, ...] = (TextRun(unescape(xml.text), 0, 0),) if xml.text else ()
     attributes = {
         name: value for name, value in xml.attrib.items() if name in _ATTRIBUTES and set(value) <= _PLAIN_VALUE
@@ -87,13 +86,13 @@ def _element(xml: XmlElement) -> Element:
     return Element(xml.tag, (*words, *(_element(child) for child in xml)), attributes)
 
 
-# --- The notes of GitHub's Markdown: a quotation that begins with [!NOTE] or [!WARNING], shown with its label ---
+# GitHub alerts such as [!NOTE]
 
 _LABEL = re.compile(r"\[!(note|tip|important|warning|caution)\]\s*", re.IGNORECASE)
 
 
 def labelled_note(children: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return what is in a quotation, with the mark of a note turned into its label in bold; others as they are."""
+    """Return the content of a block quote, with an alert marker replaced by a bold label."""
     first = children[0] if children else None
     if not isinstance(first, Element) or first.tag != "p":
         return children
@@ -110,7 +109,7 @@ def labelled_note(children: tuple[Node, ...]) -> tuple[Node, ...]:
     return (Element("p", (label, Element("br"), *rest) if rest else (label,)), *children[1:])
 
 
-# --- Formulas between TeX's own brackets: ``\( … \)`` among words, and ``\[ … \]`` on lines of their own ---
+# Formulas in TeX brackets: \( … \) inline and \[ … \] as blocks
 
 _AMONG_WORDS = re.compile(r"\\\(((?:[^\n]|\n(?!\s*\n))+?)\\\)")
 _ON_LINES = re.compile(r"\\\[(.*)\\\]\s*", re.DOTALL)
@@ -119,7 +118,7 @@ _LONGEST = 60  # lines of a formula
 
 
 def tex_brackets_plugin(parser: MarkdownIt) -> None:
-    """Let a parser know the brackets; its tokens are ``math_inline`` and ``math_block``, as for dollars."""
+    """Add the brackets to a parser; tokens are ``math_inline`` and ``math_block``, as for dollars."""
     parser.inline.ruler.before("escape", "tex_brackets", _among_words)
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "tex_brackets_block", _on_lines, interrupts)
@@ -160,7 +159,7 @@ def _block(state: StateBlock, first: int, after: int, silent: bool) -> bool:
     return True
 
 
-# The parser's types of elements without anything of their own, by the tag that shows them.
+# Tags of token types that need no further handling.
 _PLAIN = {
     "paragraph": "p", "bullet_list": "ul", "list_item": "li", "table": "table",
     "thead": "thead", "tbody": "tbody", "tr": "tr", "em": "em", "strong": "strong", "s": "s",
@@ -170,7 +169,7 @@ _SIDES = ("left", "right", "center")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of the text: its level from 1 to 6, its words, and the character where it begins."""
+    """A heading: its level from 1 to 6, its text, and its start in characters."""
 
     level: int
     words: str
@@ -179,19 +178,19 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownTree:
-    """A parsed text: its blocks, and its headings in order."""
+    """A parsed text: its blocks and its headings, in order."""
 
     blocks: tuple[Node, ...]
     headings: tuple[Heading, ...]
 
 
 def markdown_tree(text: str, *, has_indented_code: bool = True, has_records: bool = False) -> MarkdownTree:
-    """Parse Markdown with tables, formulas, struck words and the notes of GitHub; line ends are newlines.
+    """Parse Markdown with tables, formulas (in dollars or TeX brackets), strikethrough and GitHub alerts.
 
-    Formulas stand between dollars, or between TeX's \\( and \\) or \\[ and \\].
-
-    Where four blanks before a line mean no code, as in a plain text, ``has_indented_code`` is false. Where rows of a
-    sheet may stand as "name: value" lines, ``has_records`` makes tables of them.
+    Args:
+        text: The text, with newlines as line ends.
+        has_indented_code: False if indented lines are not code, as in plain text.
+        has_records: True to convert "name: value" lines of a sheet to tables.
     """
     root = SyntaxTreeNode(_parser(has_indented_code).parse(text))
     reading = _Reading(SourceLines(text))
@@ -203,7 +202,7 @@ def markdown_tree(text: str, *, has_indented_code: bool = True, has_records: boo
 def _parser(has_indented_code: bool) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False})
     parser.inline = NotingParser()
-    parser.enable(["table", "strikethrough"]).disable("text_join")  # joined, an escaped sign lost its place
+    parser.enable(["table", "strikethrough"]).disable("text_join")  # joining loses the position of escaped characters
     if not has_indented_code:
         parser.disable("code")
     parser.use(dollarmath_plugin, allow_space=False, allow_digits=False, double_inline=True)
@@ -211,7 +210,7 @@ def _parser(has_indented_code: bool) -> MarkdownIt:
 
 
 class _Reading:
-    """Turns one parsed text into elements, in the text's order, and collects its headings."""
+    """Converts a parsed text to elements and collects its headings."""
 
     def __init__(self, lines: SourceLines) -> None:
         self.lines = lines
@@ -235,7 +234,7 @@ class _Reading:
         if node.type == "blockquote":
             return Element("blockquote", labelled_note(children))
         tag = _PLAIN.get(node.type)
-        if tag is None:  # a type this reader does not know stays as it was written
+        if tag is None:  # unknown types are shown as written
             start, end = self._span(node)
             return Element("p", (TextRun(self.lines.text[start:end], start, end),))
         if node.type == "paragraph" and node.hidden:
@@ -301,8 +300,8 @@ def _one_inline(node: SyntaxTreeNode, cursor: Cursor) -> Node | None:
 
 def _picture(token: Token, node: SyntaxTreeNode, cursor: Cursor) -> Element:
     run = cursor.run(token, token.content, token.content)
-    words = flat(token.children or []) or "without a description"
-    title = f"Picture, not loaded: {_address(node, 'src')}"
+    words = flat(token.children or []) or "no description"
+    title = f"Image (not loaded): {_address(node, 'src')}"
     return Element("span", (TextRun(words, run.start, run.end),), {"class": "picture", "title": title})
 
 

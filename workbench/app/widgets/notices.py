@@ -1,4 +1,4 @@
-"""The notice of the last change, and the door through which every change of a dialog goes."""
+"""Notices of changes, the browser components and style sheet, and the offer of a multilingual index."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ from workbench.services.indexes import NOT_INSTALLED, OFFERED
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-# --- The files the browser gets: a component's script is shared/ and its own folder's .js files, joined by name ---
+# Scripts and styles for the browser
 
 _APP = Path(__file__).parent.parent
 _STYLESHEET = _APP / "shell" / "theme.css"
-_STATIC = "/app/static/"  # where Streamlit serves the fonts, under the path of the app
+_STATIC = "/app/static/"  # path under which Streamlit serves the fonts
 _SHARED = _APP / "widgets" / "scripts" / "shared"
 
 
 @cache
 def stylesheet() -> str:
-    """Return the style of every page as an element; its fonts lie under the app's own path."""
+    """Return the style sheet of every page as an element, with the fonts under the app's base path."""
     text = _STYLESHEET.read_text(encoding="utf-8").replace(_STATIC, rooted(_STATIC))
     return f"<style>{text}</style>"
 
 
 @cache
 def component(name: str) -> ComponentRenderer:
-    """Register the component "room/name" of <room>/scripts/<name>/ once a process; returns the function to mount it."""
+    """Register the component "room/name" once per process, and return the function that mounts it.
+
+    Its script is that of widgets/scripts/shared followed by the files of <room>/scripts/<name>, by name.
+    """
     room, _, own = name.partition("/")
     folders = (_SHARED, _APP / room / "scripts" / own)
     script, style = (
@@ -53,7 +56,7 @@ _NOTICE, _WARNING = "notice", "warning_of_the_last_visit"
 
 
 def show_notice() -> None:
-    """Show the sentence about the last change, once."""
+    """Show the notice of the last change, once."""
     notice, warning = st.session_state.pop(_NOTICE, None), st.session_state.pop(_WARNING, None)
     if notice:
         st.success(escaped(notice), icon=":material/check:")
@@ -62,17 +65,17 @@ def show_notice() -> None:
 
 
 def leave_notice(sentence: str) -> None:
-    """Let the next drawing of the page show a sentence, literally."""
+    """Store a notice for the next run of the page; it is shown literally."""
     st.session_state[_NOTICE] = sentence
 
 
 def leave_warning(sentence: str) -> None:
-    """Let the next drawing of the page show a sentence as a warning, literally."""
+    """Store a warning for the next run of the page; it is shown literally."""
     st.session_state[_WARNING] = sentence
 
 
 def act(change: Callable[[], str]) -> None:
-    """Make a change and close the dialog with the sentence it returns; show the error instead where it fails."""
+    """Make a change and close the dialog with the notice it returns, or show the error."""
     try:
         leave_notice(change())
     except WorkbenchError as error:
@@ -82,12 +85,12 @@ def act(change: Callable[[], str]) -> None:
     st.rerun()
 
 
-# --- The offer of an index for other languages as a person sees it, with the button that takes it ---
+# Offer of an index for other languages
 
 
-def language_offer(workbench: Workbench) -> None:
-    """Offer the index where it would help and there is none yet; say so where its package is missing."""
-    offer = workbench.indexes.language_offer()
+def language_offer(wb: Workbench) -> None:
+    """Offer a multilingual index if it would help, or explain how to install its package."""
+    offer = wb.indexes.language_offer()
     if offer is None:
         return
     with st.container(key="language_offer"):
@@ -95,13 +98,13 @@ def language_offer(workbench: Workbench) -> None:
         if not BUILT_IN[OFFERED].is_installed:
             st.caption(NOT_INSTALLED)
         elif st.button("Build an index for these languages", icon=":material/translate:", key="index_languages"):
-            act(lambda: _build(workbench))
+            act(lambda: _build(wb))
 
 
-def _build(workbench: Workbench) -> str:
-    taken = {index.name: index for index in workbench.indexes.list()}
+def _build(wb: Workbench) -> str:
+    taken = {index.name: index for index in wb.indexes.list()}
     chunker = next(index.chunker for index in taken.values() if index.is_default)
     name = next(name for name in (OFFERED, *(f"{OFFERED}_{n}" for n in range(2, 100))) if name not in taken)
-    index = workbench.indexes.create(name, chunker=chunker, embedding_model=OFFERED)
-    workbench.jobs.enqueue_index_build(index.name)
-    return f"Made the index {index.name}; it is being built, and searches go on meanwhile."
+    index = wb.indexes.create(name, chunker=chunker, embedding_model=OFFERED)
+    wb.jobs.enqueue_index_build(index.name)
+    return f'Index "{index.name}" created. It is being built; searches continue to work.'

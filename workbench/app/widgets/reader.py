@@ -1,4 +1,4 @@
-"""The document reader: a drawer with the text, its passages in place, and the original beside it where kept."""
+"""The document reader: a drawer with the text, its passages highlighted, and the original if it is stored."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from workbench.types import Document
     from workbench.workbench import Workbench
 
-# --- The data of the reader: the text in stretches, the marked ones among them, and its pages ---
+# The data of the reader
 
 RENDERED, RAW = "rendered", "raw"
-# The types whose text is Markdown: as written, or as their reader makes it.
+# Types whose text is Markdown, as written or as made by their reader.
 _MARKDOWN = {"markdown", "html", "docx", "epub", "notebook", "pptx", "xlsx", "csv"}
 PDF = "pdf"
-_DRAWN_AT_FIRST = _MARKDOWN | {PDF}  # its reader writes headings and tables, and keeps other signs as they are
+_DRAWN_AT_FIRST = _MARKDOWN | {PDF}  # its reader writes headings and tables, but does not escape other characters
 _CODE = {"code", "json"}
 _SHEETS = {"xlsx", "csv"}
 
@@ -45,9 +45,15 @@ def reader_data(
     form: str = "",
     wanted: int | None = None,
 ) -> JsonObject:
-    """Return what the reader draws: of a long text the part around ``place``, or the one that begins at ``wanted``.
+    """Return the data of the reader.
 
-    ``form`` is "rendered", "raw" or "", by the document's type.
+    Args:
+        document: The document, with its text.
+        passages: Its passages.
+        place: Span of the found passage, in characters.
+        original: URL of the original.
+        form: "rendered", "raw", or "" for the default of the document's type.
+        wanted: Start of the part of a long text; by default the part around ``place``.
     """
     text = document.text or ""
     start, end = window(text, wanted, place)
@@ -79,29 +85,29 @@ def reader_data(
 
 
 def form_of(document_type: str, wanted: str) -> str:
-    """Return in which form a document is shown."""
+    """Return the form in which a document is shown: "rendered" or "raw"."""
     if is_code(document_type):
         return RAW
     return wanted if wanted in (RENDERED, RAW) else RENDERED if document_type in _DRAWN_AT_FIRST else RAW
 
 
 def is_code(document_type: str) -> bool:
-    """Tell whether a document is code, which is never rendered."""
+    """Return whether a document is code, which is never rendered."""
     return document_type in _CODE
 
 
 def is_markdown(document_type: str) -> bool:
-    """Tell whether a document's text is Markdown, so that it is rendered unless a person wants it raw."""
+    """Return whether a document's text is Markdown, which is rendered by default."""
     return document_type in _MARKDOWN
 
 
 def has_records(document_type: str) -> bool:
-    """Tell whether a document's rows may stand as "name: value" lines, which are shown as a table."""
+    """Return whether rows of a document may be "name: value" lines, which are shown as a table."""
     return document_type in _SHEETS
 
 
 def _rendered(text: str, spans: Sequence[Span], place: Span | None, document_type: str) -> JsonObject:
-    has_code = document_type != PDF  # in a page's text blanks before a line are the page's, not the author's
+    has_code = document_type != PDF  # indentation in a page's text is layout
     tree = markdown_tree(text, has_indented_code=has_code, has_records=has_records(document_type))
     tints = Tints(text, spans, place)
     return {
@@ -111,7 +117,7 @@ def _rendered(text: str, spans: Sequence[Span], place: Span | None, document_typ
 
 
 def read_place(value: str) -> tuple[int, int] | None:
-    """Read "120-480" of an address as a span; None where it is none."""
+    """Parse "120-480" as a span; None if invalid."""
     first, _, last = value.partition("-")
     if not (first.isdecimal() and last.isdecimal()) or int(last) <= int(first):
         return None
@@ -122,39 +128,39 @@ _KEY = "reader_sent"
 
 
 def open_document(document_id: str, start: int | None = None, end: int | None = None) -> None:
-    """Let the address name a document, and the found passage's span in it; ``reader`` shows it."""
+    """Put a document and the found span into the URL; ``reader`` shows them."""
     at = f"{start}-{end}" if start is not None and end is not None else None
     address.put(doc=document_id, at=at, form=None, part=None)
 
 
-def reader(workbench: Workbench, index: str | None = None) -> None:
-    """Show the document that the address names, if it names one; every page that opens documents ends with this."""
+def reader(wb: Workbench, index: str | None = None) -> None:
+    """Show the document of the URL, if any; called at the end of every page that opens documents."""
     document_id = address.get("doc")
     if not document_id:
         return
     try:
-        document = workbench.documents.get(document_id)
+        document = wb.documents.get(document_id)
     except NotFound:
         close()
-        note_change()  # the hits are asked anew when the page is drawn next
-        st.toast("That document no longer exists.")
+        note_change()  # refreshes the results
+        st.toast("This document no longer exists.")
         return
-    title, width = escaped(document.title, 120) or "Document", _width(workbench, document)
-    st.dialog(title, width=width, position="right", on_dismiss=close)(_show)(workbench, document, index)
+    title, width = escaped(document.title, 120) or "Document", _width(wb, document)
+    st.dialog(title, width=width, position="right", on_dismiss=close)(_show)(wb, document, index)
 
 
 def close() -> None:
-    """Take the document out of the address."""
+    """Remove the document from the URL."""
     address.put(doc=None, at=None, form=None, part=None)
 
 
-def _width(workbench: Workbench, document: Document) -> int:
-    return 1240 if workbench.documents.file(document.id) else 980
+def _width(wb: Workbench, document: Document) -> int:
+    return 1240 if wb.documents.file(document.id) else 980
 
 
-def _show(workbench: Workbench, document: Document, index: str | None) -> None:
-    source = workbench.sources.get(document.source_id)
-    passages = workbench.documents.passages(document.id, index=index)
+def _show(wb: Workbench, document: Document, index: str | None) -> None:
+    source = wb.sources.get(document.source_id)
+    passages = wb.documents.passages(document.id, index=index)
     facts = [
         source.title,
         document.path or document.url or "",
@@ -170,7 +176,7 @@ def _show(workbench: Workbench, document: Document, index: str | None) -> None:
             document,
             passages,
             read_place(address.get("at")),
-            _original(workbench, document),
+            _original(wb, document),
             form=address.get("form"),
             wanted=int(part) if part.isdecimal() else None,
         ),
@@ -180,19 +186,19 @@ def _show(workbench: Workbench, document: Document, index: str | None) -> None:
 
 
 def _put(name: str) -> None:
-    """Let the address name the form, or the part, that was chosen; "" is the one it begins with."""
+    """Put the chosen form or part into the URL; "" is the default."""
     state = st.session_state.get(_KEY)
     chosen = state.get(name) if isinstance(state, Mapping) else None
     if isinstance(chosen, str):
         address.put(**{name: chosen or None})
 
 
-def _original(workbench: Workbench, document: Document) -> str | None:
-    """Return the address of a document's original; for a found passage it is the picture of its page, marked."""
-    if not workbench.documents.file(document.id):
+def _original(wb: Workbench, document: Document) -> str | None:
+    """Return the URL of a document's original, or of the page image of the found passage; None if not stored."""
+    if not wb.documents.file(document.id):
         return None
     place = read_place(address.get("at"))
-    page = workbench.pages.page_of(document.id, place)
+    page = wb.pages.page_of(document.id, place)
     if page is None:
         return rooted(f"/originals/{document.id}")
     return rooted(f"/originals/{document.id}/seen/{page}") + (f"?at={place[0]}-{place[1]}" if place else "")

@@ -1,7 +1,7 @@
-"""Where the words of parsed Markdown stand in its text: the parser keeps lines of blocks, this module characters.
+"""Source positions of parsed Markdown, in characters, and the tints of passages on a text.
 
-markdown-it gives a block's lines and an inline token's content; a parser of our own notes how far the scanner was when
-it made a token, and the token's content is then looked up in the text from there.
+markdown-it gives the lines of blocks and the content of inline tokens. Our inline parser records the scanner's position
+for each token, and the content is then searched in the text from there.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from workbench.app.widgets.elements import TextRun
 from workbench.types.json import JsonObject, JsonValue
 from workbench.types.results import Span
 
-_AT, _BEFORE = "at", "before"  # a token begins at this character of its block's content, or ends before it
+_AT, _BEFORE = "at", "before"  # keys of a token's start, or its end, in its block's content
 
 
 class _NotingState(StateInline):
-    """The scanner's state, which notes its place in every token it makes."""
+    """Scanner state that records its position in every token."""
 
     def pushPending(self) -> Token:
         token = super().pushPending()
@@ -41,10 +41,10 @@ class _NotingState(StateInline):
 
 
 class NotingParser(ParserInline):
-    """The inline parser of markdown-it with the state that notes places."""
+    """The inline parser of markdown-it with recorded positions."""
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
-        """Parse as the base does, which makes its state by name."""
+        """Parse like the base class, but with our state."""
         state = _NotingState(src, md, env, tokens)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
@@ -53,10 +53,10 @@ class NotingParser(ParserInline):
 
 
 class SourceLines:
-    """The lines of a text, and how far each was read, so that the cells of a table's row are met one after another."""
+    """The lines of a text, and how far each has been read, so that the cells of a row are found in order."""
 
     def __init__(self, text: str) -> None:
-        """Cut a text whose line ends are all newlines."""
+        """Split a text with newlines as line ends."""
         self.text = text
         self._starts = [0]
         while (end := text.find("\n", self._starts[-1])) >= 0:
@@ -64,13 +64,13 @@ class SourceLines:
         self._read: dict[int, int] = {}
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Return the characters of lines ``first`` to before ``last``, without the last newline."""
+        """Return the span of lines ``first`` (inclusive) to ``last`` (exclusive), without the last newline."""
         start = self._starts[min(first, len(self._starts) - 1)]
         end = self._starts[last] - 1 if last < len(self._starts) else len(self.text)
         return start, max(start, end)
 
     def place(self, line: int, words: str) -> tuple[int, int] | None:
-        """Return where words stand in a line, after those that were looked up in it before."""
+        """Return the span of words in a line, after those found before; None if they are not there."""
         start, end = self.span(line, line + 1)
         at = self.text.find(words, max(start, self._read.get(line, start)), end)
         if at < 0:
@@ -79,7 +79,7 @@ class SourceLines:
         return at, at + len(words)
 
     def runs(self, content: str, line: int) -> tuple[TextRun, ...]:
-        """Return code, whose lines lie from ``line`` on behind what their quote or list puts before them."""
+        """Return code as runs; its lines start at ``line``, after any prefix of a quote or list."""
         start = self._starts[min(line, len(self._starts) - 1)]
         if self.text.startswith(content, start):
             return (TextRun(content, start, start + len(content)),)
@@ -94,13 +94,13 @@ class SourceLines:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The characters of a block's content: ``pieces`` are (place in the content, place in the document), in order."""
+    """Maps a block's content to the document; ``pieces`` are (position in content, in document), in order."""
 
     content: str
     pieces: tuple[tuple[int, int], ...]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the document's characters behind those of the content."""
+        """Return the span in the document for a span of the content."""
         return self._one(start), self._one(max(start, end - 1)) + (end > start)
 
     def _one(self, place: int) -> int:
@@ -109,7 +109,7 @@ class Places:
 
 
 def places_of(lines: SourceLines, token: Token) -> Places | None:
-    """Return where an inline token's content stands; None where a line of it is not found as it is."""
+    """Return the positions of an inline token's content; None if a line of it is not found verbatim."""
     if token.map is None:
         return None
     pieces: list[tuple[int, int]] = []
@@ -126,7 +126,7 @@ def places_of(lines: SourceLines, token: Token) -> Places | None:
 
 
 def _parts(words: str) -> Iterator[str]:
-    """Yield a cell's words cut before each bar: in the text a backslash stands before it."""
+    """Yield a cell's text split before each bar, which is escaped in the source."""
     start = 0
     for place, sign in enumerate(words):
         if sign == "|" and place > start:
@@ -136,15 +136,15 @@ def _parts(words: str) -> Iterator[str]:
 
 
 class Cursor:
-    """Looks up the tokens of one block, which come in the text's order."""
+    """Finds the tokens of one block, in order."""
 
     def __init__(self, places: Places | None, fallback: tuple[int, int]) -> None:
-        """Begin at the block's first character; ``fallback`` is the block's span, where words are not found."""
+        """Start at the block's first character; ``fallback`` is used for text that is not found."""
         self._places, self._fallback, self._at = places, fallback, 0
-        self._content = places.content.replace("\n", " ") if places else ""  # as a code span has it
+        self._content = places.content.replace("\n", " ") if places else ""  # as in a code span
 
     def run(self, token: Token, shown: str, written: str) -> TextRun:
-        """Return a token's text as ``shown``, which the document has as ``written``."""
+        """Return the run of a token: ``shown`` in the rendered text, ``written`` in the document."""
         places = self._places
         at = _found(self._content, token, written.replace("\n", " "), self._at)
         if places is None or at < 0:
@@ -155,19 +155,19 @@ class Cursor:
 
 def _found(content: str, token: Token, written: str, cursor: int) -> int:
     before, at = token.meta.get(_BEFORE), token.meta.get(_AT)
-    if isinstance(before, int):  # plain words end where the next sign began, or a bracket or blanks before it
+    if isinstance(before, int):  # plain text ends at or before the next special character
         return content.rfind(written, cursor, before)
-    if isinstance(at, int):  # a sign of emphasis is joined with the words before it; others begin at their place
+    if isinstance(at, int):  # emphasis markers may be joined with the text before them
         return content.find(written, max(cursor, at - len(written) if token.type == "text" else at))
     return -1
 
 
 def flat(tokens: Sequence[Token]) -> str:
-    """Return the words of tokens, as of a picture's description."""
+    """Return the text of tokens, such as an image's alt text."""
     return "".join(token.content if not token.children else flat(token.children) for token in tokens)
 
 
-# --- The part of a long document that the reader shows at once, cut where a block of Markdown begins ---
+# Parts of long documents
 
 SIZE = 150_000  # characters shown at once
 _FENCE = re.compile(r"^ {0,3}(`{3,}(?!.*`)|~{3,})", re.MULTILINE)
@@ -176,9 +176,13 @@ _GAP = re.compile(r"\n\n(?=\S)")
 
 
 def window(text: str, wanted: int | None, place: Span | None, size: int = SIZE) -> Span:
-    """Return the part that begins about ``wanted``, or else has ``place`` in its middle, or else the first.
+    """Return the part of a text to show, cut at blocks.
 
-    A text of up to twice ``size`` is shown whole.
+    Args:
+        text: The text; it is shown whole up to twice ``size``.
+        wanted: Approximate start.
+        place: Without ``wanted``, the span to show in the middle.
+        size: Characters of a part.
     """
     if len(text) <= 2 * size:
         return 0, len(text)
@@ -188,15 +192,15 @@ def window(text: str, wanted: int | None, place: Span | None, size: int = SIZE) 
     if len(text) - start <= size * 5 // 4:
         return start, len(text)
     end = block_start(text, start + size, size // 4)
-    if place and start <= place[0] < start + size < place[1]:  # a place of one piece is not cut
+    if place and start <= place[0] < start + size < place[1]:  # a found span is not cut
         end = max(end, min(place[1], start + 2 * size))
     return start, end
 
 
 def block_start(text: str, wanted: int, slack: int) -> int:
-    """Return where a block begins: at ``wanted`` or up to ``slack`` characters before it.
+    """Return the start of a block at ``wanted`` or up to ``slack`` characters before it.
 
-    A heading is taken first, then a gap between blocks, then a line. In code the code's beginning is taken, if near.
+    Headings are preferred, then gaps between blocks, then lines; within code, the start of the code.
     """
     if wanted <= 0:
         return 0
@@ -219,14 +223,14 @@ def block_start(text: str, wanted: int, slack: int) -> int:
 
 
 def _begins(text: str, place: int) -> bool:
-    """Tell whether a block begins at a place, which lies in no code."""
+    """Return whether a block starts at a position outside code."""
     if text[place - 1] != "\n":
         return False
     return text[place - 2 : place] == "\n\n" or bool(_HEADING.match(text, place) or _FENCE.match(text, place))
 
 
 def _fences(text: str, wanted: int) -> tuple[int | None, int]:
-    """Return where the code begins that ``wanted`` is in, and where the last code before it ends."""
+    """Return the start of the code around ``wanted`` (None outside code), and the end of the code before it."""
     opening: re.Match[str] | None = None
     closed = 0
     for fence in _FENCE.finditer(text, 0, wanted):
@@ -237,14 +241,14 @@ def _fences(text: str, wanted: int) -> tuple[int | None, int]:
     return (opening.start() if opening else None), closed
 
 
-# --- The tints of passages on a text, raw or rendered: a stretch is cut where a passage begins or ends ---
+# Tints of passages
 
 
 class Tints:
-    """A text's stretches of one tint each, in order."""
+    """The tinted pieces of a text, in order."""
 
     def __init__(self, text: str, spans: Sequence[Span], place: Span | None = None) -> None:
-        """Cut the whole text as the raw reader does."""
+        """Split the text at the edges of passages."""
         self._starts: list[int] = []
         self._kinds: list[JsonObject] = []
         at = 0
@@ -254,7 +258,7 @@ class Tints:
             at += len(str(stretch["text"]))
 
     def pieces(self, run: TextRun) -> list[JsonValue]:
-        """Return a run cut by tint: a text outside of all passages is itself."""
+        """Return a run split by tint; text outside passages stays a string."""
         if run.start == run.end or not run.text or not self._starts:
             return [run.text]
         first = self._number(run.start)
@@ -267,7 +271,7 @@ class Tints:
         ]
 
     def whole(self, span: Span) -> JsonValue:
-        """Return the tint of an element that is marked whole: that of its first character."""
+        """Return the tint of the first character of an element that is marked as a whole."""
         return self._kinds[self._number(span[0])]["kind"] if self._starts and span[0] < span[1] else None
 
     def _number(self, place: int) -> int:
@@ -279,10 +283,10 @@ class Tints:
 
 
 def stretches(text: str, spans: Sequence[tuple[int, int]], place: tuple[int, int] | None = None) -> list[JsonObject]:
-    """Cut ``text`` at every edge of the passages' spans; joined, the stretches are the text again.
+    """Split ``text`` at every edge of the passages' spans.
 
-    A stretch of the found span is "found", one that several passages share "overlap", others are "odd" and "even"
-    in turn; one outside of all is "bare". ``passage`` counts from 1.
+    The kind of a piece is "found" in the found span, "overlap" in several passages, "odd" or "even" in one, and "bare"
+    outside passages. ``passage`` is counted from 1.
     """
     edges = {0, len(text)}
     for start, end in (*spans, *([place] if place else [])):

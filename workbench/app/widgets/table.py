@@ -1,4 +1,4 @@
-"""A table one can sort, filter, select in and open rows of; drawn in the browser, keyboard and all."""
+"""A table with sorting, filtering, selection and keyboard navigation in the browser."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from workbench.app.widgets.notices import component
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; a cell of kind "shown" is {"text", "order"}, "state" is {"state", "text"}, "tags" a list.
+    """A column of a table.
 
-    "strategy" is {"text", "hue", "shape"}; "score" is {"value", "low", "high", "ends"}, a mean with its interval on a
-    scale from ends[0] to ends[1]; "trend" is {"values", "at", "text"}, values over time with the one at place ``at``
-    marked, told by ``text``. Each of these three may be None.
-
-    The filter finds parts of words; in a column of ``whole`` words, whose few values most rows share, and in numbers
-    and dates only whole ones. A ``narrow`` column takes the width of its words.
+    Attributes:
+        name: Key of its cells.
+        label: Heading.
+        kind: What its cells are: "shown" {"text", "order"}; "state" {"state", "text"}; "tags" a list; "strategy"
+            {"text", "hue", "shape"}; "score" {"value", "low", "high", "ends"}, a mean with its interval on the scale
+            ``ends``; "trend" {"values", "at", "text"}, values over time with position ``at`` marked. The last three
+            may be None.
+        align: Alignment of its cells.
+        whole: True if the filter matches only whole words, as it does in numbers and dates.
+        narrow: True for the width of its text.
     """
 
     name: str
@@ -32,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableChoice:
-    """A person's choice: the ids of the selected rows, and the row just opened."""
+    """The ids of the selected rows, and of the row just opened."""
 
     selected: tuple[str, ...]
     opened: str | None
@@ -51,10 +55,19 @@ def table(
     filters: bool = True,
     stacks: bool = False,
 ) -> TableChoice:
-    """Show rows of {"id", "name", "cells": {column: value}, "notes": {column: smaller second line}}.
+    """Show a table.
 
-    ``opens`` makes the first column's cells buttons; ``noun`` is what the rows are, in the plural. With ``stacks`` a
-    narrow table has each row on several lines, its figures with their columns' names, instead of scrolling sideways.
+    Args:
+        key: Key of the widget.
+        columns: The columns.
+        rows: {"id", "name", "cells": {column: value}, "notes": {column: smaller second line}}.
+        label: Accessible name.
+        noun: What the rows are, in the plural.
+        empty: Text for no rows.
+        selectable: True for a checkbox in each row.
+        opens: True if cells of the first column are buttons.
+        filters: True for a filter box.
+        stacks: True to show each row on several lines if there is little room, instead of scrolling.
     """
     data = {
         "columns": [
@@ -80,7 +93,7 @@ def table(
 
 
 def moment(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
-    """Return the cell, of kind "shown", of a point in time: told by this machine's clock, sorted as time."""
+    """Return a point in time as a cell of kind "shown", in the local time zone."""
     if at is None:
         return {"text": "–", "order": ""}
     form = "%-d %b, %H:%M:%S" if seconds else "%-d %b %Y, %H:%M"
@@ -88,4 +101,4 @@ def moment(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
 
 
 def _nothing() -> None:
-    """Do nothing: Streamlit wants a callback for every state and trigger, which are read from the result."""
+    """Do nothing: Streamlit requires a callback, and states and triggers are read from the result."""

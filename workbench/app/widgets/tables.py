@@ -1,4 +1,4 @@
-"""Tables as they are drawn: columns of figures to the right, and the records of a sheet as rows under their names."""
+"""Rendered tables: aligned figures, records of sheets as tables, and headers for passages within a table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 
 from workbench.app.widgets.elements import Element, Node, TextRun, shown_text
 
-# --- A table that begins before a passage: its rows are a table again below the header that stands elsewhere ---
+# Headers for passages within a table
 
 ROW = re.compile(r"\|.*\|[ \t]*(?:\n|\Z)")
 RULE = re.compile(r"\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?:\n|\Z)")
@@ -17,9 +17,9 @@ CELL_END = re.compile(r"(?<!\\)\|")
 
 
 def with_table_header(text: str, header: str) -> tuple[str, int]:
-    """Return a text that begins with rows below their header, and how many characters were put before it.
+    """Return a text that starts with table rows with their header before it, and the number of added characters.
 
-    Without a ``header`` the columns' names are empty. A text that does not begin so, or has a header, stays.
+    Without a ``header``, the column names are empty. Other texts are returned unchanged.
     """
     first = ROW.match(text)
     if first is None or RULE.match(text, first.end()):
@@ -34,7 +34,7 @@ def with_table_header(text: str, header: str) -> tuple[str, int]:
 
 
 def moved_back(nodes: Sequence[Node], lead: int) -> tuple[Node, ...]:
-    """Return nodes at their places in the text without its first ``lead`` characters; those in the lead have none."""
+    """Return nodes with spans shifted back by ``lead`` characters; nodes within the lead lose their spans."""
     return tuple(_moved(node, lead) for node in nodes)
 
 
@@ -53,13 +53,15 @@ def _columns(row: str) -> int:
 
 FIGURE = re.compile(r"[$€£¥(+\-–−]*\s*[$€£¥]?\s*\d[\d.,'’\s]*[)%]*")
 NO_FIGURE = frozenset(("", "-", "–", "—", "−", "n/a", "N/A", "*"))
-MOST_NAME = 80  # characters of the name in "name: value"
+MOST_NAME = 80  # characters of a name in "name: value"
 
-Record = dict[str, tuple[tuple[Node, ...], tuple[Node, ...]]]  # by its words: a column's name, and the row's value
+Record = dict[
+    str, tuple[tuple[Node, ...], tuple[Node, ...]]
+]  # text of the name -> nodes of the name, nodes of the value
 
 
 def with_figures_to_the_right(table: Element) -> Element:
-    """Return a table whose columns of figures, names included, stand to the right where the text does not say how."""
+    """Return a table with columns of figures aligned right, unless the text sets an alignment."""
     rows = [row for part in _elements(table) for row in _elements(part)]
     if any("align" in cell.attributes for row in rows for cell in _elements(row)):
         return table
@@ -75,9 +77,9 @@ def with_figures_to_the_right(table: Element) -> Element:
 
 
 def with_record_tables(blocks: Sequence[Node]) -> tuple[Node, ...]:
-    """Return blocks in which paragraphs of "name: value" lines that follow each other are one table.
+    """Return blocks with consecutive paragraphs of "name: value" lines converted to a table.
 
-    The readers of sheets write rows so that are too many or too wide for Markdown.
+    Readers of sheets write rows in this way if they are too many or too wide for Markdown.
     """
     made: list[Node] = []
     records = [_record(block) for block in blocks]
@@ -107,7 +109,7 @@ def _row(row: Element, figures: set[int]) -> Element:
 
 
 def _record(block: Node) -> Record:
-    """Return the cells of a paragraph's lines; nothing where a line is no "name: value", or there is but one."""
+    """Return the cells of a paragraph of at least two "name: value" lines, or {}."""
     if isinstance(block, TextRun) or block.tag != "p":
         return {}
     record: Record = {}
@@ -123,7 +125,7 @@ def _record(block: Node) -> Record:
 
 
 def _parted(nodes: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """Return the nodes before and after the first colon with a blank behind it; none after it where there is none."""
+    """Return the nodes before and after the first ": "; the second list is empty without one."""
     for place, node in enumerate(nodes):
         if isinstance(node, TextRun) and ": " in node.text and node.is_exact:
             at = node.text.index(": ")
@@ -145,7 +147,7 @@ def _cell(record: Mapping[str, tuple[tuple[Node, ...], tuple[Node, ...]]], words
 
 
 def _names(records: Sequence[Record]) -> Iterator[tuple[str, tuple[Node, ...]]]:
-    """Yield the columns' names in the order of the sheet; one that is new in a row stands before the next known one."""
+    """Yield the column names in the order of the sheet; a new one comes before the next known one of its row."""
     order: list[str] = []
     for record in records:
         place = len(order)

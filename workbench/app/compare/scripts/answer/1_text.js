@@ -1,4 +1,4 @@
-// An answer's text: marks like [2] become buttons that open the passage; extracts stand each on a line of its own.
+// An answer's text: citations like [2] become buttons that open the passage; each extract has its own line.
 const MARK = /\[(\d{1,3})\]/g;
 
 function withMarks(text, data) {
@@ -14,7 +14,7 @@ function withMarks(text, data) {
   return parts;
 }
 
-// A mark never begins a line: it stays with the word before it.
+// A citation never starts a line: it stays with the word before it.
 function held(text, mark) {
   const [, before, word] = text.match(/^([^]*?)(\S*)\s*$/);
   return [before, make("span", { class: "held" }, word && `${word}\u202f`, mark)];

@@ -1,18 +1,18 @@
 const SAID = {
-  extracts: "Sentences quoted from the passages; no language model wrote this.",
-  refused: "No answer: the passages are not about the question.",
+  extracts: "Quoted from the passages, without a language model.",
+  refused: "No answer: the passages do not cover the question.",
 };
 
 function statusOf(data) {
   if (data.state === "writing") return data.text ? "Writing…" : "Reading the passages…";
   if (data.state === "stopped") return "Cancelled.";
   if (data.state === "failed") return "The answer failed.";
-  return SAID[data.kind] ?? `Written by ${data.model}; its numbers open what it rests on.`;
+  return SAID[data.kind] ?? `Written by ${data.model}; numbers open the cited passages.`;
 }
 
 function action(data) {
   const name = data.state === "writing" ? "stop" : data.state === "done" ? null : "again";
-  return name && make("button", { type: "button", class: "act", "data-act": name }, name === "stop" ? "Cancel" : "Ask again");
+  return name && make("button", { type: "button", class: "act", "data-act": name }, name === "stop" ? "Cancel" : "Try again");
 }
 
 function draw(root, data) {

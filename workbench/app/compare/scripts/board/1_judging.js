@@ -1,18 +1,18 @@
-// Judging: a mark shows at once and is sent until the page says that it is kept; no mark is lost, none counts twice.
-const GRADES = [["1", "relevant", 2], ["2", "partly", 1], ["3", "not", 0], ["0", "undo", null]];
+// Judging: a mark is shown at once and sent until the page confirms it, so that none is lost or counted twice.
+const GRADES = [["1", "relevant", 2], ["2", "partly", 1], ["3", "not relevant", 0], ["0", "clear", null]];
 const GRADES_OF_KEYS = { ...Object.fromEntries(GRADES.map(([key, , grade]) => [key, grade])), Backspace: null };
 const SIGNS = { 2: "●", 1: "◐", 0: "○" };
 
 function grades() {
-  return make("div", { class: "grades", role: "group", "aria-label": "Judgement" },
+  return make("div", { class: "grades", role: "group", "aria-label": "Rating" },
     GRADES.map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
       make("kbd", { "aria-hidden": "true" }, key), name)), make("span", { class: "through", hidden: true }));
 }
 
 function judgingHint(judging) {
-  return make("p", { class: "judging-hint" }, make("span", {}, "Judging into ", make("b", { title: judging.title }, judging.title), ", the passage under the pointer or in focus:"),
+  return make("p", { class: "judging-hint" }, make("span", {}, "Rating for ", make("b", { title: judging.title }, judging.title), ", the passage under the pointer or focus:"),
     GRADES.map(([key, name]) => make("span", {}, make("kbd", {}, key), ` ${name}`)),
-    make("span", {}, "nDCG counts a document once, by its best passage, as Evaluate does"));
+    make("span", {}, "nDCG uses each document's best passage"));
 }
 
 function gradesNow(root) {
@@ -24,14 +24,14 @@ function gradesNow(root) {
   return now;
 }
 
-// The best grade of other passages of the same text (of another index as a rule), as the metrics take it.
+// The best grade of other passages of the same text (usually of another index), as in the metrics.
 function gradeThrough(root, now, key) {
   const found = (root.data.judging.same[key] ?? []).map((other) => now.get(other)).filter((grade) => grade !== undefined);
   return found.length && !now.has(key) ? Math.max(...found) : undefined;
 }
 
-// nDCG as evaluation measures it (linear gains over documents, a passage without a judgment counts as not relevant);
-// null while nothing relevant is judged.
+// nDCG as in Evaluate (linear gains over documents; unjudged passages count as not relevant);
+// null if nothing relevant has been judged.
 function ndcg(column, now, depth) {
   const best = new Map();
   now.forEach((grade, key) => {
@@ -45,7 +45,7 @@ function ndcg(column, now, depth) {
 
 function liveScore(root, column, now) {
   const depth = Math.min(10, Math.max(...root.data.columns.map((one) => one.hits.length))), value = ndcg(column, now, depth);
-  return value === null ? null : make("span", { class: "live", title: "By the judgments so far; passages without one count as not relevant" },
+  return value === null ? null : make("span", { class: "live", title: "From the ratings so far; unrated passages count as not relevant" },
     `nDCG@${depth} `, make("b", {}, value.toFixed(2).replace(/^0/, "")));
 }
 
@@ -78,7 +78,7 @@ function paintGrades(root) {
 function paintThrough(item, grade) {
   const line = item.querySelector(".through"), name = GRADES.find(([, , one]) => one === grade)?.[1];
   line.hidden = grade === undefined;
-  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), `judged ${name} through an overlapping passage`] : []));
+  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), `rated ${name} via an overlapping passage`] : []));
 }
 
 function mark(root, item, grade) {
@@ -95,13 +95,13 @@ function takeGrades(root, data) {
   if (data.judging) root.pending = root.pending.filter(([number]) => number > data.judging.kept);
 }
 
-// The card that keys are about: the last one that the pointer was moved onto or the focus came to.
+// The card that keys apply to: the last one under the pointer or focus.
 function watchPointed(root) {
   let seen = "";
   const focused = () => root.getRootNode().activeElement?.closest?.(".card") ?? null;
   root.pointed = null;
   root.addEventListener("mousemove", (event) => {
-    const at = `${event.screenX} ${event.screenY}`;  // a card that scrolls under a resting pointer is not pointed at
+    const at = `${event.screenX} ${event.screenY}`;  // scrolling under a resting pointer does not count
     if (at === seen) return;
     seen = at;
     root.pointed = event.target.closest(".card") ?? focused();

@@ -26,7 +26,7 @@ function moved(other) {
   return make("span", { class: "move", title: sentence }, shape(other), letterOf(other), make("span", { "aria-hidden": "true" }, sign), spoken(sentence));
 }
 
-// Words that the question has are highlighted, words like one of the question's underlined: the more alike, the thicker.
+// Words of the question are highlighted; similar words are underlined, thicker for higher similarity.
 function markedPiece([matched, segments]) {
   const words = segments.map(([text, like]) => (like ? make("u", { class: `like${like}` }, text) : text));
   if (matched) return make("mark", {}, words);
@@ -52,7 +52,7 @@ function card(hit, column, first, judging) {
 
 function columnOf(column, judging) {
   if (column.hits.length === 0) {
-    return make("div", { class: "column" }, make("p", { class: "none" }, "Nothing found. ", make("button", { type: "button", class: "act", "data-expected": column.name }, "I expected a document", spoken(` of ${column.title}`))));
+    return make("div", { class: "column" }, make("p", { class: "none" }, "Nothing found. ", make("button", { type: "button", class: "act", "data-expected": column.name }, "Find an expected document", spoken(` in ${column.title}`))));
   }
   return make("ol", { class: "column", "aria-label": `${column.title}: ${column.hits.length} passages` },
     column.hits.map((hit, place) => card(hit, column, place === 0, judging)));

@@ -1,9 +1,9 @@
-// A column that failed says why, and holds the remedy: the scopes to choose from, or the way back to settings that work.
+// A failed column shows the error and a remedy: scopes to choose from, or a button that removes it.
 const SCOPE_WORDS = { project: "Projects", source: "Sources" };
 
 function failureHead(failure) {
   return make("header", { class: `head hue-${failure.hue}` },
-    make("div", { class: "name" }, shape(failure), make("h2", {}, failure.title), make("span", { class: "time quiet" }, "not answered")),
+    make("div", { class: "name" }, shape(failure), make("h2", {}, failure.title), make("span", { class: "time quiet" }, "failed")),
     make("div", { class: "stages", "aria-hidden": "true" }));
 }
 
@@ -12,14 +12,14 @@ function failureColumn(failure) {
   return make("div", { class: "column failure", role: "group", "aria-label": `${failure.title} failed` },
     make("p", { class: "said" }, failure.text),
     groups.length ? scopePicker(failure, groups) : null,
-    make("button", { type: "button", class: "remedy", "data-reset": failure.strategy }, `Leave ${failure.title} out`));
+    make("button", { type: "button", class: "remedy", "data-reset": failure.strategy }, `Remove ${failure.title}`));
 }
 
 function scopePicker(failure, groups) {
   const picker = make("select", { class: "scopes", "aria-label": `Search in, for ${failure.title}` }, make("option", { value: "" }, "Search in…"),
     groups.map(([kind, places]) => make("optgroup", { label: SCOPE_WORDS[kind] },
       places.map((place) => make("option", { value: JSON.stringify({ kind, id: place.id }) }, place.title)))));
-  return make("label", { class: "pickscope" }, "Choose a project or a source:", picker);
+  return make("label", { class: "pickscope" }, "Choose a project or source:", picker);
 }
 
 function listenForRemedies(root) {

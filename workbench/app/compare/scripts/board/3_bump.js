@@ -1,12 +1,12 @@
-// The bump chart: one row a rank, one column a strategy, a line for each passage that several of them found.
-const ROW = 17, PAD = 12, LETTER = 6.4, LEAST_LABEL = 9;  // a letter's width in px; labels shorter than that say nothing
+// The bump chart: a row per rank, a column per strategy, a line per passage found by several of them.
+const ROW = 17, PAD = 12, LETTER = 6.4, LEAST_LABEL = 9;  // px of a letter; letters of the shortest useful label
 
 function trails(columns) {
   const found = new Map();
   columns.forEach((column, place) => column.hits.forEach((hit) => {
     if (!found.has(hit.id)) found.set(hit.id, { id: hit.id, title: hit.title, place: hit.place, at: [] });
     const { at } = found.get(hit.id);
-    if (at.at(-1)?.place !== place) at.push({ place, rank: hit.rank });  // of several pieces of one text the best
+    if (at.at(-1)?.place !== place) at.push({ place, rank: hit.rank });  // the best of several pieces of one text
   }));
   return [...found.values()];
 }
@@ -30,7 +30,7 @@ function drawBump(holder, columns, width, onFollow, onChoose) {
   const step = (width + 20) / columns.length;
   const spot = ({ place, rank }) => ({ x: Math.round(place * step + (step - 20) / 2), y: PAD + (rank - 0.5) * ROW });
   const svg = make("svg:svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img",
-    "aria-label": "Ranks of the same passage joined across the strategies" });
+    "aria-label": "Ranks of each passage across the strategies" });
   const shades = make("svg:defs");
   columns.slice(1).forEach((column, place) => {
     const [from, to] = [spot({ place, rank: 1 }).x, spot({ place: place + 1, rank: 1 }).x];
@@ -67,7 +67,7 @@ function drawBump(holder, columns, width, onFollow, onChoose) {
 }
 
 function captionOf(columns, id) {
-  const hint = ["Each line follows one passage through the rankings."];
+  const hint = ["Each line tracks one passage across the rankings."];
   if (!id) return hint;
   const trail = trails(columns).find((one) => one.id === id);
   if (!trail) return hint;

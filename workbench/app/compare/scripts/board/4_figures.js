@@ -26,7 +26,7 @@ function times(columns, order) {
       return make("td", {}, stage ? stage.ms.toFixed(1) : "–");
     }),
     make("td", { class: "total" }, column.total.toFixed(1))));
-  return make("section", { class: "wide", tabindex: 0 }, make("h3", {}, "Time per stage"), make("p", { class: "sub" }, "Milliseconds; the question is embedded once for all columns."),
+  return make("section", { class: "wide", tabindex: 0 }, make("h3", {}, "Time per stage"), make("p", { class: "sub" }, "In milliseconds. The question is embedded once for all columns."),
     make("table", { class: "times", "aria-label": "Time per stage" },
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, spoken("Strategy")), [...names, "total"].map((name) => make("th", { scope: "col" }, name)))),
       make("tbody", {}, rows)));
@@ -37,8 +37,8 @@ function figures(data) {
   if (data.columns.length > 1) {
     const what = data.by_document ? "documents" : "passages";
     parts.unshift(
-      matrix(data.columns, data.agreement.jaccard, `Same ${what}`, "Jaccard: shared out of all, 0 to 1."),
-      matrix(data.columns, data.agreement.rbo, "Same order", data.by_document ? "Rank-biased overlap of the documents, because the indexes cut other passages." : "Rank-biased overlap: top ranks count most."));
+      matrix(data.columns, data.agreement.jaccard, `Same ${what}`, "Jaccard similarity, 0 to 1."),
+      matrix(data.columns, data.agreement.rbo, "Same order", data.by_document ? "Rank-biased overlap of documents, because the indexes have different passages." : "Rank-biased overlap: top ranks count most."));
   }
   return make("div", { class: "figures" }, parts);
 }

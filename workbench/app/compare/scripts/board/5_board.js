@@ -12,8 +12,8 @@ function draw(root, data) {
     data.failures.map((failure, place) => inPlace(failureColumn(failure), columns.length + place, "2 / span 2")));
   const board = make("div", { class: "board" }, data.judging ? judgingHint(data.judging) : null, make("div", { class: "scroller", tabindex: "-1" }, grid),
     make("p", { class: "hint" }, make("kbd", {}, "/"), " question  ", make("kbd", {}, "↑"), make("kbd", {}, "↓"), make("kbd", {}, "←"), make("kbd", {}, "→"),
-      " between passages  ", make("kbd", {}, "Enter"), " opens  ", make("kbd", {}, "W"), " why  ", make("kbd", {}, "?"), " all keys  ", make("mark", {}, "same word"), "  ",
-      make("u", { class: "like2" }, "like a word of the question"), ", by late interaction"),
+      " between passages  ", make("kbd", {}, "Enter"), " open  ", make("kbd", {}, "W"), " why  ", make("kbd", {}, "?"), " all keys  ", make("mark", {}, "exact word"), "  ",
+      make("u", { class: "like2" }, "similar word"), " (late interaction)"),
     columns.length ? figures(data) : null);
   root.replaceChildren(board);
   const follow = (id) => {
@@ -59,7 +59,7 @@ function neighbour(root, from, key) {
   return next.querySelector(`[data-id="${CSS.escape(from.dataset.id)}"]`) ?? next.children[Math.min(at, next.children.length - 1)];
 }
 
-// A panel over the page takes the focus; closed, it gives it back to the card that it was opened from.
+// After a panel is closed, the focus returns to the card that opened it.
 function focusAfterDialog(root, id, place) {
   let seen = false;
   const watcher = new MutationObserver(() => {
@@ -112,7 +112,7 @@ function listen(root) {
   followPointer(root);
 }
 
-// A card that the pointer or the focus comes to is followed through the columns, until either leaves the cards.
+// The passage under the pointer or focus is highlighted in all columns.
 function followPointer(root) {
   const arrive = (event) => {
     const item = event.target.closest?.(".card");
@@ -126,13 +126,13 @@ function followPointer(root) {
   for (const name of ["mouseleave", "focusout"]) root.addEventListener(name, leave);
 }
 
-// Judging and promotion repaint parts of the board; only other hits, or another order, draw all of it again.
+// Judging and promotion repaint parts of the board; only other hits, or another order, redraw it.
 function lasting(data) {
   const { judging } = data;
   return JSON.stringify([{ ...data, judging: null, serving: null }, judging && [judging.about, judging.title]]);
 }
 
-// A person who asked with Enter goes on with the arrows: the first passage takes the focus, unless one types on already.
+// After Enter in the question, the first passage gets the focus, unless the user has typed since.
 function takeFocusAfterEnter(root) {
   const first = root.querySelector(".card .title");
   if (!window.workbenchEntered || !first) return;
@@ -141,7 +141,7 @@ function takeFocusAfterEnter(root) {
 }
 
 function show(root, data) {
-  window.workbenchBoard = root;  // where an arrow goes from the question
+  window.workbenchBoard = root;  // target of the arrow key from the question
   const first = root.drawn === undefined, drawn = lasting(data);
   if (first) Object.assign(root, { pending: [], sent: 0 });
   takeGrades(root, data);

@@ -1,4 +1,4 @@
-// The words of the question against those of the passage, on the texts themselves: pointing at one lights its likes.
+// Token matches: hovering a word of the question highlights its matches in the passage.
 function pieceOf([text, matched, like, likes]) {
   const words = Object.keys(likes);
   if (!matched && !like && !words.length) return text;
@@ -14,8 +14,8 @@ function wordOf(data, [text, place]) {
 function likesOf(data, place) {
   const likes = data.likes[place] ?? [];
   const [word] = data.question.find((piece) => piece[1] === place);
-  if (!likes.length) return [make("b", { dir: "auto" }, word), " has no like in the passage."];
-  return [make("b", { dir: "auto" }, word), " is most like ", likes.flatMap(([like, similarity], at) => [at ? " · " : "", make("span", { dir: "auto" }, like), " ", make("span", { class: "mono" }, similarity)])].flat();
+  if (!likes.length) return [make("b", { dir: "auto" }, word), " matches nothing in the passage."];
+  return [make("b", { dir: "auto" }, word), " matches ", likes.flatMap(([like, similarity], at) => [at ? " · " : "", make("span", { dir: "auto" }, like), " ", make("span", { class: "mono" }, similarity)])].flat();
 }
 
 function light(root, place) {
@@ -31,10 +31,10 @@ function light(root, place) {
 }
 
 function restingHint(data) {
-  return data.likes.length ? "Point at a word of the question, or Tab to it, to see its likes in the passage." : "This index keeps no token vectors, so only the same words are marked.";
+  return data.likes.length ? "Hover a query word to see what it matched." : "This index has no token vectors, so only exact words are marked.";
 }
 
-// The likest word comes into view, within the passage's own frame.
+// Scroll the best match into view, within the passage's frame.
 function toStrongest(section, place) {
   const pieces = [...section.querySelectorAll(".piece.on")].sort((a, b) => b.likes[place] - a.likes[place]);
   const frame = section.querySelector(".passage");
@@ -61,7 +61,7 @@ function listenForWords(root, section) {
   });
 }
 
-// The passage as it reads, or as it is written; which of them is kept from passage to passage.
+// The passage, rendered or raw; the choice is kept from passage to passage.
 function readOf(root, data) {
   if (data.blocks && !root.raw) return renderedText("read", data.blocks, pieceOf);
   return make("div", { class: "read", dir: "auto" }, data.text.map(pieceOf));
@@ -80,13 +80,13 @@ function formButton(root, data) {
 }
 
 function wordsSection(root, data) {
-  const section = make("section", { class: "part words" }, make("h3", {}, "Word by word"),
+  const section = make("section", { class: "part words" }, make("h3", {}, "Token matches"),
     make("p", { class: "asked", dir: "auto" }, data.question.map((piece) => wordOf(data, piece))),
     make("p", { class: "likes", id: "why-likes", role: "status" }),
-    make("div", { class: "passage", tabindex: "0", role: "region", "aria-label": "The passage" },
+    make("div", { class: "passage", tabindex: "0", role: "region", "aria-label": "Passage" },
       data.context.length ? make("p", { class: "context", dir: "auto" }, data.context.map(pieceOf)) : null,
       readOf(root, data)),
-    make("p", { class: "key quiet" }, make("mark", {}, "same word"), " ", data.likes.length ? make("span", { class: "like2" }, "like a word of the question") : null, formButton(root, data)));
+    make("p", { class: "key quiet" }, make("mark", {}, "exact word"), " ", data.likes.length ? make("span", { class: "like2" }, "similar word") : null, formButton(root, data)));
   root.words = { section, data };
   section.querySelector(".likes").append(restingHint(data));
   listenForWords(root, section);

@@ -1,4 +1,4 @@
-// Its rank in every other strategy: a bump line down the strategies, first at the left, what is not among its first 200 at the right.
+// Its rank by every other strategy: rank 1 at the left, beyond the top 200 at the right.
 const LINE_ROW = 26, LAST = 200, BEYOND = 96, LINE_SPAN = 86, LINE_PAD = 4;
 
 function across(rank) {
@@ -17,14 +17,14 @@ function lineThrough(rows) {
 }
 
 function rankRow(row) {
-  const said = row.rank === null ? `not in its first ${LAST}` : `number ${row.rank}`;
-  return make("li", { class: row.own ? "rankrow own" : "rankrow", "aria-label": `${row.title}: ${said}` }, make("span", { class: "name", "aria-hidden": "true" }, row.title),
+  const place = row.rank === null ? `not in the top ${LAST}` : `rank ${row.rank}`;
+  return make("li", { class: row.own ? "rankrow own" : "rankrow", "aria-label": `${row.title}: ${place}` }, make("span", { class: "name", "aria-hidden": "true" }, row.title),
     make("span", { class: "lane", "aria-hidden": "true" }, make("span", { class: "spot", style: `left:${across(row.rank)}%` }, shape(row))),
     make("span", { class: "mono total", "aria-hidden": "true" }, row.rank ?? "–"));
 }
 
 function elsewhereSection(data) {
   const asked = data.elsewhere.length > 1;
-  return make("section", { class: "part" }, make("h3", {}, "Its rank elsewhere"), make("p", { class: "sub" }, asked ? `By every other strategy; first at the left; – if it is not among its first ${LAST}.` : "No other strategy could be asked."),
+  return make("section", { class: "part" }, make("h3", {}, "Rank by other strategies"), make("p", { class: "sub" }, asked ? `Rank 1 is at the left; – means not in the top ${LAST}.` : "No other strategy is available."),
     make("div", { class: "ranks" }, make("ol", {}, data.elsewhere.map(rankRow)), lineThrough(data.elsewhere)));
 }

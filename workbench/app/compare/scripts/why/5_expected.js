@@ -1,4 +1,4 @@
-// "I expected another document": a search over all documents by title or name, and the funnel that the chosen one went down.
+// Find an expected document by title or name, and show its funnel.
 const WAIT = 140;  // ms after the last letter
 
 function optionOf(found, place) {
@@ -35,17 +35,17 @@ async function askDocuments(view) {
     if (answer.ok) found = rows;
     else said = rows.error;
   } catch {
-    said = "The server does not answer; try again in a moment.";
+    said = "The server is not responding. Try again in a moment.";
   }
   if (number !== view.asked) return undefined;
-  return offer(view, found, said || (found.length ? `${found.length}${found.length === 20 ? " or more" : ""} documents` : "No document has these words in its title, path or address."));
+  return offer(view, found, said || (found.length ? `${found.length}${found.length === 20 ? " or more" : ""} documents` : "No document has these words in its title, path or URL."));
 }
 
 function expect(root, view, place) {
   const chosen = view.found[place];
   if (!chosen) return;
   view.box.value = chosen.title;
-  offer(view, [], "Following it through the strategy…");
+  offer(view, [], "Tracing it through the strategy…");
   view.awaited = chosen.id;
   root.send("expect", chosen.id);
 }
@@ -74,11 +74,11 @@ function listenForExpected(root, view) {
 }
 
 function expectedSection(root) {
-  const box = make("input", { type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "expected", "aria-autocomplete": "list", "aria-label": "The document you expected", placeholder: "Title or file name", autocomplete: "off", spellcheck: "false" });
+  const box = make("input", { type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "expected", "aria-autocomplete": "list", "aria-label": "Expected document", placeholder: "Title or file name", autocomplete: "off", spellcheck: "false" });
   const list = make("ul", { id: "expected", role: "listbox", "aria-label": "Documents", hidden: true });
   const said = make("p", { class: "sub", role: "status" }), funnel = make("div", { class: "fell" });
   const view = { box, list, said, funnel, found: [], at: 0 };
   listenForExpected(root, view);
   root.expected = view;
-  return make("section", { class: "part expected" }, make("h3", {}, "I expected another document"), make("p", { class: "sub" }, "Find it among all documents and see where this strategy lost it."), box, list, said, funnel);
+  return make("section", { class: "part expected" }, make("h3", {}, "Find an expected document"), make("p", { class: "sub" }, "See where this strategy dropped it."), box, list, said, funnel);
 }

@@ -1,30 +1,30 @@
 function copyLink(button) {
-  navigator.clipboard.writeText(window.location.href).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "The browser does not let it be copied"; });
+  navigator.clipboard.writeText(window.location.href).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Copying is blocked by the browser"; });
 }
 
-// The columns of the board that search the same index: the panel turns to another one's view of the same passage.
+// Columns of the same index, to explain the same passage for another strategy.
 function chipsOf(data) {
   return make("span", { class: "columns", role: "group", "aria-label": "Explained for" }, data.columns.map((column) =>
     make("button", { type: "button", class: `chip hue-${column.hue}`, "data-column": column.name, "aria-pressed": String(column.own) }, shape(column), column.title)));
 }
 
 function headOf(data) {
-  const place = data.rank === null ? "not among the hits" : `number ${data.rank}`;
+  const place = data.rank === null ? "not retrieved" : `rank ${data.rank}`;
   return make("header", { class: "top" }, make("h2", { dir: "auto" }, data.title),
     make("p", { class: "facts" }, chipsOf(data), make("span", {}, place), data.score ? make("span", { class: "mono" }, data.score) : null,
-      make("span", { class: "acts" }, make("button", { type: "button", class: "act", "data-act": "open" }, "Open the document"),
+      make("span", { class: "acts" }, make("button", { type: "button", class: "act", "data-act": "open" }, "Open document"),
         navigator.clipboard ? make("button", { type: "button", class: "act", "data-act": "copy" }, "Copy link") : null)),
     data.reason ? make("p", { class: "verdict" }, data.reason) : null,
     data.notes.map((note) => make("p", { class: "sub" }, note)));
 }
 
-// A passage that is not among the hits has a funnel of its own.
+// The funnel of a passage that was not retrieved.
 function wayOf(data) {
   if (data.found || !data.steps.length) return null;
-  return make("section", { class: "part" }, make("h3", {}, "Where it fell out"), funnelOf(data));
+  return make("section", { class: "part" }, make("h3", {}, "Where it was dropped"), funnelOf(data));
 }
 
-// Without a passage there is only the search for the document that one expected.
+// The head without a passage: only the search for an expected document.
 function bareHead(data) {
   return make("header", { class: "top" }, make("p", { class: "facts" }, chipsOf(data)));
 }

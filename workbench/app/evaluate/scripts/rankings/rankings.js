@@ -1,9 +1,9 @@
-const GRADE = { 0: ["not", "✕"], 1: ["partly", "◐"], 2: ["relevant", "✓"], 3: ["relevant", "✓"] };
+const GRADE = { 0: ["not relevant", "✕"], 1: ["partly", "◐"], 2: ["relevant", "✓"], 3: ["relevant", "✓"] };
 
 function badge(hit, whole) {
   if (hit.grade === null) return make("span", { class: "quiet" }, "not judged");
-  const [word, sign] = whole && hit.grade > 0 ? ["relevant", "✓"] : GRADE[hit.grade] ?? GRADE[2];
-  return make("span", { class: `grade ${word}` }, make("i", { "aria-hidden": "true" }, sign), ` ${word}`);
+  const [word, sign] = whole && hit.grade > 0 ? ["relevant", "✓"] : GRADE[hit.grade] ?? GRADE[2], kind = word.split(" ")[0];
+  return make("span", { class: `grade ${kind}` }, make("i", { "aria-hidden": "true" }, sign), ` ${word}`);
 }
 
 function hitCard(hit, view) {
@@ -24,8 +24,8 @@ function show(root, component) {
   const view = { whole: data.binary, open: (hit) => component.setTriggerValue("open", { document: hit.id, start: hit.start, end: hit.end }) };
   root.replaceChildren(make("div", { class: "columns" }, data.columns.map((column) => make("section", { "aria-label": column.label, class: `hue-${column.hue}` },
     make("h3", {}, shape(column), ` ${column.label}`, make("span", { class: "mono quiet" }, column.value)),
-    column.hits.length ? make("ol", {}, column.hits.map((hit) => hitCard(hit, view))) : make("p", { class: "quiet" }, "It found nothing."),
-    column.missed.length ? make("p", { class: "missed" }, make("b", {}, "Relevant, but not above: "), column.missed.join(", ")) : null))));
+    column.hits.length ? make("ol", {}, column.hits.map((hit) => hitCard(hit, view))) : make("p", { class: "quiet" }, "No results."),
+    column.missed.length ? make("p", { class: "missed" }, make("b", {}, "Relevant but not shown: "), column.missed.join(", ")) : null))));
 }
 
 export default function (component) {

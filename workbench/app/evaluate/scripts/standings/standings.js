@@ -1,8 +1,8 @@
 const share = (value, [low, high]) => `${((value - low) / (high - low || 1)) * 100}%`;
 
-// The value as a dot on a scale all rows share, with its 95 % interval as a line through it.
+// The value as a dot on a scale all rows share, with its 95% interval as a line through it.
 function whisker(row, scale) {
-  const box = make("div", { class: `whisker hue-${row.hue}`, role: "img", "aria-label": `95 % interval ${row.low} to ${row.high}` });
+  const box = make("div", { class: `whisker hue-${row.hue}`, role: "img", "aria-label": `95% interval ${row.low} to ${row.high}` });
   const line = make("i", { class: "line" }), dot = make("i", { class: "dot" });
   line.style.left = share(row.low, scale);
   line.style.width = `calc(${share(row.high, scale)} - ${share(row.low, scale)})`;
@@ -41,7 +41,7 @@ function standing(row, view) {
   const number = (value, digits) => make("td", { class: "number" }, value === null ? "–" : counted(value, digits));
   return make("tr", { "data-id": row.id },
     make("td", { class: "number rank" }, row.rank ? String(row.rank) : ""),
-    make("td", { class: "run" }, shape(row), " ", make("b", {}, row.title), " ", row.serves ? make("span", { class: `badge hue-${row.hue}`, title: "Searches here that name no strategy use this one" }, "serves") : null, row.settings ? make("div", { class: "small" }, row.settings) : null),
+    make("td", { class: "run" }, shape(row), " ", make("b", {}, row.title), " ", row.serves ? make("span", { class: `badge hue-${row.hue}`, title: "Used by searches in this scope that name no strategy" }, row.badge) : null, row.settings ? make("div", { class: "small" }, row.settings) : null),
     number(row.value, 3),
     make("td", { class: "interval" }, row.value === null ? null : whisker(row, view.data.scale)),
     make("td", { class: "against" }, verdict(row)),
@@ -59,7 +59,7 @@ function show(root, component) {
   root.drawn = drawn;
   const focused = root.contains(component.parentElement.activeElement) ? component.parentElement.activeElement.getAttribute("aria-label") : null;
   const view = { data, tell: (name, id) => component.setTriggerValue(name, id) };
-  const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale, data.digits), "interval"], ["Against the best", "against"], ["p50 ms", "number"],
+  const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale, data.digits), "interval"], ["vs. best", "against"], ["p50 ms", "number"],
     ["p95 ms", "number"], ["Index", "number"], ["A/B", "pickcell"], [""]];
   root.replaceChildren(make("div", { class: "holder" }, make("table", { "aria-label": "Leaderboard" },
     make("thead", {}, make("tr", {}, heads.map(([text, kind]) => make("th", { scope: "col", class: kind }, text || spoken("Actions"))))),

@@ -1,5 +1,5 @@
-// Charts are coloured by the server, which draws the page anew for another theme; that would close a dialog, so it waits
-// for its end. A theme may change at any time, also while a page is on its way: what counts is what it was drawn in.
+// The server colours charts and redraws the page for another theme. That would close a dialog, so it waits until the
+// dialog is closed. The theme may change while a page is loading, so the drawn theme is compared, not the last change.
 const CHART = '[data-testid="stEChartsChart"], [data-testid="stVegaLiteChart"]', DIALOG = '[role="dialog"]';
 function followingCharts() {
   let asked = "";
@@ -13,7 +13,7 @@ function followingCharts() {
   };
 }
 
-// Dialogs and popovers hang on the body, outside the element that says which theme is shown: say it for all of them.
+// Dialogs and popovers are outside the element that has the theme, so it is set on the root element as well.
 function sameThemeEverywhere() {
   const app = document.querySelector('[data-testid="stApp"]');
   if (!app) return;
@@ -27,7 +27,7 @@ function sameThemeEverywhere() {
   new MutationObserver(follow).observe(document.body, { childList: true, subtree: true });
 }
 
-// The tray of long work stands below the page, which ends above it, however many lines it has.
+// Reserve room for the tray of running jobs below the page.
 function roomForTray() {
   const say = new ResizeObserver(([entry]) => {
     document.documentElement.style.setProperty("--wb-tray", `${Math.ceil(entry.target.isConnected ? entry.borderBoxSize[0].blockSize : 0)}px`);
@@ -44,18 +44,18 @@ function roomForTray() {
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
 }
 
-// Streamlit's dialog for a server that does not answer names its own command and the internet, neither of which helps
-// here. Its texts are hidden by the stylesheet and ours are put in front of them; it closes itself once the server is back.
+// Streamlit's dialog for a lost server names its own command and the internet, which does not help here. The style sheet
+// hides its texts, and these replace them. It closes itself when the server is back.
 const SERVER_LOST = /Streamlit still running|Streamlit server is not responding|Cannot connect to Streamlit/;
 function ownWordsForLostServer() {
   const look = () => {
     for (const dialog of document.querySelectorAll('[role="dialog"]')) {
       const lost = SERVER_LOST.test(dialog.textContent);
       if (lost && !dialog.querySelector(".wb-lost")) {
-        dialog.prepend(make("div", { class: "wb-lost", role: "alert" }, make("h2", {}, "The workbench does not answer"),
-          make("p", {}, "Its server has stopped or cannot be reached. Start it again with the command that started it, for example:"),
+        dialog.prepend(make("div", { class: "wb-lost", role: "alert" }, make("h2", {}, "Connection lost"),
+          make("p", {}, "The server has stopped or cannot be reached. Start it again, for example with:"),
           make("code", {}, "workbench app"),
-          make("p", {}, "This page connects again by itself once it answers. What was saved is kept; text that you are typing is lost if you close or reload the page.")));
+          make("p", {}, "This page reconnects automatically. Saved changes are kept; unsaved text is lost if you close or reload the page.")));
         dialog.classList.add("wb-server-lost");
       }
     }
@@ -63,8 +63,8 @@ function ownWordsForLostServer() {
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });
 }
 
-// On a phone the pages are listed in a drawer that covers them: choosing one closes it. The new page may open it anew
-// while it is drawn, so it is looked at for a second; a page chosen before this script came has the focus still.
+// On a phone, choosing a page closes the drawer that lists them. The new page may reopen the drawer while it loads, so it
+// is checked for a second. A page chosen before this script was loaded still has the focus.
 function closeDrawerOnChoice() {
   const close = (looks) => {
     const drawer = document.querySelector('[data-testid="stSidebar"][data-collapsed="false"]');

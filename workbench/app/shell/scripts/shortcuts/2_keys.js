@@ -1,9 +1,9 @@
-// "?" lists the keys; the list is the one place that knows them all.
+// The list of all keys, shown by "?".
 const KEYS = [
-  ["Everywhere", [["?", "this list"], ["Ctrl K", "find a page, a control of this page, a source, document, test set, experiment or action"], ["Ctrl Enter", "press the main button of the form or dialog"], ["/", "to the question"], ["Esc", "close a dialog"]]],
-  ["Between passages", [["↓", "from the question to the first passage"], ["↑ ↓", "next and previous passage; from the first one up to Promote"], ["← →", "the same passage in the next column"], ["Enter", "open the document at the passage"], ["W", "why it is there"]]],
-  ["In tables", [["← →", "between the heads of the columns, by which Enter sorts"], ["↑ ↓", "from row to row"]]],
-  ["While judging", [["1", "relevant"], ["2", "partly"], ["3", "not relevant"], ["0", "take the judgment back"], ["N", "next question without a judgment"], ["P", "previous question"]]],
+  ["Everywhere", [["?", "show this list"], ["Ctrl K", "find a page, control, document, source, test set, experiment or action"], ["Ctrl Enter", "click the main button of the form or dialog"], ["/", "go to the question"], ["Esc", "close a dialog"]]],
+  ["Between passages", [["↓", "go from the question to the first passage"], ["↑ ↓", "previous or next passage; up from the first to Promote"], ["← →", "same passage in the next column"], ["Enter", "open the document at this passage"], ["W", "explain its rank"]]],
+  ["In tables", [["← →", "move between column headings; Enter sorts"], ["↑ ↓", "move between rows"]]],
+  ["While judging", [["1", "relevant"], ["2", "partly"], ["3", "not relevant"], ["0", "clear the rating"], ["N", "next unjudged question"], ["P", "previous question"]]],
 ];
 
 function keysDialog(root) {

@@ -1,5 +1,4 @@
-// The controls that stand on the page or in the dialog over it, by the names that people read on them: Ctrl+K presses
-// or enters each of them, however many Tabs it would be away.
+// The controls of the page, or of the dialog over it, by their visible names: Ctrl+K clicks or focuses them.
 const PRESSED = ".stButton button, .stPopover button, .stFormSubmitButton button, .stDownloadButton button, .stButtonGroup button, [data-testid=stExpander] summary, [role=tab], .promote";
 const ENTERED = ".stTextInput, .stTextArea, .stNumberInput, .stSelectbox, .stMultiSelect";
 const MOST_HERE = 12;  // before anything is typed

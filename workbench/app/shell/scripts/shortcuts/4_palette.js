@@ -1,6 +1,6 @@
-// Ctrl+K or Cmd+K: one box over everything that has a name. The server finds; pages and controls are those shown.
+// Ctrl+K or Cmd+K: search pages and controls of this page, and everything the server finds by name.
 const FOLLOWING = ["kind", "project", "folder", "tag", "source", "language", "index"];
-const WAIT = 120;  // ms after the last letter
+const WAIT = 120;  // ms after the last key
 
 function pagesNow(wanted) {
   const links = [...document.querySelectorAll('[data-testid="stTopNavLink"], [data-testid="stSidebarNavLink"]')];
@@ -9,7 +9,7 @@ function pagesNow(wanted) {
     && named.findIndex((one) => one.title === page.title) === place);
 }
 
-// The scope and the index follow from page to page, as they do through the bar.
+// Scope and index are kept from page to page.
 function addressOf(find) {
   const to = new URL(find.href, document.baseURI), here = new URLSearchParams(window.location.search);
   for (const name of FOLLOWING) {
@@ -53,12 +53,12 @@ async function ask(view) {
     const answer = await fetch(new URL(`find?q=${encodeURIComponent(wanted)}`, document.baseURI));
     finds = answer.ok ? await answer.json() : [];
   } catch {
-    finds = [];  // the server is away: the pages of the bar are still listed
+    finds = [];  // the server is down; the pages are still listed
   }
   if (number === view.asked) show(view, wanted ? [...here, ...pages, ...finds] : [...pages, ...here, ...finds]);
 }
 
-// Enter means the text that was typed, however fast, and not the list of before.
+// Enter applies to the current text, not to the previous list.
 async function enter(view) {
   if (view.timer) {
     clearTimeout(view.timer);
@@ -70,8 +70,8 @@ async function enter(view) {
 }
 
 function paletteDialog(root) {
-  const box = make("input", { type: "text", role: "combobox", "aria-expanded": "true", "aria-controls": "finds", "aria-label": "Find", placeholder: "Find a page, control, source, document, test set, experiment or action", autocomplete: "off", spellcheck: "false" });
-  const list = make("ul", { id: "finds", role: "listbox", "aria-label": "Finds" });
+  const box = make("input", { type: "text", role: "combobox", "aria-expanded": "true", "aria-controls": "finds", "aria-label": "Find", placeholder: "Find a page, control, document, source, test set, experiment or action", autocomplete: "off", spellcheck: "false" });
+  const list = make("ul", { id: "finds", role: "listbox", "aria-label": "Results" });
   const dialog = make("dialog", { class: "palette", "aria-label": "Find" }, box, list);
   const view = { dialog, box, list, finds: [], at: 0, timer: 0, asking: null };
   box.addEventListener("input", () => {

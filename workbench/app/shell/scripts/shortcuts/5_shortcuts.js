@@ -1,9 +1,9 @@
-// The keys of every page: "/" to the question, "?" for the list of keys, Ctrl+K or Cmd+K to find anything.
+// Shortcuts of every page: "/" for the question, "?" for the list of keys, Ctrl+K or Cmd+K for the finder.
 function isTyping(event) {
   return event.composedPath()[0].matches?.("input, textarea, select, [contenteditable=true]") ?? false;
 }
 
-// Enter in the question takes the arrows to the hits as soon as they are there; any other key means one types on.
+// Enter in the question moves the focus to the hits when they arrive, unless another key is pressed.
 function watchEnter(event) {
   window.workbenchEntered = event.key === "Enter" && (event.composedPath()[0].closest?.(".st-key-question") ?? null) !== null;
 }
@@ -16,7 +16,7 @@ function toQuestion(event) {
   question.select();
 }
 
-// The arrow down leads from the question to the first passage, past everything that Tab would stop at.
+// The down arrow moves from the question to the first passage.
 function toPassages(event) {
   const first = window.workbenchBoard?.isConnected ? window.workbenchBoard.querySelector(".card .title") : null;
   if (event.key !== "ArrowDown" || !first || !event.composedPath()[0].closest?.(".st-key-question")) return;
@@ -24,17 +24,17 @@ function toPassages(event) {
   first.focus();
 }
 
-// Tab comes from the question to a link that leads past the buttons to the first passage, where the arrows go on.
+// A skip link after the question moves to the first passage.
 function skipToPassages(event) {
   if (!event.target.closest?.(".wb-skip")) return;
   event.preventDefault();
   window.workbenchBoard?.querySelector(".card .title")?.focus();
 }
 
-// Ctrl+Enter presses the one button in colour around the focus, or else on the page or in its dialog, but none that
-// deletes. The last typing goes first: it may enable the button.
+// Ctrl+Enter clicks the only primary button around the focus, or on the page or dialog, but never one that deletes.
+// It waits for typed text to be sent, which may enable the button.
 const CHIEF = '[data-testid^="stBaseButton-primary"]', DELETES = '[class*="st-key-confirm_delete"], [class*="st-key-confirm_drop"], [class*="st-key-confirm_forget"]';
-const SOON = 40, PAUSE = 50;  // looks at a button that is not enabled yet, and ms between two
+const SOON = 40, PAUSE = 50;  // attempts while the button is disabled, and ms between them
 
 function chiefPlace() {
   const dialogs = document.querySelectorAll("[role=dialog]");
@@ -51,7 +51,7 @@ function chiefButton(place) {
 }
 
 function pressChief(event, root) {
-  if (root.querySelector("dialog[open]")) return;  // the list of keys, or the finder
+  if (root.querySelector("dialog[open]")) return;  // the list of keys or the finder
   const place = chiefPlace(), chief = chiefButton(place);
   if (!chief) return;
   event.preventDefault();
@@ -95,7 +95,7 @@ export default function (component) {
   const tell = (scheme) => component.setTriggerValue("theme", scheme);
   window.workbenchTheme = { ...window.workbenchTheme, drawn: component.data.theme, tell };
   window.workbenchTheme.follow?.();
-  window.workbenchDialogs = root.dialogs;  // pages come and go, each with a root of its own
+  window.workbenchDialogs = root.dialogs;  // each page has its own root
   if (window.workbenchShortcuts) return;
   window.workbenchShortcuts = true;
   sameThemeEverywhere();

@@ -1,4 +1,4 @@
-// The headings of the shown text: at its side where there is room, else folded above it.
+// The headings of the text: next to it if there is room, otherwise collapsed above it.
 function outlineOf(data, page) {
   const headings = data.outline ?? [];
   if (headings.length < 2) return null;
@@ -23,7 +23,7 @@ function scrollTo(page, place, above) {
   if (place) page.scrollTop += place.getBoundingClientRect().top - page.getBoundingClientRect().top - above;
 }
 
-// The heading one reads under is the current one.
+// Mark the heading of the text in view.
 function followScroll(page, outline) {
   const buttons = [...outline.querySelectorAll("button")];
   let waiting = false;

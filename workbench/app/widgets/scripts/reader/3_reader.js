@@ -7,7 +7,7 @@ function bodyOf(data) {
   return make("div", { class: data.type === "code" ? "body raw of-code" : "body raw", dir: data.type === "code" ? "ltr" : "auto" }, data.stretches.map(stretchOf));
 }
 
-// Where one reads is kept when the form is turned; a newly opened document begins at its found passage.
+// The scroll position is kept when the form changes; a newly opened document starts at its found passage.
 function placeIn(root, data, page, toFound) {
   const turned = root.last?.document === data.document && root.last.part === data.part?.start && root.last.form !== data.form;
   const share = turned ? root.last.share() : 0, paged = root.paged;

@@ -1,4 +1,4 @@
-// Elements are made and texts set, never HTML parsed: everything in a passage is shown as text.
+// Elements are created and texts set; HTML is never parsed, so a passage is always shown as text.
 const SVG = "http://www.w3.org/2000/svg";
 
 function make(tag, attributes = {}, ...children) {

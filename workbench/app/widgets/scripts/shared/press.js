@@ -1,5 +1,5 @@
-// A press means what lay under the pointer when it began. A click is lost where its element is replaced between down and
-// up, so a redraw that falls into a press waits until the press has ended and has clicked; of several the last is drawn.
+// A click is lost if its element is replaced between pointer down and up, so a redraw waits until the press has ended.
+// Of several waiting redraws, the last is drawn.
 const PRESS_ENDS = ["pointerup", "pointercancel", "pointermove", "dragend", "blur"];
 
 function afterPress(root, redraw) {
@@ -17,12 +17,12 @@ function drawWaiting(press) {
 
 function watchPress(root, press) {
   root.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || event.target.closest("select")) return;  // the list of a select takes the release for itself
+    if (event.button !== 0 || event.target.closest("select")) return;  // the list of a select consumes the release
     const listening = new AbortController();
     press.held = true;
     const end = (ending) => {
-      if (ending.type === "pointermove" && ending.buttons) return;  // a release that went elsewhere shows in the next move
-      if (ending.type === "blur" && ending.target !== window) return;  // the press took the focus from a field
+      if (ending.type === "pointermove" && ending.buttons) return;  // a missed release is detected by the next move
+      if (ending.type === "blur" && ending.target !== window) return;  // the press moved the focus out of a field
       listening.abort();
       setTimeout(() => {  // the click follows the release in the same task
         press.held = false;

@@ -1,4 +1,4 @@
-// A rendered text: of the tags that came, only these are made, with no attribute that loads, links or styles anything.
+// A rendered text: only these tags are created, without attributes that load, link or style anything.
 const TAGS = new Set("p ul ol li blockquote pre code table thead tbody tr th td em strong s br hr span".split(" "));
 const FORMULA_TAGS = new Set(("math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mtable mtr mtd "
   + "mstyle mpadded mphantom menclose mmultiscripts mprescripts none").split(" "));
@@ -6,7 +6,7 @@ const SHORT = 16;  // characters of a cell that stays on one line, such as a dat
 const FORMULA_ATTRIBUTES = ["display", "stretchy", "fence", "form", "largeop", "movablelimits", "linethickness", "columnalign", "width"];
 const KINDS = new Set(["link", "picture", "formula", "formula block", "heading", "item", "row", "row heading", "rows", "cell", "record", "name", "code"]);
 
-// The text runs as its first letter does, and each block in it as its own.
+// The direction of the text is that of its first letter; each block has its own.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 function renderedText(name, nodes, pieceOf) {

@@ -1,13 +1,13 @@
-// A group of controls is one stop of the Tab key: arrows go on inside of it, and Tab comes back to where one was.
+// Roving tabindex: a group of controls is one Tab stop, and arrow keys move within it.
 const BETWEEN = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
 
-// The rows of controls of a group, whose first or last visited one takes the Tab key.
+// Make the last visited control of a group, or the first, its Tab stop.
 function oneStop(rows) {
   const every = rows.flat(), at = every.find((control) => control.getAttribute("tabindex") === "0") ?? every[0];
   every.forEach((control) => control.setAttribute("tabindex", control === at ? "0" : "-1"));
 }
 
-// Go from a control by an arrow key; returns where it leads, undefined at the edge of the group.
+// Move from a control by an arrow key; return the new control, or undefined at the edge of the group.
 function goOn(rows, from, key) {
   const row = rows.findIndex((controls) => controls.includes(from));
   if (row < 0 || !(key in BETWEEN)) return undefined;

@@ -1,6 +1,6 @@
 const SIGNS = { done: "✓", same: "=", failed: "✕", busy: "…", waiting: "·" };
 
-// How a cell of each kind is shown; a cell is a value, or {value, note} with a smaller second line.
+// How a cell of each kind is shown.
 const CELLS = {
   text: (value) => (typeof value === "string" ? breakable(value) : [value]),
   number: (value) => [value === null ? "–" : Number(value).toLocaleString("en")],
@@ -12,7 +12,7 @@ const CELLS = {
   trend: (value) => (value === null || value.values.length < 2 ? [] : [polyline(value)]),
 };
 
-// A name such as search_knowledge_base breaks after its joints, not within a word.
+// A name such as search_knowledge_base breaks after "_" or "/", not within a word.
 function breakable(text) {
   return text.split(/(?<=[_/])(?=.)/u).flatMap((part, place) => (place ? [make("wbr"), part] : [part]));
 }
@@ -23,12 +23,12 @@ function interval(value) {
   const bar = make("i", {}), dot = make("b", {});
   bar.style.left = place(value.low); bar.style.right = `calc(100% - ${place(value.high)})`;
   dot.style.left = place(value.value);
-  return make("span", { class: "scale", role: "img", "aria-label": `95 % interval ${value.low.toFixed(3)} to ${value.high.toFixed(3)}`, title: `95 % interval ${value.low.toFixed(3)} to ${value.high.toFixed(3)}` }, bar, dot);
+  return make("span", { class: "scale", role: "img", "aria-label": `95% interval ${value.low.toFixed(3)} to ${value.high.toFixed(3)}`, title: `95% interval ${value.low.toFixed(3)} to ${value.high.toFixed(3)}` }, bar, dot);
 }
 
 const WIDE = 96, HIGH = 24, ROOM = 4;
 
-// Values over time as a line; the row's own is the dot.
+// Values over time as a line; the dot marks the row's own.
 function polyline(value) {
   const least = Math.min(...value.values), most = Math.max(...value.values);
   const x = (place) => ROOM + (place * (WIDE - 2 * ROOM)) / (value.values.length - 1);

@@ -1,6 +1,6 @@
 const ON_A_PAGE = 50;
 
-// Every word of the filter is a part of the row's texts, or one whole word of a column of whole words.
+// Every word of the filter must be part of the row's texts, or a whole word of a column of whole words.
 function matches(columns, row, words) {
   const texts = (whole) => columns.filter((column) => column.whole === whole).map((column) => wordsOf(row.cells[column.name], column.kind)).join(" ").toLowerCase();
   const parts = `${texts(false)} ${Object.values(row.notes ?? {}).join(" ")}`.toLowerCase();
@@ -69,7 +69,7 @@ function pager(view, count, redraw) {
   return make("div", { class: "pager" }, step(-1, "Previous"), `Page ${view.page + 1} of ${pages}`, step(1, "Next"));
 }
 
-// The heads of the columns are one stop of the Tab key, the rows another.
+// The column headings are one Tab stop, the rows another.
 function controlsOf(area) {
   const rows = (part) => [...area.querySelectorAll(`${part} tr`)].map((row) => [...row.querySelectorAll("button, input")]).filter((row) => row.length);
   return [rows("thead"), rows("tbody")];
@@ -102,7 +102,7 @@ function draw(view) {
     const body = make("tbody", {}, shown.map((row) => line(view, row, redraw)));
     area.replaceChildren(
       make("div", { class: "holder" }, make("table", { "aria-label": view.data.label, class: view.data.stacks ? "stacks" : null }, headings(view, shown, redraw), body)),
-      ...(rows.length ? [] : [make("p", { class: "nothing" }, view.data.rows.length ? "Nothing matches the filter." : view.data.empty)]),
+      ...(rows.length ? [] : [make("p", { class: "nothing" }, view.data.rows.length ? "No matches." : view.data.empty)]),
       ...[pager(view, rows.length, redraw)].filter(Boolean));
     controlsOf(area).forEach(oneStop);
   }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.cli.options import number
 from workbench.cli.output import Out, print_fields, print_table
 from workbench.cli.session import opened, stoppable
-from workbench.crawling.extraction import word
+from workbench.crawling.messages import word
 from workbench.errors import InvalidInput
 from workbench.formatting import size_text
 from workbench.types import JsonObject, as_number, as_object, as_text, as_whole

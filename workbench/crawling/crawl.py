@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.crawling.extraction import KEPT_OUT, SAMPLE, furniture_of, hash_of_shape, removals_held, standing
+from workbench.crawling.extraction import SAMPLE, furniture_of, hash_of_shape
 from workbench.crawling.fetch_page import Storing, TryAgain, line_of, together, visit
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
+from workbench.crawling.messages import KEPT_OUT, removals_held, standing
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.politeness import MOST_SITEMAPS
 from workbench.crawling.site import Site

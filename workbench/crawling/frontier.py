@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from workbench.crawling.extraction import KEPT_OUT
 from workbench.crawling.http import Refusal
+from workbench.crawling.messages import KEPT_OUT
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.urls import CrawlBounds, file_suffix
 from workbench.storage.crawls import NewPage

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from workbench.crawling.extraction import KEPT_OUT
 from workbench.crawling.fetch_page import TryAgain, visit
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import REDIRECTS, FetchFailed
+from workbench.crawling.messages import KEPT_OUT
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.site import Site
 from workbench.crawling.urls import CrawlBounds, bounds_of, canonical, host_of

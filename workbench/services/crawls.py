@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from workbench.crawling.extraction import KEPT_OUT, ending, removals_held, standing
+from workbench.crawling.messages import KEPT_OUT, ending, removals_held, standing
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.preview import WebPage
 from workbench.crawling.urls import canonical

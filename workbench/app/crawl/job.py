@@ -15,7 +15,7 @@ from workbench.app.state import address
 from workbench.app.state.shared import note_change
 from workbench.app.widgets.looks import escaped
 from workbench.app.widgets.table import Column, table
-from workbench.crawling.extraction import word
+from workbench.crawling.messages import word
 from workbench.errors import WorkbenchError
 from workbench.formatting import counted
 from workbench.storage.crawls import CrawlPage

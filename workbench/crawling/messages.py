@@ -1,0 +1,42 @@
+"""Status messages of a crawl, for every face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+KEPT_OUT = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
+_WORDS = {
+    "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
+    "fetched": "to be stored", "queued": "to be fetched",
+}  # fmt: skip
+
+
+def word(outcome: str) -> str:
+    """Return the display name of a page's outcome or state."""
+    return _WORDS.get(outcome, outcome)
+
+
+def standing(done: int, total: int, *, stored_next: int, fetched_next: int, failed: int) -> str:
+    """Return the status of a running crawl; ``failed`` pages are among those done."""
+    return (
+        f"{done:,} of {total:,} pages done, {stored_next:,} {word('fetched')}, {fetched_next:,} {word('queued')}, "
+        f"{failed:,} failed"
+    )
+
+
+def removals_held(count: int, documents: int) -> str:
+    """Return the message about removals that wait for confirmation."""
+    return (
+        f"Nothing was removed: {count:,} of {documents:,} documents would be, more than 20%. "
+        "If this is expected, accept the removals."
+    )
+
+
+def ending(done: int, total: int, outcomes: Mapping[str, int]) -> str:
+    """Return the final status of a crawl: pages done by outcome, which add up, then pages not fetched."""
+    counts = {name: count for name, count in outcomes.items() if count}
+    settled = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name not in KEPT_OUT)
+    kept_out = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name in KEPT_OUT)
+    return f"{done:,} of {total:,} pages done: {settled or 'nothing new'}." + (
+        f" Besides: {kept_out}." * bool(kept_out)
+    )

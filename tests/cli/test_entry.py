@@ -63,7 +63,6 @@ def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
     [
         ((), ""),
         (("--json",), "No command is given"),
-        (("bench", "--passages", "0"), "--passages cannot be 0; use a whole number of at least 100."),
         (("serach", "x"), "did you mean 'search'?"),
         (("search",), "arguments are required: QUERY; see 'workbench search --help'."),
         (("search", "x", "--nonsense"), "nrecognized arguments: --nonsense"),

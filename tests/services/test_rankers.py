@@ -133,7 +133,7 @@ def test_a_ranker_that_is_not_there_is_named(river: Workbench) -> None:
         river.search(QUESTION, "learned", parameters={"ranker": "lost"})
     with pytest.raises(NotFound, match="lost"):
         river.promotions.promote("learned", parameters={"ranker": "lost"})
-    with pytest.raises(InvalidInput, match="ranker cannot be ''; use a name of 1 to 60 characters"):
+    with pytest.raises(InvalidInput, match="Invalid ranker ''; use a name of 1 to 60 characters"):
         river.search(QUESTION, "learned", parameters={"ranker": ""})
 
 

@@ -1,4 +1,4 @@
-"""A graph in ONNX Runtime: built once into a file, and opened."""
+"""Graphs in ONNX Runtime: built once into a file, opened, and tried in both precisions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from workbench.types import Value
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-# --- Files of models: the published ones, found in their packages and checked, and graphs that are built from them ---
+# Model files: published weights and graphs built from them
 
 
 def packaged_file(package: str, name: str, install: str) -> Path:
-    """Return a data file of an installed package, whose Python code is not imported.
+    """Return a data file of an installed package without importing it.
 
     Raises:
-        ModelError: the package or the file is missing; the sentence ends with ``install``.
+        ModelError: The package or the file is missing; the message ends with ``install``.
     """
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
@@ -41,15 +41,15 @@ def packaged_file(package: str, name: str, install: str) -> Path:
 
 
 def checked_bytes(path: Path, sha256: str, install: str) -> bytes:
-    """Read a file that must be the published one.
+    """Read a file and check its digest.
 
     Raises:
-        ModelError: it cannot be read, or its sha256 differs.
+        ModelError: It is unreadable, or its sha256 differs.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"The model file {path} cannot be read ({error.strerror}).") from error
+        raise ModelError(f"The model file {path} is unreadable ({error.strerror}).") from error
     digest = hashlib.sha256(data).hexdigest()
     if digest != sha256:
         raise ModelError(
@@ -60,10 +60,10 @@ def checked_bytes(path: Path, sha256: str, install: str) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader finds the whole file or none, and writers at once do not mix.
+    """Write a file atomically: readers find the whole file or none, and concurrent writers do not mix.
 
     Raises:
-        ModelError: the folder cannot be written.
+        ModelError: The folder is not writable.
     """
     temporary: str | None = None
     try:
@@ -82,26 +82,26 @@ def write_whole(path: Path, data: bytes) -> None:
         ) from error
 
 
-GRAPH_VERSION = 3  # raise it when graphs change, so that one in a file is not taken for the new one
+GRAPH_VERSION = 3  # raise it when graphs change, so that older files are not used
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedWeights:
-    """A model's published weights: the name and sha256 of their file, and how a graph is built from them."""
+    """A model's published weights: name and sha256 of their file, and the builder of graphs from them."""
 
     name: str
     sha256: str
     build: Callable[[Precision], bytes]
 
     def graph_path(self, models_dir: Path, precision: Precision) -> Path:
-        """Return where a graph is kept; the name changes with the graph and with the weights."""
+        """Return the path of a graph; the name depends on the graph version and the weights."""
         return models_dir / f"{self.name}-graph{GRAPH_VERSION}-{precision}-{self.sha256[:12]}.onnx"
 
     def ensure_graph(self, models_dir: Path, precision: Precision) -> Path:
-        """Return the graph's file, building it the first time (about a second); processes may do so at once.
+        """Return the graph's file, building it at first use (about a second); concurrent processes are safe.
 
         Raises:
-            ModelError: the weights are missing or not the published ones, or the folder cannot be written.
+            ModelError: The weights are missing or not the published ones, or the folder is not writable.
         """
         path = self.graph_path(models_dir, precision)
         if not path.is_file():
@@ -109,7 +109,7 @@ class PublishedWeights:
         return path
 
     def opened(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:
-        """Open the graph; a file that a full disk or a crash damaged is built anew."""
+        """Open the graph; a damaged file (full disk, crash) is rebuilt."""
         path = self.ensure_graph(models_dir, precision)
         try:
             return open_session(path, threads)
@@ -119,10 +119,10 @@ class PublishedWeights:
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:
-    """Open a graph on the processor; ``threads`` work on one run.
+    """Open a graph on the CPU; ``threads`` share one run.
 
     Raises:
-        ModelError: ONNX Runtime refuses the file.
+        ModelError: ONNX Runtime rejects the file.
     """
     import onnxruntime
 

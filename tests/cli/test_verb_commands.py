@@ -48,7 +48,7 @@ def test_a_name_that_is_taken_fails(workbench: Callable[..., Ran]) -> None:
     workbench("projects", "create", "Zoo")
     ran = workbench("projects", "create", "Zoo")
     assert ran.code == 1
-    assert ran.err.count("\n") == 1 and "There is a project of that name already" in ran.err
+    assert ran.err.count("\n") == 1 and "There is already a project with that name" in ran.err
 
 
 def test_a_document_is_made_from_a_text_changed_and_deleted(workbench: Callable[..., Ran]) -> None:

@@ -66,7 +66,7 @@ class Encoder(Protocol):
         ...
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages; ``on_batch`` is called after each batch, and with 0 during a long one; it may raise to stop."""
+        """Encode passages; ``on_batch`` is called after each batch, with 0 during a long one, and may raise to stop."""
         ...
 
     def encode_query(self, text: str) -> EncodedQuery:

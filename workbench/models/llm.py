@@ -145,7 +145,7 @@ class Llm:
         return {}
 
     def _unreachable(self) -> str:
-        return "is unreachable or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
+        return "cannot be reached, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
 
     def _attempted(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):

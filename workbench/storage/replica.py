@@ -62,7 +62,7 @@ class Replica(Database):
         """Ask how far it is behind; a replica that is away is asked, too."""
         try:
             self.check()
-            with super()._lent() as connection:
+            with super()._connection() as connection:
                 at = connection.execute(statement("replica_position")).fetchone() or {}
         except StorageError:
             return ReplicaState(self.place, is_reachable=False)
@@ -94,14 +94,14 @@ class Replica(Database):
             raise
 
     @contextmanager
-    def _lent(self) -> Generator[Connection]:
+    def _connection(self) -> Generator[Connection]:
         with ExitStack() as stack:
             yield self._entered(stack)
 
     def _entered(self, stack: ExitStack) -> Connection:
         if self._may_serve():
             try:
-                connection = stack.enter_context(super()._lent())
+                connection = stack.enter_context(super()._connection())
             except StorageError:
                 self._rest()
             else:

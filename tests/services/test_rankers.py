@@ -129,7 +129,7 @@ def test_a_broken_file_is_refused_and_nothing_is_kept(
 
 
 def test_a_ranker_that_is_not_there_is_named(river: Workbench) -> None:
-    with pytest.raises(NotFound, match=r"Ranker not found: lost\. 'workbench rankers list' names them\."):
+    with pytest.raises(NotFound, match=r"Ranker not found: lost\. List the rankers with 'workbench rankers list'\."):
         river.search(QUESTION, "learned", parameters={"ranker": "lost"})
     with pytest.raises(NotFound, match="lost"):
         river.promotions.promote("learned", parameters={"ranker": "lost"})

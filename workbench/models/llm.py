@@ -168,7 +168,7 @@ class Llm:
         if "Timeout" in kind:
             what = f"did not answer within {self._timeout:g} s; raise WORKBENCH_LLM_TIMEOUT or try later"
         elif status == 429:
-            what = f"returned 'too many requests' (429) {ATTEMPTS} times; try later"
+            what = f"returned too many requests (429), {ATTEMPTS} times; try later"
         elif status in (401, 403):
             what = f"rejected the API key ({status}); correct WORKBENCH_LLM_API_KEY"
         elif status == 404:

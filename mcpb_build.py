@@ -1,7 +1,7 @@
 """Build the bundle for desktop clients: ``python mcpb_build.py FOLDER``, or ``make mcpb``.
 
-A bundle (https://github.com/modelcontextprotocol/mcpb, manifest 0.4) is a zip of a manifest and a server. Ours is of
-the type ``uv``: the client's uv makes an environment of the wheel in it and of what that asks for, and starts the
+A bundle (https://github.com/modelcontextprotocol/mcpb, manifest 0.4) is a zip of a manifest and a server. Ours has the
+type ``uv``: the client's uv creates an environment with the wheel in the bundle and its dependencies, and starts the
 server.
 """
 
@@ -18,7 +18,7 @@ from hatchling.build import build_wheel
 from mcp_app.tools import DEFAULT_TOOLS
 from workbench import __version__
 
-MADE = (2020, 2, 2, 0, 0, 0)  # as hatchling says of the files in a wheel
+MADE = (2020, 2, 2, 0, 0, 0)  # hatchling's timestamp for files in a wheel
 SERVER = '''"""The server of the bundle: the workbench's tools over stdio."""
 
 import sys
@@ -31,7 +31,7 @@ main()
 
 
 def manifest() -> dict[str, object]:
-    """Return the manifest: how the server is started, what a person may set, and its tools."""
+    """Return the manifest: the server's command, its settings and tools."""
     folder = {
         "type": "directory",
         "title": "Folder with documents",
@@ -67,7 +67,7 @@ def manifest() -> dict[str, object]:
 
 
 def project(wheel: str) -> str:
-    """Return the pyproject.toml of the bundle, which asks for the wheel beside it."""
+    """Return the pyproject.toml of the bundle, which requires the wheel next to it."""
     return (
         f'[project]\nname = "rag-workbench-bundle"\nversion = "{__version__}"\nrequires-python = ">=3.11,<3.14"\n'
         f'dependencies = ["rag-workbench"]\n\n[tool.uv]\npackage = false\n\n'
@@ -89,7 +89,7 @@ def build(folder: Path) -> Path:
 
 
 def _entry(name: str, compression: int = zipfile.ZIP_DEFLATED) -> zipfile.ZipInfo:
-    """Return a file's entry with a time that does not pass, so that the same tree makes the same bundle."""
+    """Return a file's zip entry with a fixed timestamp, so that builds are reproducible."""
     entry = zipfile.ZipInfo(name, MADE)
     entry.compress_type, entry.external_attr = compression, 0o644 << 16
     return entry

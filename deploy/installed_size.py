@@ -1,8 +1,7 @@
-"""What an installation weighs, package by package: ``python deploy/installed_size.py 'dist/NAME.whl[app]'``.
+"""Report the size of an installation by package: ``python deploy/installed_size.py 'dist/NAME.whl[app]'``.
 
-It is installed by uv into an empty environment, outside of the lock. A package weighs what its files hold together, in
-megabytes of a million bytes, as ``du --apparent-size`` would count them; bytecode is not counted, which Python makes
-of whatever is imported, or pip of everything, and neither are Python itself and what was there before.
+uv installs it into an empty environment, without the lock. A package's size is that of its files in MB (10**6 bytes),
+as ``du --apparent-size`` counts them. Bytecode, which Python creates on import, and Python itself are not counted.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 MEGABYTE = 1_000_000
-SMALL = 1.0  # megabytes, below which packages are told together
+SMALL = 1.0  # MB; smaller packages are reported together
 
 
 def installed_sizes(environment: Path) -> dict[str, int]:
-    """Return the bytes of each package of an environment, by its name, the largest first."""
+    """Return the bytes of each package of an environment by its name, the largest first."""
     places = [str(place) for place in (*environment.glob("lib/python3*/site-packages"), environment / "Lib")]
     sizes = {
         package.name: sum(
@@ -32,7 +31,7 @@ def installed_sizes(environment: Path) -> dict[str, int]:
 
 
 def main() -> int:
-    """Install what is named, and print what each package weighs; returns the exit code."""
+    """Install the requirements and print the size of each package; return the exit code."""
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
@@ -48,7 +47,7 @@ def main() -> int:
         print(f"{size / MEGABYTE:7.1f}  {name}")
     rest = sum(sizes.values()) - sum(large.values())
     print(
-        f"{rest / MEGABYTE:7.1f}  {len(sizes) - len(large)} others\n{sum(sizes.values()) / MEGABYTE:7.1f}  MB together"
+        f"{rest / MEGABYTE:7.1f}  {len(sizes) - len(large)} others\n{sum(sizes.values()) / MEGABYTE:7.1f}  MB in total"
     )
     return 0
 

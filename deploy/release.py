@@ -1,8 +1,8 @@
-"""Make a release's files from a tag: ``make release`` checks that all say the same version, and fills dist/.
+"""Build the files of a release from a tag: ``make release`` checks that all versions agree, and fills dist/.
 
-Version, changelog and tag have to agree: ``workbench/runtime.py`` says 0.2.0, CHANGELOG.md begins with the heading
-``## 0.2.0 - DATE``, the commit has the tag ``v0.2.0``, and no file of the tree differs from it. Then dist/ gets the
-wheel, the bundle for desktop clients, an SBOM of the locked packages (CycloneDX 1.6) and the digests of all.
+Version, changelog and tag must agree: ``workbench/runtime.py`` has 0.2.0, CHANGELOG.md starts with the heading
+``## 0.2.0 - DATE``, the commit has the tag ``v0.2.0``, and the tree is clean. Then dist/ gets the wheel, the bundle for
+desktop clients, an SBOM of the locked packages (CycloneDX 1.6) and the digests of all files.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ ROOT = Path(__file__).parents[1]
 
 
 def faults(root: Path) -> Iterator[str]:
-    """Say in one sentence each what keeps a tree from being released."""
+    """Yield a sentence for each reason why a tree cannot be released."""
     version = version_of(root)
     declared = re.findall(r'^version = "(.*)"', (root / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     if declared != [version]:
-        yield f"pyproject.toml says version {declared[0]}, workbench/runtime.py {version}."
+        yield f"pyproject.toml has version {declared[0]}, workbench/runtime.py {version}."
     manifest = (root / "deploy" / "kubernetes" / "kustomization.yaml").read_text(encoding="utf-8")
     if f'newTag: "{version}"' not in manifest:
-        yield f"deploy/kubernetes/kustomization.yaml does not name the image of {version}."
+        yield f"deploy/kubernetes/kustomization.yaml does not use the image of {version}."
     headings = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     if not re.fullmatch(rf"{re.escape(version)} - \d{{4}}-\d\d-\d\d", headings[0]):
-        yield f"CHANGELOG.md begins with '{headings[0]}'; it has to begin with '{version} - DATE'."
+        yield f"CHANGELOG.md starts with '{headings[0]}'; expected '{version} - DATE'."
     if f"v{version}" not in _git(root, "tag", "--points-at", "HEAD").split():
-        yield f"The commit has no tag v{version}; make it: git tag v{version}."
+        yield f"The commit has no tag v{version}; run: git tag v{version}."
     changed = _git(root, "status", "--porcelain")
     if changed:
-        yield f"The tree differs from its commit: {changed.splitlines()[0].strip()}."
+        yield f"The tree has uncommitted changes: {changed.splitlines()[0].strip()}."
 
 
 def version_of(root: Path) -> str:
-    """Return the version that a tree says it has."""
+    """Return the version in a tree's runtime module."""
     [version] = re.findall(
         r'^__version__ = "(.*)"', (root / "workbench" / "runtime.py").read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -45,7 +45,7 @@ def version_of(root: Path) -> str:
 
 
 def write_sbom(root: Path, target: Path) -> None:
-    """Write what the lock installs, with its hashes, as CycloneDX JSON that is the same for the same lock."""
+    """Write the locked packages with their hashes as CycloneDX JSON; the result is deterministic."""
     tool = Path(sys.executable).with_name("cyclonedx-py")
     command = [tool, "requirements", root / "requirements.lock", "--pyproject", root / "pyproject.toml"]
     options = ["--output-reproducible", "--sv", "1.6", "--of", "JSON", "-o", target]
@@ -53,7 +53,7 @@ def write_sbom(root: Path, target: Path) -> None:
 
 
 def write_digests(folder: Path) -> Path:
-    """Write SHA256SUMS of a folder's files, in the form that ``sha256sum --check`` reads."""
+    """Write SHA256SUMS of a folder's files, in the format of ``sha256sum --check``."""
     files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
     rows = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     target = folder / "SHA256SUMS"
@@ -66,7 +66,7 @@ def _git(root: Path, *words: str) -> str:
 
 
 def main() -> int:
-    """Check and fill dist/; returns the exit code."""
+    """Check the tree and fill dist/; return the exit code."""
     found = list(faults(ROOT))
     if found:
         print("\n".join(found), file=sys.stderr)

@@ -42,5 +42,5 @@ def test_a_notebook_is_one_and_asks_in_the_same_way(wb: Workbench, folder: Calla
 
 
 def test_another_ending_is_refused(wb: Workbench) -> None:
-    with pytest.raises(InvalidInput, match="let the name end in one of"):
+    with pytest.raises(InvalidInput, match="expected a suffix in"):
         written(wb.compare("x", strategies=["keyword"]), ASKED, "out.docx")

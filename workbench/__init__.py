@@ -1,6 +1,6 @@
-"""RAG Workbench: one corpus, many ways to retrieve from it, and the evidence for which way is best.
+"""RAG Workbench: compare retrieval strategies on one corpus, with evidence for which one is best.
 
-Importing this package is light (under 0.3 s); engines, models and the database load when they are first used.
+Importing this package takes under 0.3 s; engines, models and the database are loaded at first use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[Settings] | type[Workbench]:
-    """Load the heavy names when they are first asked for (PEP 562)."""
+    """Load the heavy names at first use (PEP 562)."""
     if name == "Workbench":
         from workbench.workbench import Workbench
 

@@ -1,6 +1,6 @@
-"""The forms of results in a notebook: tables for pandas, HTML that suits light and dark, a bump chart.
+"""Results in a notebook: tables for pandas, HTML for light and dark themes, and a bump chart.
 
-Every text from a document or a question is escaped; the HTML carries its own style and no script.
+Text from documents and questions is escaped; the HTML has its own style and no script.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.types import Comparison, IngestReport, Passage, SearchResult
 
-LONG, SHORT = 320, 170  # characters of a passage in a list, and in one of several columns
+LONG, SHORT = 320, 170  # characters of a passage in a list, and in a column of a comparison
 _LABEL = 44  # characters of a passage's name in the chart
 
 _STYLE = """<style>
@@ -41,7 +41,7 @@ _STYLE = """<style>
 
 
 def result_frame(result: SearchResult) -> pandas.DataFrame:
-    """Return one row a passage: rank, score, title, heading, text, and each leg's score under the leg's name."""
+    """Return one row per passage: rank, score, title, heading, text, and the score of each leg in its own column."""
     check_extra("app")
     import pandas as pd
 
@@ -64,7 +64,7 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
 
 
 def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
-    """Return one row a passage and one rank column a strategy, empty where it was not found; best ranks first."""
+    """Return one row per passage and one rank column per strategy, empty if it was not found; best ranks first."""
     check_extra("app")
     import pandas as pd
 
@@ -85,7 +85,7 @@ def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
 
 
 def result_html(result: SearchResult) -> str:
-    """Return a table of the passages: rank, score, where it stands, the text with the question's words marked."""
+    """Return a table of the passages: rank, score, heading, and the text with the question's words marked."""
     head = f"{len(result)} passages by {result.strategy} in {result.timings_ms.get('total', 0):.0f} ms"
     if not result.results:
         return _page(result.query, head, "<p>Nothing was found.</p>", result.notes)
@@ -99,7 +99,7 @@ def result_html(result: SearchResult) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Return the strategies as columns side by side; each passage says how it moved against the first column."""
+    """Return the strategies as columns; each passage shows its movement against the first column."""
     results = comparison.strategies
     first = next(iter(results.values()), ())
     before = {passage.passage_id: passage.rank for passage in first}
@@ -121,16 +121,18 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def report_html(report: IngestReport) -> str:
-    """Return what an ingest changed, and what could not be read and why."""
+    """Return what an ingest changed, and which files could not be read."""
     counts = f"{report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged"
     head = f"{counts}, {len(report.failures):,} failed; {report.passages:,} passages in {report.seconds:.1f} s"
     rows = "".join(f"<tr><td>{escape(item.path)}</td><td>{escape(item.error)}</td></tr>" for item in report.failures)
-    table = f"<table><thead><tr><th>Not read</th><th>Why</th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    table = (
+        f"<table><thead><tr><th>Failed</th><th>Reason</th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""
+    )
     return _page("Documents", head, table, tuple(filter(None, (*report.notes, report.left_out_sentence, report.offer))))
 
 
 def result_text(result: SearchResult) -> str:
-    """Return the passages as a console shows them, one a line; times and ids are left to the HTML and the frame."""
+    """Return the passages for a console, one per line, without times and ids."""
     lines = [f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" for hit in result]
     count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
     far = [] if result.evidence.close or not result.results else [result.evidence.reason]
@@ -139,12 +141,12 @@ def result_text(result: SearchResult) -> str:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return the strategies' results as a console shows them, one after the other."""
+    """Return the strategies' results for a console, one after the other."""
     return "\n\n".join(result_text(result) for result in comparison.strategies.values())
 
 
 def report_text(report: IngestReport) -> str:
-    """Return what an ingest changed, and what could not be read, as a console shows it."""
+    """Return what an ingest changed, and which files could not be read, for a console."""
     counts = f"{report.added:,} added, {report.updated:,} updated, {report.unchanged:,} unchanged"
     lines = [f"{item.path}: {item.error}" for item in report.failures]
     lines += filter(None, (*report.notes, report.left_out_sentence, report.offer))
@@ -152,7 +154,7 @@ def report_text(report: IngestReport) -> str:
 
 
 def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
-    """Return a chart of ranks by strategy, best on top, with a line through every place of the same passage."""
+    """Return a chart of ranks by strategy, best on top, with a line through the ranks of each passage."""
     check_extra("app")
     import altair as alt
     import pandas as pd
@@ -198,7 +200,7 @@ def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
 
 
 def heading(passage: Passage) -> str:
-    """Return where in its document a passage stands: the heading path below the title, and the page."""
+    """Return a passage's position in its document: the heading path below the title, and the page."""
     path = list(passage.headings)
     if path and path[0] == passage.document_title:
         path = path[1:]
@@ -206,7 +208,7 @@ def heading(passage: Passage) -> str:
 
 
 def movement(before: int | None, now: int) -> str:
-    """Say how a rank differs from another one: ``↑2``, ``↓1``, ``=``, ``new``."""
+    """Return the change between two ranks: ``↑2``, ``↓1``, ``=``, ``new``."""
     if before is None:
         return "new"
     return "=" if before == now else f"↑{before - now}" if now < before else f"↓{now - before}"
@@ -236,7 +238,7 @@ def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> 
 
 
 def _shown(query: str, text: str) -> str:
-    """Return a passage's excerpt in a list: rows of its table below the names of their columns, or prose."""
+    """Return a passage's excerpt in a list: table rows below their column names, or prose."""
     table = table_excerpt(query, text)
     if table is None:
         return _marked(query, excerpt(query, without_rows(text), LONG))

@@ -1,64 +1,76 @@
-"""The error tree: every error a person can cause or meet.
+"""The error tree: every error that the workbench raises on purpose.
 
-A message is one sentence that says what happened and what to do, with the valid choices where there are some.
-Drivers' and libraries' errors are translated into this tree exactly once, where they enter the house.
+A message says in one sentence what happened and what to do, and lists the valid choices if there are any.
+Errors of drivers and libraries are translated into this tree once, where they enter the workbench.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-MOST_NAMED = 12  # things of one title that a message names
+MOST_NAMED = 12  # objects with the same title that a message lists
 
 
 class WorkbenchError(Exception):
-    """Base of all errors the workbench raises on purpose; ``str(error)`` can be shown to a person as it is."""
+    """Base of all errors that the workbench raises on purpose; ``str(error)`` can be shown to a person."""
 
 
 class InvalidInput(WorkbenchError):
-    """An argument has no usable value; the message names the argument and the valid values."""
+    """An argument has an invalid value; the message names the argument and the valid values."""
 
 
 class NotFound(WorkbenchError):
-    """Something asked for by id, title or path does not exist."""
+    """No object has the id, title or path that was asked for."""
 
     def __init__(self, kind: str, key: str, hint: str = "") -> None:
-        """Take ``kind``, the field's noun ("source"), and ``hint``, which says where the valid ones are listed."""
+        """Build the message.
+
+        Args:
+            kind: Noun for the object, such as "source".
+            key: The id, title or path that was asked for.
+            hint: Sentence that says how to list the valid ones.
+        """
         self.kind = kind
         self.key = key
         super().__init__(f"{kind.capitalize()} not found: {key}." + (f" {hint}" if hint else ""))
 
 
 class Ambiguous(WorkbenchError):
-    """Several things have the title or URL asked for; the message names the id of each."""
+    """Several objects have the title or URL that was asked for; the message lists the id of each."""
 
     def __init__(self, kind: str, key: str, ids: Mapping[str, str]) -> None:
-        """Take ``kind``, the field's noun ("source"), and ``ids``: what tells each apart, by id."""
+        """Build the message.
+
+        Args:
+            kind: Noun for the object, such as "source".
+            key: The title or URL that was asked for.
+            ids: For each id, a text that distinguishes the object from the others.
+        """
         self.kind = kind
         self.key = key
         named = ", ".join(f"{id} ({what})" for id, what in list(ids.items())[:MOST_NAMED])
         more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
-        super().__init__(f"{len(ids)} {kind}s are called {key!r}: {named}{more}. Give the id of the one you mean.")
+        super().__init__(f"{len(ids)} {kind}s are called {key!r}: {named}{more}. Use one of the ids.")
 
 
 class Conflict(WorkbenchError):
-    """The name or state asked for collides with one that exists."""
+    """The requested name or state collides with an existing one."""
 
 
 class ScopeError(WorkbenchError):
-    """A scope names something that does not exist or contradicts itself; nothing was searched."""
+    """A scope contradicts itself or names something that does not exist; nothing was searched."""
 
 
 class ConfigurationError(WorkbenchError):
-    """A setting is missing or wrong; the message names the setting."""
+    """A setting is missing or invalid; the message names the setting."""
 
 
 class StorageError(WorkbenchError):
-    """The database cannot be reached or refused a statement."""
+    """The database is unreachable or rejected a statement."""
 
 
 class StatementRefused(StorageError):
-    """The database is there and refused a statement: its tables are not as the statement expects them."""
+    """The database rejected a statement because its tables differ from what the statement expects."""
 
 
 class ModelError(WorkbenchError):
@@ -66,21 +78,24 @@ class ModelError(WorkbenchError):
 
 
 class UnreadableDocument(WorkbenchError):
-    """A file or page cannot be turned into text (broken, encrypted, empty, too large, unknown form)."""
+    """A file or page contains no readable text (broken, encrypted, empty, too large, unsupported format)."""
 
 
 class CrawlRefused(WorkbenchError):
-    """An address may not be fetched (scheme, private network, robots.txt)."""
+    """A URL may not be fetched (scheme, private network, robots.txt)."""
 
 
 class Cancelled(WorkbenchError):
-    """The caller stopped the work; its finished part stays."""
+    """The caller stopped the work; what is finished is kept."""
 
 
 def choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | None = None) -> str:
-    """Join valid values for a message, quoting each and cutting a long list: ``'a', 'b' (and 3 more)``.
+    """Join valid values for a message, quoting each and truncating a long list: ``'a', 'b' (and 3 more)``.
 
-    With ``ids`` the values are titles, each followed by its id, as either may be given: ``'A' (a), 'B' (b)``.
+    Args:
+        values: Valid values, or titles if ``ids`` is given.
+        limit: Number of values that are listed.
+        ids: Id of each title, listed behind it since either is accepted: ``'A' (a), 'B' (b)``.
     """
     names = [f"'{value}'" + (f" ({ids[value]})" if ids else "") for value in values]
     listed = ", ".join(names[:limit]) or "none yet"

@@ -1,4 +1,4 @@
-"""A comparison as a file to take along: Markdown to read, JSON for programs, a notebook that asks again."""
+"""Export of a comparison: Markdown for reading, JSON for programs, a notebook that repeats it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workbench.display import heading
 from workbench.errors import InvalidInput, choices
 from workbench.types import Comparison, JsonObject, ParameterValue, Passage, Scope
 
-# --- A Jupyter notebook as a file: an introduction and cells of code, without outputs ---
+# Jupyter notebooks without outputs
 
 
 def notebook_json(introduction: str, sources: Sequence[str]) -> str:
-    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then each source as a cell."""
+    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then one code cell per source."""
     cells = [_cell("markdown", 0, introduction)]
     cells += [_cell("code", number, source) for number, source in enumerate(sources, start=1)]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -28,7 +28,7 @@ def _cell(kind: str, number: int, source: str) -> JsonObject:
     return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
-MARKED = re.compile(r"([\\`*_\[\]<>#|])")  # what Markdown would read as its own
+MARKED = re.compile(r"([\\`*_\[\]<>#|])")  # characters with a meaning in Markdown
 
 _ASK = """from workbench import Scope, Workbench
 
@@ -46,7 +46,7 @@ comparison"""
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The arguments of ``Workbench.compare`` besides the question, so that a notebook can ask again."""
+    """The arguments of ``Workbench.compare`` except the question, so that a notebook can repeat it."""
 
     strategies: tuple[str, ...]
     limit: int
@@ -76,7 +76,7 @@ def comparison_json(comparison: Comparison, asked: Asked) -> str:
 
 
 def comparison_notebook(comparison: Comparison, asked: Asked) -> str:
-    """Return a notebook that asks the same question in the same way, with the table and the plot."""
+    """Return a notebook that repeats the comparison, with its table and plot."""
     parameters = {name: dict(values) for name, values in asked.parameters.items()}
     ask = _ASK.format(
         query=comparison.query,
@@ -94,14 +94,18 @@ FORMS: Mapping[str, tuple[str, str, Callable[[Comparison, Asked], str]]] = {
     ".md": ("Markdown", "text/markdown", comparison_markdown),
     ".json": ("JSON", "application/json", comparison_json),
     ".ipynb": ("Notebook", "application/x-ipynb+json", comparison_notebook),
-}  # by a file's ending: the form's title, its media type, how it is written
+}  # by file suffix: title, media type, writer
 
 
 def written(comparison: Comparison, asked: Asked, name: str) -> str:
-    """Return the comparison in the form of a file's ending. Raises InvalidInput for another ending."""
+    """Return the comparison in the format of a file's suffix.
+
+    Raises:
+        InvalidInput: The suffix is unknown.
+    """
     ending = PurePath(name).suffix.lower()
     if ending not in FORMS:
-        raise InvalidInput(f"A comparison cannot be written as {name!r}; let the name end in one of {choices(FORMS)}.")
+        raise InvalidInput(f"Invalid file name {name!r} for a comparison: expected a suffix in {choices(FORMS)}.")
     return FORMS[ending][2](comparison, asked)
 
 
@@ -118,12 +122,12 @@ def _settings(asked: Asked, name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text as it stands for Markdown: nothing in it becomes a mark, a link or a picture."""
+    """Escape a text for Markdown, so that nothing in it becomes markup, a link or an image."""
     return MARKED.sub(r"\\\1", " ".join(text.split()))
 
 
 def _scope(scope: Scope) -> str:
-    """Return the scope as Python, only what is set."""
+    """Return the scope as Python code, with only the fields that are set."""
     empty = Scope()
     told = [
         f"{item.name}={getattr(scope, item.name)!r}"

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, or in a notebook's cell."""
+"""Formatting for people: progress bars, sizes and counts; and reading of ``name=value`` options."""
 
 from __future__ import annotations
 
@@ -9,31 +9,38 @@ from contextlib import contextmanager
 from workbench.errors import InvalidInput
 from workbench.types import Countdown, OnProgress, Progress, time_left
 
-# --- ``name=value``, as people type it behind an option ---
+# Options of the form name=value
 
 
 def assignments(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``name=value`` texts. Raises InvalidInput naming the option."""
+    """Read ``name=value`` texts.
+
+    Raises:
+        InvalidInput: A text has another form; the message names the option.
+    """
     pairs = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not name.strip():
-            raise InvalidInput(f"{option} {text!r} is not of the form name=value.")
+            raise InvalidInput(f"Invalid {option} {text!r}: expected name=value.")
         pairs[name.strip()] = value.strip()
     return pairs
 
 
 @contextmanager
 def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "doc") -> Generator[OnProgress]:
-    """Yield a function that shows progress; ``instead`` takes its place where a caller shows its own.
+    """Yield a function that shows progress on stderr or in a notebook's cell.
 
-    ``unit`` is what is counted, empty where that changes on the way.
+    Args:
+        title: Text before the bar.
+        instead: Callback of a caller that shows progress itself; it is used instead of a bar.
+        unit: Name of what is counted; empty if that changes during the work.
     """
     if instead is not None:
         yield instead
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # in a notebook without ipywidgets, which the bar can do without
+        warnings.simplefilter("ignore")  # about ipywidgets, which is optional
         from tqdm.auto import tqdm
 
     countdown = Countdown()
@@ -48,13 +55,13 @@ def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "
         yield show
 
 
-# --- Sizes of files and texts, in bytes and their decimal multiples everywhere, and numbers of things ---
+# Sizes in decimal multiples of bytes, and counts
 
 KB, MB, GB = 1_000, 1_000_000, 1_000_000_000  # bytes
 
 
 def size_text(count: int) -> str:
-    """Return a number of bytes for people: ``812 bytes``, ``12.3 MB``."""
+    """Return a size for people: ``812 bytes``, ``12.3 MB``."""
     for unit, name in ((GB, "GB"), (MB, "MB"), (KB, "kB")):
         if count >= unit:
             return f"{count / unit:,.1f} {name}"

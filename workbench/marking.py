@@ -1,6 +1,6 @@
-"""The words of a passage that a question matched, for the eye: every face marks the same ones.
+"""The words of a passage that match a question, for highlighting; every interface highlights the same ones.
 
-A word matches when its stem is one of the question's; the stemmer is Snowball's, as in the keyword index.
+A word matches if its stem is a stem of the question; the stemmer is Snowball's, as in the keyword index.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 def matched_spans(query: str, text: str, language: str = "english") -> tuple[tuple[int, int], ...]:
-    """Return (start, end) of the words in ``text`` that also stand in the query, in order, never overlapping.
+    """Return (start, end) of the words in ``text`` that also occur in the query, in order, never overlapping.
 
-    ``language`` is whose stemmer tells which words are the same.
+    Args:
+        query: The question.
+        text: The text to mark.
+        language: Language of the stemmer, by Snowball's name.
     """
     wanted = _stems(query, language)
     initials = (
         {word[0] for word in wanted} if language == "english" else None
-    )  # its stemmer keeps a word's first letter
+    )  # a stem keeps the first letter of its word
     spans = [word.span() for word in spaced_words(text) if _is_wanted(word.group().lower(), language, wanted, initials)]
     if is_unspaced(query):
         spans = sorted([*spans, *gram_spans(text, grams(query))])
@@ -42,7 +45,7 @@ def matched_spans(query: str, text: str, language: str = "english") -> tuple[tup
 
 
 def telling_stems(query: str, language: str = "english") -> set[str]:
-    """Return what of a query tells a text that holds any of it: stems of words, and grams where no space parts them."""
+    """Return the stems of a query's content words, and its grams in unspaced scripts."""
     return _stems(query, language) | grams(query.lower())
 
 
@@ -52,7 +55,7 @@ def _stems(query: str, language: str) -> set[str]:
 
 
 def _is_wanted(word: str, language: str, wanted: Collection[str], initials: Collection[str] | None) -> bool:
-    """Tell whether a word's stem is wanted; a word of another initial is not stemmed, which takes .1 ms a new word."""
+    """Return whether a word's stem is wanted; other initials are skipped, since stemming takes .1 ms per new word."""
     return (initials is None or word[0] in initials) and stem(word, language) in wanted
 
 
@@ -62,7 +65,7 @@ class _Stemmer(Protocol):
 
 @cache
 def stem(word: str, language: str = "english") -> str:
-    """Return the stem of a lower-case word in a language that Snowball knows; otherwise the word itself."""
+    """Return the stem of a lower-case word in a language that Snowball supports; otherwise the word itself."""
     stemmer = _stemmer(language)
     return stemmer.stemWord(folded(word)) if stemmer else folded(word)
 
@@ -75,13 +78,13 @@ def _stemmer(language: str) -> _Stemmer | None:
 
 
 def own_word(query: str, term: str, language: str = "english") -> str:
-    """Return the question's own word for a term of the index, which is folded and stemmed."""
+    """Return the question's own word for a folded and stemmed term of the index."""
     words = [match.group() for match in spaced_words(query)]
     return next((word for word in words if term in (word.lower(), stem(word.lower(), language))), term)
 
 
 def pieces(query: str, text: str) -> list[tuple[str, bool]]:
-    """Return the text cut into (piece, whether it matched); joined, the pieces are the text."""
+    """Split a text into (piece, whether it matched); joined, the pieces are the text."""
     marks: list[tuple[str, bool]] = []
     at = 0
     for start, end in matched_spans(query, text):
@@ -95,9 +98,9 @@ def pieces(query: str, text: str) -> list[tuple[str, bool]]:
 
 
 def excerpt(query: str, text: str, length: int) -> str:
-    """Return at most about ``length`` characters of a text, from a little before its densest matches.
+    """Return about ``length`` characters of a text, starting shortly before its densest matches.
 
-    Headings that open it are left out: every place that shows a passage shows its heading path.
+    Leading headings are omitted, since every view of a passage shows its heading path.
     """
     clean = " ".join(_HEADINGS.sub("", text).split())
     if len(clean) <= length:
@@ -114,59 +117,62 @@ def excerpt(query: str, text: str, length: int) -> str:
     )
 
 
-# --- The rows of a passage's table that say most of a question, for places with little room ---
+# Table rows that match a question best
 
 ROW = re.compile(r"^\|.*\|[ \t]*$", re.MULTILINE)
 RULE = re.compile(r"^\|(?:\s*:?-+:?\s*\|)+\s*$")
-CELL = re.compile(r"(?<!\\)\|")  # a bar behind a backslash belongs to the cell
+CELL = re.compile(r"(?<!\\)\|")  # an escaped bar is part of the cell
 HEADING = re.compile(r"\s*#{1,6}\s")
 FIGURE = re.compile(r"[^\w]*(?:\d[\d.,' ]*\W*(?:\([a-z]{1,2}\))?|[-–—])")
 MOST_ROWS = 4
 MOST_COLUMNS = 6
-LEAST_LETTERS = 20  # of prose beside a table
+LEAST_LETTERS = 20  # of prose next to a table
 
 
 @dataclass(frozen=True, slots=True)
 class TableExcerpt:
-    """The names of some columns of a table, blank where they have none, and some of its rows in their order."""
+    """Some columns and rows of a table."""
 
-    names: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]  # of the columns, empty if unnamed
+    rows: tuple[tuple[str, ...], ...]  # in their order
 
     def lines(self) -> list[str]:
         """Return each row as one line: "Net sales, 2024: 1,204 · 2023: 1,180"."""
         return [_line(self.names, row) for row in self.rows]
 
     def is_figures(self, column: int) -> bool:
-        """Tell whether the cells of a column that say something are figures, which stand to the right."""
+        """Return whether all non-empty cells of a column are figures, which are aligned right."""
         said = [row[column] for row in self.rows if row[column]]
         return bool(said) and all(map(FIGURE.fullmatch, said))
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a text: the question's words in it, and the cells of a row with those that name its columns.
+    """A line of a text."""
 
-    ``about`` are the question's words in these names and in the line that leads to the table.
-    """
-
-    words: frozenset[str]
-    about: frozenset[str] = frozenset()
-    cells: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    table: int = 0
+    words: frozenset[str]  # words of the question in the line
+    about: frozenset[str] = frozenset()  # words of the question in the column names and the line before the table
+    cells: tuple[str, ...] = ()  # if it is a row of a table
+    names: tuple[str, ...] = ()  # of the row's columns
+    table: int = 0  # number of the row's table
 
 
 def cells(row: str) -> list[str]:
-    """Return the cells of a row of Markdown, stripped."""
+    """Return the cells of a Markdown table row, stripped."""
     return [" ".join(cell.replace("\\|", "|").split()) for cell in CELL.split(row.strip().strip("|"))]
 
 
 def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | None:
-    """Return the rows of a passage's table that say most of a question, at most 4 with 6 columns.
+    """Return the rows of a passage's table that match a question best, at most 4 rows and 6 columns.
 
-    ``header`` is that of a table which the passage goes on with. Returns None where there is no row of a table with
-    a word of the question, or a line of prose has more of them; a passage that is a table alone shows its first rows.
+    Args:
+        query: The question.
+        text: The passage.
+        header: Header of a table that the passage continues.
+
+    Returns:
+        None if no table row contains a word of the question, or a line of prose contains more of them. For a passage
+        that consists of a table only, its first rows.
     """
     lines = _lines(query, text, header)
     holding = Counter(word for line in lines for word in line.words)
@@ -193,19 +199,19 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
 
 
 def without_rows(text: str) -> str:
-    """Return a passage without the rows of its tables; all of it where nothing else is said."""
+    """Return a passage without its table rows; all of it if there is nothing else."""
     prose = ROW.sub("", text)
     said = "".join(line for line in prose.splitlines() if not HEADING.match(line))
     return prose if _says_something(said) else text
 
 
 def _says_something(prose: str) -> bool:
-    """Tell whether there is more beside a table than a page number or a few words."""
+    """Return whether text next to a table is more than a page number or a few words."""
     return sum(character.isalpha() for character in prose) >= LEAST_LETTERS
 
 
 def _lines(query: str, text: str, header: str) -> list[_Line]:
-    """Return the lines of a text that say something, rows of figures without those that name columns."""
+    """Return the non-empty lines of a text; table rows without their header rows."""
     found: list[_Line] = []
     names, lead = tuple(cells(next(iter(header.strip().splitlines()), ""))), ""
     table = 0
@@ -235,7 +241,7 @@ def _filled(row: Sequence[str], width: int) -> list[str]:
 
 
 def _columns(query: str, rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns that are shown: the labels, those with words of the question, and those beside them."""
+    """Return the columns to show: labels, columns with words of the question, and their neighbours."""
     said = [place for place in range(len(rows[0])) if not place or any(row[place] for row in rows[1:])]
     asked = [place for place in said if place and any(_words(query, row[place]) for row in rows)]
 
@@ -246,7 +252,7 @@ def _columns(query: str, rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _line(names: Sequence[str], row: Sequence[str]) -> str:
-    """Return a row's label, and each further cell behind the name of its column."""
+    """Return a row's label, followed by each further cell with its column name."""
     told = [f"{name}: {cell}" if name else cell for name, cell in zip(names[1:], row[1:], strict=True) if cell]
     between = (", " if names[1:] and names[1] else ": ") if row[0] and told else ""
     return f"{row[0]}{between}{' · '.join(told)}"

@@ -1,7 +1,7 @@
-"""The one background opener: the app and the MCP server answer their first reader while the workbench still opens.
+"""Opens the workbench in the background, so that the app and the MCP server can serve requests while it starts.
 
-Opening has two steps in one thread. After the first the database serves: lists and files can be shown. After the
-second the model is loaded: the first search is as fast as the others.
+Opening has two steps in one thread. After the first the database is available: lists and files can be shown. After the
+second the model is loaded, so that the first search is as fast as later ones.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_CLOSE = 20.0  # seconds that the end of the process waits for a database that is just being started
-LONGEST_WARMING = 0.5  # seconds that it waits for a model that is just being loaded
+LONGEST_CLOSE = 20.0  # seconds that shutdown waits for a database that is still starting
+LONGEST_WARMING = 0.5  # seconds that shutdown waits for a model that is still loading
 
 Opener = Callable[[], "Workbench"]
 Warmer = Callable[["Workbench"], None]
 
 
 class Opening:
-    """Opens one workbench a process, however many callers wait for it; all methods may be called from any thread.
+    """Opens one workbench for each process, however many callers wait for it. All methods are thread-safe.
 
-    Nothing happens before the first call of ``start``, ``wait`` or ``ready``.
+    Nothing is opened before the first call of ``start``, ``wait`` or ``ready``.
     """
 
     def __init__(self, opener: Opener | None = None, warmer: Warmer | None = None, *, patience: float = 0.0) -> None:
-        """Take the two steps: ``opener`` returns an open workbench, ``warmer`` loads what its searches need.
+        """Configure the two steps.
 
-        By default they open what the environment describes and load its model. Between them lie ``patience`` seconds,
-        or fewer where ``warm_now`` says so.
+        Args:
+            opener: Returns an open workbench; by default the one that the environment describes.
+            warmer: Loads what searches need; by default the embedding model.
+            patience: Seconds between the two steps; ``warm_now`` ends the pause.
         """
         self._patience, self._may_warm = patience, threading.Event()
         self._opener, self._warmer = opener or open_configured, warmer or warm_model
@@ -52,17 +54,17 @@ class Opening:
 
     @classmethod
     def of(cls, workbench: Workbench) -> Opening:
-        """Return an opening that serves a workbench which is open already."""
+        """Return an opening that serves an open workbench."""
         opening = cls()
         opening.use(workbench)
         return opening
 
     def configure(self, opener: Opener) -> None:
-        """Set how the workbench is opened; before the first ``start``."""
+        """Set the opener; call it before ``start``."""
         self._opener = opener
 
     def use(self, workbench: Workbench) -> None:
-        """Serve a workbench that is open and warm already."""
+        """Serve a workbench that is already open and warm."""
         with self._lock:
             self._future = Future()
             self._future.set_result(workbench)
@@ -70,33 +72,41 @@ class Opening:
             self._may_warm.clear()
 
     def start(self) -> Future[Workbench]:
-        """Begin to open, unless that has begun; an error stays until ``again``."""
+        """Start opening unless it has started; an error is kept until ``again`` is called."""
         with self._lock:
             return self._future if self._future is not None else self._begin()
 
     def again(self) -> Future[Workbench]:
-        """Begin to open, also after an error."""
+        """Start opening, also after an error."""
         with self._lock:
             return self._begin() if self._future is None or _failed(self._future) else self._future
 
     def wait(self, seconds: float | None = None) -> Workbench | None:
-        """Return the workbench when it is open within ``seconds``, None when it is still opening.
+        """Return the workbench, or None if it is still opening after ``seconds``.
 
         Raises:
-            WorkbenchError: it could not be opened; the sentence can be shown, and ``again`` tries once more.
+            WorkbenchError: It could not be opened; the message can be shown, and ``again`` retries.
         """
         future = self.start()
         settled_futures([future], seconds)
         return future.result() if future.done() else None
 
     async def ready(self) -> Workbench:
-        """Return the workbench as soon as it is open; after an error this opens again. Raises what opening raised."""
+        """Return the workbench once it is open; retries after an earlier error.
+
+        Raises:
+            WorkbenchError: It could not be opened.
+        """
         future = self.again()
         return future.result() if future.done() else await asyncio.shield(asyncio.wrap_future(future))
 
     @property
     def settings(self) -> Settings:
-        """The settings of the open workbench, else those that the environment describes. Raises ConfigurationError."""
+        """The settings of the open workbench, otherwise those of the environment.
+
+        Raises:
+            ConfigurationError: A setting is invalid.
+        """
         if self.is_ready:
             return self.workbench.settings
         from workbench.settings import load_settings
@@ -105,7 +115,11 @@ class Opening:
 
     @property
     def workbench(self) -> Workbench:
-        """The open workbench, for callers that know it to be open. Raises WorkbenchError where it is not."""
+        """The open workbench, for callers that know that it is open.
+
+        Raises:
+            WorkbenchError: It is not open.
+        """
         future = self._future
         if future is None or not future.done():
             raise WorkbenchError("The workbench is still opening; try again in a moment.")
@@ -113,46 +127,49 @@ class Opening:
 
     @property
     def settled(self) -> bool:
-        """True once it is known whether the workbench opens."""
+        """True once opening has succeeded or failed."""
         return self._future is not None and self._future.done()
 
     @property
     def is_ready(self) -> bool:
-        """True when the workbench is open and calls are served without waiting."""
+        """True if the workbench is open and calls need not wait."""
         return self._future is not None and self._future.done() and not _failed(self._future)
 
     @property
     def is_warm(self) -> bool:
-        """True when the model is loaded too."""
+        """True if the model is loaded too."""
         return self._warm.is_set()
 
     @property
     def may_warm(self) -> bool:
-        """True once ``warm_now`` said so of this workbench."""
+        """True once ``warm_now`` was called for this workbench."""
         return self._may_warm.is_set()
 
     def warm_now(self) -> None:
-        """Let the second step begin as soon as the first is done: what it would have kept waiting is served."""
+        """Start the second step as soon as the first is done: requests that it would have delayed are served."""
         self._may_warm.set()
 
     def work_jobs(self) -> None:
-        """Keep a process beside this one that runs jobs as soon as there are some, where the settings allow it."""
+        """Keep a child process that runs jobs as soon as there are some, if the settings allow it."""
         workbench = self.workbench
         with self._lock:  # two calls at once must not start two workers
             if workbench.settings.run_worker:
                 workbench.work_beside()
 
     def close(self, *, waits: bool = True) -> bool:
-        """Close the workbench, where one was opened; an opening on its way is waited for.
+        """Close the workbench if one was opened; waits for one that is opening.
 
-        Without ``waits`` neither the worker's process nor a model that is being loaded is waited for.
-        False says that it goes on still: its native threads would not survive the interpreter's end.
+        Args:
+            waits: Whether to wait for the worker's process and for a model that is loading.
+
+        Returns:
+            False if the model is still loading; its native threads would not survive the interpreter's shutdown.
         """
         with self._lock:
             future, self._future = self._future, None
             thread, self._thread = self._thread, None
             self._warm.clear()
-            self._may_warm.set()  # nobody waits for it any more
+            self._may_warm.set()  # do not keep the thread waiting
         if future is not None:
             settled_futures([future], LONGEST_CLOSE)
         if thread is not None:
@@ -162,7 +179,7 @@ class Opening:
         return thread is None or not thread.is_alive()
 
     def _begin(self) -> Future[Workbench]:
-        """Start the thread; the lock is the caller's."""
+        """Start the thread; the caller holds the lock."""
         future: Future[Workbench] = Future()
         self._future = future
         self._may_warm.clear()
@@ -173,16 +190,16 @@ class Opening:
     def _open(self, future: Future[Workbench]) -> None:
         try:
             workbench = self._opener()
-        except BaseException as error:  # noqa: BLE001 - the callers that wait are told
+        except BaseException as error:  # noqa: BLE001 - waiting callers receive it
             future.set_exception(error)
             return
         future.set_result(workbench)
         self._may_warm.wait(self._patience)
-        if self._future is not future:  # closed meanwhile
+        if self._future is not future:  # closed in the meantime
             return
         try:
             self._warmer(workbench)
-        except WorkbenchError as error:  # the calls that need the model say so; the others can be served
+        except WorkbenchError as error:  # calls that need the model raise it again; others can be served
             logger.warning("%s", error)
             return
         if self._future is future:
@@ -192,10 +209,11 @@ class Opening:
 def open_configured(
     home: Path | str | None = None, database_url: str | None = None, settings: Settings | None = None
 ) -> Workbench:
-    """Open the workbench that the arguments and the environment describe, and let it take jobs where that is set.
+    """Open the workbench that the arguments and the environment describe, and let it run jobs if that is set.
 
     Raises:
-        ConfigurationError: a setting is wrong. StorageError: the database cannot be reached.
+        ConfigurationError: A setting is invalid.
+        StorageError: The database is unreachable.
     """
     from workbench.settings import load_settings
 
@@ -211,7 +229,7 @@ def open_configured(
 
 
 def start_database(settings: Settings) -> None:
-    """Begin to start the embedded database, where it is used: it comes up while the workbench is being imported."""
+    """Start the embedded database, if it is used, in the background while the workbench is being imported."""
     if settings.database_url is None:
         from workbench.storage.postgres import start_ahead
 
@@ -219,7 +237,11 @@ def start_database(settings: Settings) -> None:
 
 
 def warm_model(workbench: Workbench) -> None:
-    """Load the workbench's embedding model. Raises ModelError."""
+    """Load the workbench's embedding model.
+
+    Raises:
+        ModelError: The model's files are missing or damaged, or its endpoint failed.
+    """
     workbench.warm()
 
 

@@ -17,26 +17,26 @@ from typing import NoReturn
 
 from workbench.errors import ConfigurationError
 
-# --- Matrix products of numpy on the thread that asks for them, in the processes that are ours ---
+# One thread for numpy's matrix products
 
 VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # numpy from wheels, conda, on a Mac
 
 
 def multiply_on_one_thread() -> None:
-    """Set numpy's threads to one, before numpy is imported; what the environment says already stays."""
+    """Limit numpy's BLAS to one thread, unless the environment sets a number; call it before numpy is imported."""
     for variable in VARIABLES:
         os.environ.setdefault(variable, "1")
 
 
-# --- Ending in order: on SIGTERM and SIGHUP as on Ctrl-C, and at once where native threads would hold the ---
+# Shutdown on signals
 
 TOLD = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def end_in_order() -> None:
-    """Let a signal that asks this process to end raise KeyboardInterrupt, once: ``make`` passes its own on.
+    """Raise KeyboardInterrupt on the first SIGTERM or SIGHUP; later ones are ignored (``make`` forwards its own).
 
-    By default such a signal ends the interpreter without a word to what has to be closed.
+    By default such a signal ends the interpreter without closing anything.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -45,14 +45,14 @@ def end_in_order() -> None:
 
 
 def begin_to_end() -> None:
-    """Let further signals that ask this process to end pass: it ends already, and has doors to close."""
+    """Ignore further SIGTERM and SIGHUP: shutdown is already in progress."""
     for number in TOLD:
         if signal.getsignal(number) is _interrupt:
             signal.signal(number, _wait)
 
 
 def end_now(code: int = 0) -> NoReturn:
-    """End the process although threads of it still work, whose native code would not survive the interpreter's end."""
+    """Exit although threads still run: their native code would crash during the interpreter's shutdown."""
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed, without a reader, or on a full disk
@@ -68,13 +68,13 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _wait(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the process ends already."""
+    """Do nothing: shutdown is already in progress."""
     del number, frame
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """An extra: the work that needs it, as the subject of a sentence, and the modules that it brings."""
+    """An optional dependency group of the package."""
 
     name: str
     work: str
@@ -82,12 +82,12 @@ class Extra:
 
     @property
     def is_installed(self) -> bool:
-        """True when its first module is there; the others come with it."""
+        """True if its first module can be imported; pip installs the others with it."""
         return find_spec(self.modules[0]) is not None
 
     @property
     def sentence(self) -> str:
-        """The sentence for a person without it."""
+        """The sentence that asks to install it."""
         return f"{self.work} needs the extra '{self.name}'; run: pip install 'rag-workbench[{self.name}]'."
 
 
@@ -113,10 +113,10 @@ EXTRAS: dict[str, Extra] = {
 
 
 def check_extra(name: str) -> None:
-    """Let work begin that needs an extra.
+    """Check that an extra is installed.
 
     Raises:
-        ConfigurationError: the extra is not installed; the sentence says how to install it.
+        ConfigurationError: The extra is missing; the message says how to install it.
     """
     extra = EXTRAS[name]
     if not extra.is_installed:
@@ -124,26 +124,26 @@ def check_extra(name: str) -> None:
 
 
 def missing_extra(error: ModuleNotFoundError) -> ConfigurationError | None:
-    """Return the error that names the extra of a module that could not be imported; None for any other module."""
+    """Return the error that names the extra of a missing module, or None if the module belongs to no extra."""
     module = f"{error.name or ''}."
     brings = (extra for extra in EXTRAS.values() if module.startswith(tuple(f"{name}." for name in extra.modules)))
     extra = next(brings, None)
     return ConfigurationError(extra.sentence) if extra else None
 
 
-# --- Python's garbage collector, kept from looking again and again at what imports made and what stays ---
+# Fewer garbage collections
 
 COLLECT_AFTER = 50_000  # objects: with Python's 700 a search spends a tenth of its time collecting what imports made
 
 
 def collect_seldom() -> None:
-    """Let the collector wait for more objects than by default; for a process that is ours."""
+    """Raise the collector's threshold; for processes that belong to the workbench."""
     gc.set_threshold(COLLECT_AFTER)
 
 
 @contextmanager
 def nothing_is_garbage() -> Generator[None]:
-    """Collect nothing meanwhile, and let all there is count as old at the end: only full collections look at it."""
+    """Collect nothing inside the block; what it made then counts as old, which only full collections examine."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -156,6 +156,6 @@ def nothing_is_garbage() -> Generator[None]:
             gc.enable()
 
 
-# --- The version of the workbench, for every layer: the package's front door may not be opened from below ---
+# Version, kept here so that lower layers need not import the package root
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""One typed, frozen object with everything that can be set; only entry points and the composition root read it."""
+"""All settings in one typed, frozen object; only entry points and the composition root read it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from workbench.errors import ConfigurationError
 
 
 def default_home() -> Path:
-    """Return the platform's user data folder; for root ``/var/lib``, as the embedded server opens its parents."""
+    """Return the platform's user data folder; ``/var/lib`` for root, since the embedded server opens its parents."""
     if sys.platform != "win32" and os.geteuid() == 0:
         return Path("/var/lib/rag-workbench")
     return Path(platformdirs.user_data_dir("rag-workbench", appauthor=False))
 
 
 class Settings(BaseSettings):
-    """Everything that can be set, from ``WORKBENCH_*`` variables or ``.env``; see ``.env.example``."""
+    """All settings, from ``WORKBENCH_*`` variables or ``.env``; see ``.env.example``."""
 
     model_config = SettingsConfigDict(
         env_prefix="WORKBENCH_",
@@ -35,81 +35,81 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=default_home, description="Data folder: database, model files, crawl cache.")
     database_url: SecretStr | None = Field(
-        None, description="Postgres 16+ with pgvector; empty means the embedded server under HOME."
+        None, description="URL of Postgres 16+ with pgvector; empty means the embedded server under HOME."
     )
     read_database_url: SecretStr | None = Field(
-        None, description="A replica for searches; empty means the same database."
+        None, description="URL of a replica for searches; empty means the primary database."
     )
-    pool_size: int = Field(8, ge=1, le=200, description="Connections a process may hold open.")
+    pool_size: int = Field(8, ge=1, le=200, description="Maximum database connections per process.")
 
     embedding_model: str = Field(
         "minilm",
-        description="'minilm' (built in, English), 'multilingual' (a hundred languages, the extra of that name), "
-        "'hash' (for tests), a Hugging Face id, 'openai:MODEL' (at OPENAI_API_BASE, with "
+        description="'minilm' (built in, English), 'multilingual' (100 languages, needs the extra multilingual), "
+        "'hash' (for tests), a Hugging Face id, 'openai:MODEL' (uses OPENAI_API_BASE and "
         "OPENAI_API_KEY) or 'ollama:MODEL'.",
     )
     embedding_threads: int = Field(0, ge=0, description="Threads for the embedding model; 0 means one per core.")
     reranker: str = Field(
         "late-interaction",
-        description="'late-interaction' (built in), or a cross-encoder: a Hugging Face id or a local folder.",
+        description="'late-interaction' (built in) or a cross-encoder: a Hugging Face id or a local folder.",
     )
     llm_base_url: str = Field(
-        "", description="Any OpenAI-compatible endpoint; empty means a model of this machine, or answers as extracts."
+        "", description="URL of an OpenAI-compatible endpoint; empty means a local model, or extractive answers."
     )
     llm_model: str = Field(
         "",
-        description="The model's name at that endpoint; without one the path of a GGUF file, which runs in a process "
-        "of its own (the extra local-llm).",
+        description="Model name at that endpoint; without an endpoint, the path of a GGUF file to run locally "
+        "(needs the extra local-llm).",
     )
-    llm_api_key: SecretStr | None = Field(None, description="The key for that endpoint, where it wants one.")
-    llm_timeout: float = Field(60.0, gt=0, description="Seconds to wait for the language model.")
+    llm_api_key: SecretStr | None = Field(None, description="API key for that endpoint, if required.")
+    llm_timeout: float = Field(60.0, gt=0, description="Timeout of a request to the language model, in seconds.")
 
-    judge_seconds: float = Field(600.0, gt=0, description="Seconds that an LLM may judge one evaluation.")
-    judge_calls: int = Field(2_000, ge=1, description="Calls to the LLM that judging one evaluation may take.")
-    judge_tokens: int = Field(1_000_000, ge=1, description="Tokens that judging one evaluation may take.")
+    judge_seconds: float = Field(600.0, gt=0, description="Maximum seconds of LLM judging per evaluation.")
+    judge_calls: int = Field(2_000, ge=1, description="Maximum LLM calls for judging per evaluation.")
+    judge_tokens: int = Field(1_000_000, ge=1, description="Maximum LLM tokens for judging per evaluation.")
 
     file_roots: str = Field(
         "",
-        description="Folders the MCP tools may read files from, separated by ':'; empty means the working directory.",
+        description="Folders that MCP tools may read files from, separated by ':'; empty means the working directory.",
     )
     crawl_allow_hosts: str = Field(
         "", description="Hosts on private or loopback networks that may be crawled, separated by ','."
     )
     crawl_browser_url: str = Field(
         "",
-        description="CDP address of a Chromium that runs on this machine, for pages that need JavaScript; "
-        "empty means one of our own.",
+        description="CDP URL of a Chromium on this machine, for pages that need JavaScript; "
+        "empty means the workbench starts its own.",
     )
     run_worker: bool = Field(
-        True, description="Run jobs inside the app and the MCP server; 'workbench worker' runs them anywhere."
+        True, description="Run jobs inside the app and the MCP server; 'workbench worker' runs them in any process."
     )
     articles_dir: Path | None = Field(
-        None, description="Folder of articles for the articles tools; empty means the sample's."
+        None, description="Folder for the articles tools; empty means the sample articles."
     )
-    archives_dir: Path | None = Field(None, description="Folder of archives for searchLocalArchives.")
+    archives_dir: Path | None = Field(None, description="Folder for the tool searchLocalArchives.")
     mcp_token: SecretStr | None = Field(None, description="Bearer token for MCP over HTTP.")
     app_password: SecretStr | None = Field(
-        None, description="Password of the app under 'workbench serve'; empty means the token, and none without one."
+        None, description="Password of the app under 'workbench serve'; empty means MCP_TOKEN, or none without one."
     )
-    mcp_log_calls: bool = Field(True, description="Keep a log of tool calls (never the token) in the database.")
+    mcp_log_calls: bool = Field(True, description="Log tool calls (never the token) in the database.")
     mcp_allowed_hosts: str = Field(
-        "", description="Further Host headers that MCP over HTTP answers to, such as 'wiki.lan:8765', separated by ','."
+        "", description="Additional allowed Host headers for MCP over HTTP, such as 'wiki.lan:8765', separated by ','."
     )
     mcp_allowed_origins: str = Field(
-        "", description="Further web origins that may call MCP over HTTP, such as 'https://wiki.lan', separated by ','."
+        "", description="Additional allowed origins for MCP over HTTP, such as 'https://wiki.lan', separated by ','."
     )
-    mcp_call_seconds: float = Field(30.0, gt=0, description="Longest that a tool call that only reads may take.")
-    mcp_write_seconds: float = Field(600.0, gt=0, description="Longest that a tool call that writes may take.")
+    mcp_call_seconds: float = Field(30.0, gt=0, description="Time limit of a read-only tool call, in seconds.")
+    mcp_write_seconds: float = Field(600.0, gt=0, description="Time limit of a tool call that writes, in seconds.")
     telemetry: bool = Field(
         False,
-        description="Send traces and metrics by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default this machine's port "
-        "4318 (the extra otel).",
+        description="Send traces and metrics by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT, by default port 4318 of this "
+        "machine (needs the extra otel).",
     )
     search_db_path: Path | None = Field(
         None,
         validation_alias=AliasChoices("SEARCH_DB_PATH", "search_db_path"),
-        description="Folder of the embedded database, in place of HOME/postgres. In .env it counts only if a "
-        "WORKBENCH_ variable is set there too: the file may be another project's.",
+        description="Folder of the embedded database, instead of HOME/postgres. Ignored in .env unless a WORKBENCH_ "
+        "variable is set there too, since the file may belong to another project.",
     )
 
     @classmethod
@@ -121,19 +121,19 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read arguments first, then the environment, then our variables of ``.env``."""
+        """Read arguments first, then the environment, then the workbench's variables in ``.env``."""
         del file_secret_settings
         assert isinstance(dotenv_settings, DotEnvSettingsSource)
         return init_settings, env_settings, _OwnVariables(settings_cls, dotenv_settings.env_file)
 
     @property
     def postgres_dir(self) -> Path:
-        """Folder of the embedded server's data."""
+        """Folder of the embedded server's data files."""
         return self.search_db_path or self.home / "postgres"
 
     @property
     def has_llm(self) -> bool:
-        """True when a language model is named, at an endpoint or on this machine."""
+        """True if a language model is configured, at an endpoint or on this machine."""
         return bool(self.llm_base_url or self.llm_model)
 
     @property
@@ -143,7 +143,7 @@ class Settings(BaseSettings):
 
 
 class _OwnVariables(DotEnvSettingsSource):
-    """The variables of ``.env`` that are ours: those with our prefix, and with one of these SEARCH_DB_PATH."""
+    """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is one of them."""
 
     def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
         values = super()._read_env_file(file_path)
@@ -154,10 +154,10 @@ class _OwnVariables(DotEnvSettingsSource):
 
 
 def load_settings(**overrides: object) -> Settings:
-    """Read the environment and ``.env``; keyword arguments win.
+    """Read the environment and ``.env``; keyword arguments take precedence.
 
     Raises:
-        ConfigurationError: a value is not valid; the message names the variable and says what is.
+        ConfigurationError: A value is invalid; the message names the variable and the problem.
     """
     values = {name: value for name, value in overrides.items() if value is not None}
     try:
@@ -165,8 +165,7 @@ def load_settings(**overrides: object) -> Settings:
     except (UnicodeDecodeError, OSError) as error:
         reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"cannot be read ({error.strerror})"
         raise ConfigurationError(
-            f"The file {Path('.env').absolute()} {reason}; save it as a text in UTF-8, or run the command in another "
-            "folder."
+            f"The file {Path('.env').absolute()} {reason}; save it as UTF-8 text, or run the command in another folder."
         ) from error
     except ValidationError as error:
         first = error.errors()[0]
@@ -178,8 +177,8 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """Return this process's environment with the variables that make another process read the same settings."""
-    environment = dict(os.environ)  # noqa: TID251 - this is the module that knows the environment
+    """Return this process's environment plus the variables from which another process reads the same settings."""
+    environment = dict(os.environ)  # noqa: TID251 - this module owns access to the environment
     for name in Settings.model_fields:
         value = getattr(settings, name)
         variable = "SEARCH_DB_PATH" if name == "search_db_path" else f"WORKBENCH_{name.upper()}"

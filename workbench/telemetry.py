@@ -1,7 +1,7 @@
-"""Traces and metrics by OpenTelemetry: a span and a duration for searches, their steps, ingests, jobs and tool calls.
+"""OpenTelemetry traces and metrics: a span and a duration for searches, their steps, ingests, jobs and tool calls.
 
-Nobody is told until a program says where to: ``export``, or a provider that the program around the workbench has set.
-Names of strategies, indexes, tools and kinds of jobs are told; words of questions and documents never are.
+Nothing is recorded until ``export`` is called or the embedding program sets a provider. Recorded are names of
+strategies, indexes, tools and kinds of jobs, never words of questions or documents.
 """
 
 from __future__ import annotations
@@ -12,23 +12,28 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from opentelemetry import metrics, trace
 
 from workbench.errors import Cancelled
 from workbench.runtime import __version__, check_extra
 
-NAME = "rag-workbench"  # of the service, where OTEL_SERVICE_NAME names none, and of the instrumentation
-PREFIX = "workbench."  # of our attributes and metrics
-BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0)  # s
-PATIENCE = 2.5  # s that an ending process waits for a collector, traces and metrics together, however many there are
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
 
-UNHEARD = "Traces or metrics do not arrive where OTEL_EXPORTER_OTLP_ENDPOINT says (port 4318 here); work goes on."
+NAME = "rag-workbench"  # instrumentation scope, and the service unless OTEL_SERVICE_NAME is set
+PREFIX = "workbench."  # of attributes and metrics
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0)  # s
+PATIENCE = 2.5  # seconds that an exiting process waits for a collector
+
+UNHEARD = "Traces or metrics could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)."
 SENDERS = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal", "opentelemetry.sdk.metrics._internal.export")
 
 logger = logging.getLogger(__name__)
@@ -41,52 +46,53 @@ _is_untold: ContextVar[bool] = ContextVar("untold", default=False)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A kind of work that is told: ``target`` is the attribute that says which one of its kind it was."""
+    """A kind of work that is measured."""
 
-    name: str
-    target: str
-    description: str
+    name: str  # first word of the span's name
+    target: str  # attribute that distinguishes operations of this kind, and second word of the span's name
+    description: str  # of the metric
 
 
-SEARCH = Operation("search", "strategy", "Time of a search by one strategy.")
-STEP = Operation("step", "step", "Time of one step of a search or an answer.")
-INGEST = Operation("ingest", "index", "Time of bringing documents into an index.")
-BUILD = Operation("build", "index", "Time of bringing an index up to date with the stored documents.")
-JOB = Operation("job", "kind", "Time that one worker was at a job.")
-TOOL = Operation("tool", "tool", "Time of a tool call, by MCP or HTTP.")
+SEARCH = Operation("search", "strategy", "Duration of a search by one strategy.")
+STEP = Operation("step", "step", "Duration of one step of a search or an answer.")
+INGEST = Operation("ingest", "index", "Duration of adding documents to an index.")
+BUILD = Operation("build", "index", "Duration of updating an index from the stored documents.")
+JOB = Operation("job", "kind", "Duration of one worker's run of a job.")
+TOOL = Operation("tool", "tool", "Duration of a tool call over MCP or HTTP.")
 
 
 class Measured:
-    """An operation that goes on: it takes what is known only at its end."""
+    """A running operation; it takes attributes that are known only at its end."""
 
     def __init__(self, span: trace.Span) -> None:
-        """Take its span."""
         self._span = span
-        self.error_type: str | None = None
+        self.outcome: dict[str, str] = {}  # the attribute ``error.type`` of span and metric, if it did not succeed
 
     def tell(self, **attributes: AttributeValue) -> None:
         """Add attributes to the span, not to the metric."""
         self._span.set_attributes({PREFIX + name: value for name, value in attributes.items()})
 
-    def failed(self, error_type: str) -> None:
-        """Mark it as failed; ``error_type`` is a class of errors, not a sentence, which may repeat a question."""
-        self.ended_early(error_type)
-        self._span.set_status(trace.StatusCode.ERROR)
+    def failed(self, error_type: str, *, is_error: bool = True) -> None:
+        """Record what ended the operation early.
 
-    def ended_early(self, error_type: str) -> None:
-        """Name what ended it, such as a person or the end of its worker, which is no failure."""
-        self.error_type = error_type
-        self._span.set_attribute("error.type", error_type)
+        Args:
+            error_type: Name of an error class. Its message may repeat a question and is never recorded.
+            is_error: False if a person or the worker's shutdown stopped it.
+        """
+        self.outcome = {"error.type": error_type}
+        self._span.set_attributes(self.outcome)
+        if is_error:
+            self._span.set_status(trace.StatusCode.ERROR)
 
 
 def is_heard() -> bool:
-    """Tell whether anybody collects traces: ``export`` was called, or the program around the workbench has set who."""
+    """Return whether traces are recorded: ``export`` was called, or the embedding program set a provider."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 @contextmanager
 def untold() -> Generator[None]:
-    """Leave out what the block does, such as a search that nobody asked for."""
+    """Record nothing inside the block, such as a warm-up search."""
     before = _is_untold.set(True)
     try:
         yield
@@ -96,9 +102,9 @@ def untold() -> Generator[None]:
 
 @contextmanager
 def measured(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measured]:
-    """Tell of a block: a span named "search hybrid", and ``workbench.search.duration`` in seconds.
+    """Record a block as a span such as "search hybrid" and as ``workbench.search.duration`` in seconds.
 
-    Without a provider of traces nothing is made, as a search takes a few milliseconds and has ten steps.
+    Without a provider no span is made, since a search takes a few milliseconds and has ten steps.
     """
     if _is_untold.get() or not is_heard():
         yield Measured(trace.INVALID_SPAN)
@@ -113,15 +119,11 @@ def measured(operation: Operation, target: str, **attributes: AttributeValue) ->
         block = Measured(span)
         try:
             yield block
-        except Cancelled as stopped:
-            block.ended_early(type(stopped).__name__)
-            raise
         except Exception as error:
-            block.failed(type(error).__name__)
+            block.failed(type(error).__name__, is_error=not isinstance(error, Cancelled))
             raise
         finally:
-            ended = {"error.type": block.error_type} if block.error_type else {}
-            _durations(operation).record(time.perf_counter() - began, {key: target, **ended})
+            _durations(operation).record(time.perf_counter() - began, {key: target, **block.outcome})
 
 
 @cache
@@ -134,28 +136,25 @@ def _durations(operation: Operation) -> metrics.Histogram:
     )
 
 
-class _OneSentence(logging.Handler):
-    """Says once a process that nothing arrives, in place of the exporters' lines for each try of each batch."""
+class _WarnOnce(logging.Handler):
+    """Logs one warning per process instead of the exporters' lines for each attempt at each batch."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self._told = False
+    has_warned = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Say it, the first time."""
         del record
-        if not self._told:
-            self._told = True
+        if not self.has_warned:
+            self.has_warned = True
             logger.warning(UNHEARD)
 
 
 def export() -> None:
-    """Send everything by OTLP over HTTP, once a process; the standard's variables (``OTEL_*``) say where and how often.
+    """Send everything by OTLP over HTTP, once per process; the standard variables (``OTEL_*``) set where and how often.
 
-    Without them it goes to port 4318 of this machine. A provider that the program has set already stays.
+    The default is port 4318 of this machine. A provider that the program has already set is kept.
 
     Raises:
-        ConfigurationError: the extra ``otel`` is not installed.
+        ConfigurationError: The extra ``otel`` is not installed.
     """
     check_extra("otel")
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -166,46 +165,44 @@ def export() -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    sentence = _OneSentence()
-    for name in SENDERS:
-        logging.getLogger(name).addHandler(sentence)
-        logging.getLogger(name).propagate = False
-    os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # s that a batch waits for a collector
     with _exporting:
         if isinstance(trace.get_tracer_provider(), TracerProvider):
             return
+        handler = _WarnOnce(logging.WARNING)
+        for name in SENDERS:
+            logging.getLogger(name).addHandler(handler)
+            logging.getLogger(name).propagate = False
+        os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # seconds for each batch
         instance = f"{platform.node()}/{os.getpid()}"
-        told = {"service.name": NAME, "service.version": __version__, "service.instance.id": instance}
-        resource = Resource.create().merge(Resource(told)).merge(OTELResourceDetector().detect())
+        own = {"service.name": NAME, "service.version": __version__, "service.instance.id": instance}
+        resource = Resource.create().merge(Resource(own)).merge(OTELResourceDetector().detect())
         tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(tracers)
         reader = PeriodicExportingMetricReader(OTLPMetricExporter())
         meters = MeterProvider(resource=resource, metric_readers=[reader], shutdown_on_exit=False)
         metrics.set_meter_provider(meters)
-        _send_the_rest_at_the_end(tracers.shutdown, meters.shutdown)
+        _shut_down_at_exit(tracers, meters)
 
 
-def _send_the_rest_at_the_end(*endings: Callable[[], None]) -> None:
-    """Let the process's end wait until all endings are done, or for ``PATIENCE`` seconds.
+def _shut_down_at_exit(tracers: TracerProvider, meters: MeterProvider) -> None:
+    """Send what is left when the process exits, for at most ``PATIENCE`` seconds.
 
-    Each exporter has a time for each batch, but batches follow each other, traces and metrics too, and a collector that
-    says a byte a second is never late. The threads wait from now on, since an interpreter that ends may start none.
+    The exporters' timeouts are per batch, and a collector that answers one byte at a time never exceeds them. The
+    thread is started now because an exiting interpreter cannot start one.
     """
-    ends = threading.Event()
+    exiting = threading.Event()
 
-    def end(ending: Callable[[], None]) -> None:
-        ends.wait()
-        ending()
+    def shut_down() -> None:
+        exiting.wait()
+        tracers.shutdown()
+        meters.shutdown()
 
-    threads = [threading.Thread(target=end, args=(each,), name="end-telemetry", daemon=True) for each in endings]
-    for thread in threads:
-        thread.start()
+    thread = threading.Thread(target=shut_down, name="end-telemetry", daemon=True)
+    thread.start()
 
     def wait() -> None:
-        deadline = time.monotonic() + PATIENCE
-        ends.set()
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        exiting.set()
+        thread.join(PATIENCE)
 
     atexit.register(wait)

@@ -1,16 +1,16 @@
-"""The words of texts in every script, and the languages that the keyword index stems.
+"""Words of texts in every script, and the languages that the keyword index stems.
 
-The keyword index cuts texts in the database (``workbench_terms`` in storage/migrations); marks for the eye
-are cut here. Both take these rules, and a test holds them against each other:
+The keyword index splits texts in the database (``workbench_terms`` in storage/schema.sql); highlighted words are found
+here. Both follow these rules, and a test compares them:
 
-- A word is a run of letters and digits with the marks that stand on them (vowel signs, tone marks, points).
-- Chinese, Japanese and Korean runs count as pairs of neighbouring characters.
-- Thai, Lao, Burmese and Khmer put no space between words either, but their letters are an alphabet's: their runs count
-  in threes. With all spaces removed, threes found German as well as whole words did (XQuAD, nDCG@10 .931 and .915) and
-  pairs did not (.801); for Chinese pairs are better (.966 and .896).
-- Points that Arabic and Hebrew may leave out are left out, and the forms of alef, of ya and of kaf count as one.
-- A number whose digits are written in groups of three is one word, the same as without groups (1,204, 1.204, 1 204,
-  1'204 and 1204); one that begins with 0, or goes on with more groups of another size (an address), is cut as before.
+- A word is a run of letters and digits with their combining marks (vowel signs, tone marks, points).
+- Chinese, Japanese and Korean runs are split into pairs of neighbouring characters.
+- Thai, Lao, Burmese and Khmer are written without spaces too, but with an alphabet: their runs are split into triples.
+  With all spaces removed, triples found German as well as whole words did (XQuAD, nDCG@10 .931 and .915) and pairs did
+  not (.801); for Chinese pairs are better (.966 and .896).
+- Optional points of Arabic and Hebrew are removed, and the forms of alef, of ya and of kaf are unified.
+- A number with its digits in groups of three is one word, equal to the number without groups (1,204, 1.204, 1 204,
+  1'204 and 1204). One that begins with 0, or continues with groups of another size (an address), is split.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CONFIGURATIONS = {
     "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
     "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-LANGUAGES = tuple(sorted({*CONFIGURATIONS.values(), "cjk", "simple"}))  # "simple": words as they are
-AUTO = "auto"  # of a source: each of its texts tells its own language
-STEMMED_AT_ONCE = 500  # passages of a source that gets another language; those of a larger one are work for a job
+LANGUAGES = tuple(sorted({*CONFIGURATIONS.values(), "cjk", "simple"}))  # "simple": no stemming
+AUTO = "auto"  # language of a source whose texts are identified one by one
+STEMMED_AT_ONCE = 500  # passages of a source up to which a new language is applied at once and not by a job
 _CJK_CODES = ("zh", "ja", "ko")
 
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
@@ -35,8 +35,8 @@ _MARKS = (
     "\u0300-\u036f\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b4-\u17d3"
 )
-_LETTER = "A-Za-z_\u00c0-\u0dff"  # what makes a code of digits: "v1.204"; scripts without spaces stand beside numbers
-_GAP = " '\u00a0\u2009\u2019\u202f"  # between groups: blanks of any width, and the apostrophes of Switzerland
+_LETTER = "A-Za-z_\u00c0-\u0dff"  # makes digits part of a code ("v1.204"); unspaced scripts may touch a number
+_GAP = " '\u00a0\u2009\u2019\u202f"  # between groups: spaces of any width, and the Swiss apostrophe
 _HEAD = "[1-9][0-9]{0,2}"
 _GROUPED = (
     rf"(?<![{_LETTER}0-9.,])(?:"
@@ -55,7 +55,7 @@ _FORMS = str.maketrans("أإآٱىیک", "ااااييك")
 
 
 def language_of(name: str) -> str | None:
-    """Return the keyword index's name for a language's own name there or its ISO 639-1 code; None for any other."""
+    """Return the keyword index's name for a language name or an ISO 639-1 code; None for any other."""
     key = name.strip().lower()
     if key in LANGUAGES:
         return key
@@ -63,32 +63,29 @@ def language_of(name: str) -> str | None:
 
 
 def language_title(name: str) -> str:
-    """Return what people call a language of the keyword index; "" where it is not known."""
+    """Return the display name of a language of the keyword index; "" if unknown."""
     return {"cjk": "Chinese, Japanese or Korean", "simple": ""}.get(name, name.capitalize())
 
 
 def folded(word: str) -> str:
-    """Return a word without the points that Arabic and Hebrew may leave out, its letters in one form each.
-
-    A number has no groups of digits.
-    """
+    """Return a word without optional Arabic and Hebrew points, with unified letters and ungrouped digits."""
     if word[:1].isdigit() and not word.isdigit() and GROUPED.fullmatch(word):
         return ungrouped(word)
     return _POINT.sub("", word).translate(_FORMS)
 
 
 def ungrouped(text: str) -> str:
-    """Return a text with its numbers as the index keeps them: 1204 where it says 1,204."""
+    """Return a text with its numbers as the index stores them: 1204 for 1,204."""
     return GROUPED.sub(lambda number: re.sub(r"\D", "", number.group()), text)
 
 
 def grams(text: str) -> set[str]:
-    """Return the pairs and threes of characters that runs of unspaced scripts count as; a shorter run counts whole."""
+    """Return the pairs and triples of characters in runs of unspaced scripts; a shorter run counts whole."""
     return {run[at : at + size] for run, size in _runs(text) for at in range(max(1, len(run) - size + 1))}
 
 
 def gram_spans(text: str, wanted: Collection[str]) -> list[tuple[int, int]]:
-    """Return (start, end) of the wanted grams in a text, joined where they touch, in order."""
+    """Return (start, end) of the wanted grams in a text, merged if they touch, in order."""
     spans: list[tuple[int, int]] = []
     for pattern, size in _SIZES:
         for match in pattern.finditer(text):
@@ -100,14 +97,14 @@ def gram_spans(text: str, wanted: Collection[str]) -> list[tuple[int, int]]:
 
 
 def spaced_words(text: str) -> Iterator[re.Match[str]]:
-    """Return the words outside unspaced runs, in order: the keyword index counts the same ones from 1."""
+    """Return the words outside unspaced runs, in order; the keyword index counts the same ones from 1."""
     for pattern, _ in _SIZES:
-        text = pattern.sub(lambda run: "\n" * len(run.group()), text)  # no blank: no number goes on over it
+        text = pattern.sub(lambda run: "\n" * len(run.group()), text)  # not a space, which would join digit groups
     return WORD.finditer(text)
 
 
 def gram_weights(text: str, weights: Mapping[str, float]) -> dict[int, float]:
-    """Return character -> the highest weight of a gram that covers it, for the characters of unspaced runs."""
+    """Return, for each character position in unspaced runs, the highest weight of a gram that covers it."""
     covered: dict[int, float] = {}
     for pattern, size in _SIZES:
         for match in pattern.finditer(text):
@@ -120,7 +117,7 @@ def gram_weights(text: str, weights: Mapping[str, float]) -> dict[int, float]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Tell whether a text holds a script that puts no space between words."""
+    """Return whether a text contains a script that is written without spaces."""
     return any(pattern.search(text) for pattern, _ in _SIZES)
 
 
@@ -137,9 +134,9 @@ def _join(spans: list[tuple[int, int]], start: int, end: int) -> None:
         spans.append((start, end))
 
 
-# --- Sentences by regular expression: fast, language-neutral, and wary of abbreviations, decimals and lists ---
+# Sentence boundaries by regular expression
 
-# An end of sentence, to be checked: Latin marks before a blank, CJK marks anywhere, blank lines, list items.
+# Candidates for a sentence end: Latin marks before a space, CJK marks anywhere, blank lines, list items.
 CANDIDATE = re.compile(
     r"""(?P<latin>[.!?…]+["'”’»)\]*_`]*)(?=\s)"""
     r"""|(?P<cjk>[。！？｡]+["'”’」』）》】]*)"""
@@ -159,15 +156,15 @@ ABBREVIATIONS = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
 )
 RARELY_LAST = frozenset("e.g i.e cf viz vs mr mrs ms dr prof fig figs eq eqs nr z.b d.h vgl p.ex".split())  # noqa: SIM905
-LOOK_BACK = 24  # characters before a full stop that tell an abbreviation
-RUN_IN = 80  # characters of a bold heading that runs into its sentence
+LOOK_BACK = 24  # characters before a full stop that are examined for an abbreviation
+RUN_IN = 80  # maximum length of a bold heading at the start of its sentence
 RUN_IN_HEADING = re.compile(
     r"(?:[-*+][ \t]+)?(\*\*|__)(?:(?!\1).)+\1", re.DOTALL
-)  # "**Colour.** Warm greys": one thing
+)  # "**Colour.** Warm greys" is one sentence
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """Return (start, end) of the sentences of ``text[start:end]``, stripped, in order, covering all but blanks."""
+    """Return (start, end) of the sentences of ``text[start:end]``, stripped, in order, covering all but whitespace."""
     end = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
     begin = start

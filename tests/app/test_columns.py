@@ -29,7 +29,7 @@ def test_a_parameter_out_of_its_range_is_explained_in_its_column(tides):
     asking = Asking(Scope(), None, {"rerank": {"candidates": "9999"}})
     compared = compare(tides, "tide", ["keyword", "rerank"], 10, asking)
     assert list(compared.comparison.strategies) == ["keyword"]
-    assert "candidates cannot be" in str(compared.failures["rerank"])
+    assert "Invalid candidates" in str(compared.failures["rerank"])
     assert failures_data(tides, compared.failures)[0]["scopes"] == {}
 
 

@@ -118,7 +118,7 @@ def test_unread_files_are_named_in_one_sentence(names, said):
 def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
     job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.4, seconds_left=40.0, message="Embedding.")
     work = Work(job, FileTally({"added": 1, "busy": 1, "waiting": 5}), NOON)
-    assert sentence(work) == "40 %, 1 of 7 · about 40 s left · Embedding."
+    assert sentence(work) == "40%, 1 of 7 · about 40 s left · Embedding."
 
 
 def test_a_stalled_job_says_what_to_do_in_place_of_how_far_it_is():

@@ -69,7 +69,7 @@ def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
         (("--nonsense", "search", "x"), "no option '--nonsense'"),
         (("search", "x", "--strategy", "magic"), "use one of 'vector'"),
         (("search", "x", "--strategy", "hybrid", "--set", "vector_weight=2"), "from 0 to 1"),
-        (("search", "x", "--set", "vector_weight"), "not of the form name=value"),
+        (("search", "x", "--set", "vector_weight"), "expected name=value"),
         (("search", "x", "--limit", "many"), "invalid int value: 'many'"),
         (("search", "x", "--since", "yesterday"), "YYYY-MM-DD"),
         (("search", "x", "--scope", "mine"), "choose from"),

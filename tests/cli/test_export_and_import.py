@@ -103,7 +103,7 @@ def test_a_damaged_export_changes_nothing(
             if name != "data_main.copy":
                 torn.writestr(name, whole.read(name))
     elsewhere()
-    assert "lacks the rows of data_main" in workbench("import", "torn.zip").err
+    assert "data_main has no rows" in workbench("import", "torn.zip").err
     assert workbench("sources", "list", "--json").json["total"] == 0
 
 

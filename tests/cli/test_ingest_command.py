@@ -41,7 +41,7 @@ def test_what_cannot_be_read_is_listed_and_the_rest_is_done(workbench: Callable[
 
 def test_what_was_left_out_is_one_line(workbench: Callable[..., Ran], animals: Path) -> None:
     (animals / "letter.odt").write_bytes(b"PK\x03\x04 nothing")
-    assert "1 file left out, of kinds that are not read: .odt (1)." in workbench("ingest", str(animals)).out
+    assert "1 file skipped (unsupported type): .odt (1)." in workbench("ingest", str(animals)).out
     assert workbench("ingest", str(animals), "--json").json["left_out"] == {".odt": 1}
 
 

@@ -92,7 +92,7 @@ def test_a_report_says_in_one_line_what_was_left_out(wb: Workbench, folder: Path
     report = wb.ingest(folder, source="Mixed")
     assert report.added == 4
     assert report.to_dict()["left_out"] == {".gif": 1, ".xyz": 1}
-    sentence = "2 files left out, of kinds that are not read: .gif (1), .xyz (1)."
+    sentence = "2 files skipped (unsupported type): .gif (1), .xyz (1)."
     assert report.left_out_sentence == sentence
     assert sentence in report_text(report)
     assert sentence in report_html(report)

@@ -61,7 +61,7 @@ def test_an_upload_is_taken_apart_and_a_worker_brings_it_in(wb: Workbench, archi
     wb.work()
     job = wb.jobs.wait(job.id, timeout=60)
     assert (job.status, job.result["left_out"]) == ("completed", {".mp4": 1, ".bin": 1})
-    assert "2 files left out, of kinds that are not read: .mp4 (1), .bin (1)." in job.message
+    assert "2 files skipped (unsupported type): .mp4 (1), .bin (1)." in job.message
     assert sorted(str(document.path) for document in wb.documents.list()) == [
         "Harbour/b.txt",
         "Harbour/notes/a.md",

@@ -43,7 +43,7 @@ def test_a_job_says_what_it_left_out(wb: Workbench, worker: WorkerHandle, folder
     mixed = folder({**DOCS, "letter.xyz": "Dear Ada"})
     job = wb.jobs.wait(wb.jobs.enqueue_ingest([mixed], source="Animals").id, timeout=LONG)
     assert job.result["left_out"] == {".xyz": 1}
-    assert job.message.endswith("1 file left out, of kinds that are not read: .xyz (1).")
+    assert job.message.endswith("1 file skipped (unsupported type): .xyz (1).")
 
 
 def test_uploads_travel_through_the_database(wb: Workbench, worker: WorkerHandle) -> None:

@@ -50,7 +50,7 @@ def test_a_job_that_was_asked_to_stop_does_not_wait_again_when_its_worker_leaves
     assert (stopped.status, stopped.is_finished, stopped.message.split(";")[0]) == (
         "cancelled",
         True,
-        "Stopped as asked",
+        "Cancelled",
     )
     go.set()
     leaving.join()

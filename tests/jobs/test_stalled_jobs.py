@@ -101,11 +101,11 @@ def test_a_job_that_no_worker_takes_says_so(wb: Workbench, database_url: str) ->
     job = wb.jobs.enqueue("experiment", "Alone", {})
     assert wb.jobs.get(job.id).stalled is None
     grow_old(database_url, 75)
-    waiting = "It has waited 75 s for a worker, and none is running; start one with 'workbench worker'."
+    waiting = "It has waited 75 s and no worker is running; start one with 'workbench worker'."
     assert wb.jobs.get(job.id).stalled == waiting
     assert next(check for check in wb.health.doctor() if check.name == "jobs").ok is False
     worker = start_worker(wb.jobs.table, wb.jobs.queue, {"crawl": lambda _: Outcome({}, "")})
-    while "none is running" in (wb.jobs.get(job.id).stalled or ""):  # it has not reported to the queue yet
+    while "no worker is running" in (wb.jobs.get(job.id).stalled or ""):  # it has not reported to the queue yet
         assert worker.is_alive
     assert "no running worker takes it" in (wb.jobs.get(job.id).stalled or "")
     worker.stop()
@@ -123,8 +123,8 @@ def test_a_job_whose_worker_is_gone_with_no_other_asks_for_one(wb: Workbench, da
     assert wb.jobs.table.begin(job.id, "attic/7") is not None
     grow_old(database_url, 75)
     assert wb.jobs.get(job.id).stalled == (
-        "Stalled: its worker attic/7 has not been heard from for 75 s, and no other is running; start one with "
-        "'workbench worker', which goes on with it."
+        "Stalled: its worker attic/7 has sent no heartbeat for 75 s, and no other is running; start one with "
+        "'workbench worker' to resume it."
     )
 
 

@@ -169,7 +169,7 @@ def test_a_source_is_renamed_and_found_by_its_title(agent: Agent) -> None:
 def test_a_title_that_is_taken_is_refused_in_words_of_the_field(agent: Agent) -> None:
     agent("manage_source", action="create", title="Lab")
     refused = agent.failure("manage_source", action="create", title="Lab")
-    assert refused["error"] == "There is a source of that name already; choose another name, or use that one."
+    assert refused["error"] == "There is already a source with that name; choose another name, or use the existing one."
 
 
 def test_nul_characters_in_text_and_metadata_are_left_out(agent: Agent) -> None:

@@ -104,7 +104,7 @@ def test_a_damaged_graph_is_said_and_the_order_is_that_of_hybrid(
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("owner/model", r"rag-workbench\[huggingface\]"), ("/no/such/folder", "There is no folder /no/such/folder")],
+    [("owner/model", r"rag-workbench\[huggingface\]"), ("/no/such/folder", "Folder not found: /no/such/folder")],
 )
 def test_what_cannot_be_loaded_is_said_when_it_is_asked_for(
     make_settings: Callable[..., object], name: str, says: str

@@ -124,10 +124,10 @@ def test_a_file_that_is_no_model_and_one_that_is_not_there_are_told_in_a_sentenc
     with gguf.open("rb") as whole:
         cut.write_bytes(whole.read(100_000))
     broken = LocalLlm(str(cut))
-    with pytest.raises(ModelError, match=r"^llama\.cpp cannot load cut\.gguf; get the GGUF file anew"):
+    with pytest.raises(ModelError, match=r"^llama\.cpp cannot load cut\.gguf; download it again"):
         broken.complete("", "hello")
     broken.close()
-    with pytest.raises(ConfigurationError, match=r"^There is no file .*nowhere\.gguf; correct WORKBENCH_LLM_MODEL\.$"):
+    with pytest.raises(ConfigurationError, match=r"^File not found: .*nowhere\.gguf\. Correct WORKBENCH_LLM_MODEL\.$"):
         LocalLlm(str(tmp_path / "nowhere.gguf"))
-    with pytest.raises(ConfigurationError, match=r"names 'gpt-4', which is no GGUF file; set WORKBENCH_LLM_BASE_URL"):
+    with pytest.raises(ConfigurationError, match=r"is 'gpt-4', which is not a GGUF file; set WORKBENCH_LLM_BASE_URL"):
         LocalLlm("gpt-4")

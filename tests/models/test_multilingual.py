@@ -142,7 +142,7 @@ def test_weights_that_are_not_the_packaged_ones_are_refused(tmp_path: Path) -> N
     with pytest.raises(ModelError, match=r"is damaged .*rag-workbench\[multilingual\]"):
         read_weights(tmp_path / "changed.bin")
     for read in (read_vocabulary, read_packed_weights):
-        with pytest.raises(ModelError, match="is of another form"):
+        with pytest.raises(ModelError, match="has an unknown format"):
             read(b"something else" * 20)
 
 

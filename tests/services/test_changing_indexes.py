@@ -140,5 +140,5 @@ def test_the_vector_strategy_shows_the_same_with_and_without_a_scope(filled: Wor
 def test_a_refused_statement_is_one_sentence_whatever_asks(filled: Workbench, database_url: str, strategy: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("DROP TABLE data_main")
-    with pytest.raises(StorageError, match=r"The database refused a statement: relation .* does not exist"):
+    with pytest.raises(StorageError, match=r"The database rejected a statement: relation .* does not exist"):
         filled.search("plum", strategy=strategy)

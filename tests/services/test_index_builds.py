@@ -95,7 +95,7 @@ def test_an_index_can_be_named_with_the_strategy_but_not_two_of_them(filled: Wor
 
 def test_the_default_is_switched_in_one_step_and_the_old_index_dropped(filled: Workbench) -> None:
     filled.indexes.create("new", chunker="sentence")
-    with pytest.raises(Conflict, match="There is an index of that name already"):
+    with pytest.raises(Conflict, match="There is already an index with that name"):
         filled.indexes.create("new", chunker="sentence")
     with pytest.raises(Conflict, match="finish building it"):
         filled.indexes.set_default("new")

@@ -91,7 +91,7 @@ def test_a_strategy_that_insists_on_a_scope_serves_a_place_but_not_everywhere(pl
 def test_what_cannot_serve_is_not_promoted(places: Workbench) -> None:
     with pytest.raises(InvalidInput, match="There is no strategy 'best'"):
         places.promotions.promote("best")
-    with pytest.raises(InvalidInput, match="vector_weight cannot be 7"):
+    with pytest.raises(InvalidInput, match="Invalid vector_weight 7"):
         places.promotions.promote("hybrid", parameters={"vector_weight": 7})
     with pytest.raises(NotFound, match="Index not found: none"):
         places.promotions.promote("hybrid@none")

@@ -129,11 +129,11 @@ def test_a_broken_file_is_refused_and_nothing_is_kept(
 
 
 def test_a_ranker_that_is_not_there_is_named(river: Workbench) -> None:
-    with pytest.raises(NotFound, match=r"Ranker not found: lost\. 'workbench rankers list' names them\."):
+    with pytest.raises(NotFound, match=r"Ranker not found: lost\. List the rankers with 'workbench rankers list'\."):
         river.search(QUESTION, "learned", parameters={"ranker": "lost"})
     with pytest.raises(NotFound, match="lost"):
         river.promotions.promote("learned", parameters={"ranker": "lost"})
-    with pytest.raises(InvalidInput, match="ranker cannot be ''; use a name of 1 to 60 characters"):
+    with pytest.raises(InvalidInput, match="Invalid ranker ''; use a name of 1 to 60 characters"):
         river.search(QUESTION, "learned", parameters={"ranker": ""})
 
 

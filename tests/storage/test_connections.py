@@ -43,16 +43,16 @@ def guarded_url(server_url: str, test_home: Path) -> str:
 
 def test_a_wrong_password_is_a_sentence(guarded_url: str) -> None:
     told = asked(psycopg.conninfo.make_conninfo(guarded_url, password=HIDDEN))
-    assert told.endswith("refused the user or password; correct WORKBENCH_DATABASE_URL.")
+    assert told.endswith("rejected the user or password; correct WORKBENCH_DATABASE_URL.")
 
 
 def test_a_missing_password_is_the_same_sentence(guarded_url: str) -> None:
-    assert "refused the user or password" in asked(guarded_url)
+    assert "rejected the user or password" in asked(guarded_url)
 
 
 def test_no_such_database_is_a_sentence(server_url: str) -> None:
     told = asked(psycopg.conninfo.make_conninfo(server_url, dbname="nowhere"))
-    assert told.startswith("There is no such database at ") and "/nowhere; create it" in told
+    assert told.startswith("The server at ") and "/nowhere has no such database; create it" in told
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,7 @@ def test_a_server_that_is_down_is_a_sentence(url: str) -> None:
 
 @pytest.mark.parametrize("url", [f"nonsense {HIDDEN}", f"mysql://user:{HIDDEN}@host/db"])
 def test_what_is_no_postgres_url_is_a_sentence(url: str) -> None:
-    assert asked(url) == (
-        "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
-    )
+    assert asked(url) == ("WORKBENCH_DATABASE_URL is invalid: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE.")
 
 
 def test_a_database_that_goes_is_told_and_one_that_is_back_serves_the_next_question(database_url: str) -> None:
@@ -82,7 +80,7 @@ def test_a_database_that_goes_is_told_and_one_that_is_back_serves_the_next_quest
     database = Database(psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=relay.port))
     one = psycopg.sql.SQL("SELECT 1 AS one")
     assert database.row(one) == {"one": 1}
-    with pytest.raises(StorageError, match="check that it is up"), database.reading() as lent:
+    with pytest.raises(StorageError, match="check that it runs"), database.reading() as lent:
         relay.cut()
         lent.execute(one)
     with pytest.raises(StorageError, match="cannot be reached; start it"):
@@ -97,7 +95,7 @@ def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:
     database = Database(database_url)
     insert = psycopg.sql.SQL("INSERT INTO projects (id, title) VALUES (%s, 'Zoo')")
     database.rows(insert, ["p1"])
-    with pytest.raises(Conflict, match="of that name already"):
+    with pytest.raises(Conflict, match="with that name"):
         database.rows(insert, ["p2"])
     database.close()
 
@@ -112,7 +110,7 @@ def test_texts_lose_what_postgres_cannot_hold(database_url: str) -> None:
 
 def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) -> None:
     database = Database(database_url)
-    with pytest.raises(StorageError, match="refused a statement"), database.transaction() as connection:
+    with pytest.raises(StorageError, match="rejected a statement"), database.transaction() as connection:
         connection.execute("INSERT INTO projects (id, title) VALUES ('p1', 'Zoo')")
         connection.execute("SELECT 1 / 0")
     assert database.rows(psycopg.sql.SQL("SELECT * FROM projects")) == []

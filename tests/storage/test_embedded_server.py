@@ -127,7 +127,7 @@ def test_a_folder_that_a_killed_initdb_broke_before_is_made_again(made_home: Pat
 def test_a_folder_with_other_files_is_refused_and_left_as_it_is(shared_home: Path) -> None:
     (shared_home / "postgres" / "base").mkdir(parents=True)
     (shared_home / "postgres" / "letter.txt").write_text("Dear reader")
-    assert "has files that are not a database's (base, letter.txt)" in failure(shared_home)
+    assert "contains files that are not a database's (base, letter.txt)" in failure(shared_home)
     assert sorted(entry.name for entry in (shared_home / "postgres").iterdir()) == ["base", "letter.txt"]
 
 
@@ -264,7 +264,7 @@ def test_a_failure_ends_with_the_last_line_of_postgres(
     break_it(made_home / "postgres")
     sentence = failure(made_home)
     assert sentence.startswith("StorageError: The embedded database in ") and remedy in sentence
-    assert last_line in sentence.partition("Postgres' own last line: ")[2], sentence
+    assert last_line in sentence.partition("Postgres' last line: ")[2], sentence
     assert not re.search(r"Error \(|CalledProcess|Exception", sentence.removeprefix("StorageError: "))
 
 

@@ -49,7 +49,7 @@ def test_a_second_start_runs_nothing(database_url: str) -> None:
 def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE schema_migrations SET checksum = 'other' WHERE number = 0")
-    with pytest.raises(StorageError, match=r"schema\.sql was changed after this database had run it"):
+    with pytest.raises(StorageError, match=r"schema\.sql has changed since it was applied to this database"):
         migrate(database_url)
 
 
@@ -62,7 +62,7 @@ def test_a_database_from_before_the_first_release_is_refused(database_url: str) 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_that_cannot_hold_every_character_is_refused(empty_database: str, encoding: str) -> None:
-    sentence = rf"keeps texts as {encoding}, which cannot hold every language; create one with 'createdb"
+    sentence = rf"has the encoding {encoding} instead of UTF8; create one with 'createdb"
     with pytest.raises(StorageError, match=sentence):
         migrate(empty_database)
     with psycopg.connect(empty_database) as connection:

@@ -56,7 +56,7 @@ def test_status_asks_a_replica_that_is_away_once(
     monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
     monkeypatch.setenv("WORKBENCH_READ_DATABASE_URL", refusing.url)
     assert main(["status"]) == 0
-    assert "cannot be reached; the primary is searched in its place" in capsys.readouterr().out
+    assert "cannot be reached; searches use the primary" in capsys.readouterr().out
     assert refusing.asked == 1
 
 
@@ -65,4 +65,4 @@ def test_doctor_says_of_a_replica_that_is_away_what_to_do(shared_home: Path) -> 
     with opened(shared_home, away) as wb:
         (check,) = [check for check in wb.health.doctor() if check.name == "replica"]
     assert not check.ok
-    assert check.detail.endswith("searched in its place. Start it, or correct WORKBENCH_READ_DATABASE_URL.")
+    assert check.detail.endswith("searches use the primary. Start it, or correct WORKBENCH_READ_DATABASE_URL.")

@@ -1,7 +1,7 @@
-"""The runners by the kind of job: each is called with an assignment and returns how it ended.
+"""Runners by kind of job; each is called with an assignment and returns the outcome.
 
-The entry points put the tables together: ``own_runners`` here, those of experiments in ``evals``. A worker takes only
-the kinds of jobs that it has a runner for; the others wait for a worker that has one.
+The entry points combine the tables: ``own_runners`` here, those of experiments in ``evals``. A worker takes only the
+kinds of jobs that it has a runner for.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from workbench.types import (
     as_texts,
 )
 
-# --- The files of an ingest job: where each stands in the job, and the record of what becomes of it ---
+# Files of an ingest job and the record of their outcomes
 
-KEPT, HELD = 64, 0.25  # news of files that cost nothing are written together: so many, or after so many seconds
+KEPT, HELD = 64, 0.25  # cheap events are written in groups of 64, or after .25 seconds
 
 
 @dataclass(frozen=True, slots=True)
 class FilesOfJob:
-    """The files of an ingest job as this machine sees them, and the positions of the items among the job's files."""
+    """The files of an ingest job as this machine sees them."""
 
     items: list[Incoming]
-    positions: list[int]
+    positions: list[int]  # of the items among the job's files
     failures: list[IngestFailure]
-    left_out: dict[str, int]
+    left_out: dict[str, int]  # number of skipped files by suffix
 
     @property
     def places(self) -> dict[int, int]:
-        """The place of each item by its position among the job's files."""
+        """Index of each item by its position among the job's files."""
         return {position: place for place, position in enumerate(self.positions)}
 
     def completed(self, names: Mapping[str, int]) -> FilesOfJob:
-        """Return the same with an item for each further file (its position by its name) that says that it is gone."""
+        """Return it with an item that fails for each further file (position by name) that is no longer there."""
         known = set(self.positions)
         missing = {name: position for name, position in names.items() if position not in known}
         items = [*self.items, *(_gone(name) for name in missing)]
@@ -68,7 +68,11 @@ class FilesOfJob:
 def files_of_job(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bool) -> FilesOfJob:
     """Return the files under the paths, and the uploads.
 
-    With ``anew`` they are noted in the job; else those are left out that came into a folder since they were.
+    Args:
+        files: The files of all jobs.
+        job_id: Id of the job.
+        paths: Files and folders to ingest.
+        anew: Whether to record the files in the job. Otherwise those that were added to a folder since are omitted.
     """
     found = files_under(paths)
     items = list(found.items)
@@ -99,25 +103,25 @@ def _note(files: JobFiles, job_id: str, items: Sequence[Incoming], failures: Seq
 
 
 def _gone(name: str) -> Incoming:
-    """Return an item in the place of a file that was there when the job began, and cannot be read any more."""
+    """Return an item for a file that was there when the job started but is not readable any more."""
 
     def load() -> bytes:
-        raise UnreadableDocument("It went away after the job began, or this worker's machine does not see it.")
+        raise UnreadableDocument("The file was removed after the job started, or is not visible on this machine.")
 
     return Incoming(key=name, name=Path(name).name or name, load=load, path=name)
 
 
 class FileRecord:
-    """The record, in the job's files, of what becomes of each item; cheap news are written in groups."""
+    """Records the outcome of each item in the job's files; cheap events are written in groups."""
 
     def __init__(self, files: JobFiles, job_id: str, positions: Sequence[int]) -> None:
-        """Take ``positions``, the places of the items among the job's files."""
+        """Set the ``positions`` of the items among the job's files."""
         self._files, self._job_id, self._positions = files, job_id, positions
         self._backlog: list[FileNote] = []
         self._since = time.monotonic()
 
     def __call__(self, news: Sequence[ItemNews], connection: Connection | None = None) -> None:
-        """Note what happens to items; within ``connection``'s transaction where they are written in it."""
+        """Record events of items, inside ``connection``'s transaction if one is given."""
         notes: list[FileNote] = [
             (self._positions[record.place], record.state, record.passages, record.error) for record in news
         ]
@@ -130,28 +134,28 @@ class FileRecord:
             self.flush()
 
     def flush(self) -> None:
-        """Write the news that were held back."""
+        """Write the events that were held back."""
         records, self._backlog = self._backlog, []
         self._since = time.monotonic()
         if records:
             self._files.note(self._job_id, records)
 
 
-# --- An ingest as a job: paths and uploads on their way in, in parts where there are many, for any number of ---
+# Ingest jobs
 
-NAMED = 3  # notes that the outcome of a job tells; its log has all
+NAMED = 3  # notes in the outcome of a job; its log has all
 
 
 def run_ingest(
     sources: SourceService, documents: DocumentService, indexes: IndexService, jobs: Jobs, assignment: Assignment
 ) -> Outcome:
-    """Ingest paths and uploads; documents that are there already cost a hash, so going on is cheap."""
+    """Ingest paths and uploads; resuming is cheap, since stored documents cost one hash."""
     job_id, paths = assignment.job.id, as_texts(assignment.job.parameters["paths"])
     planned = jobs.parts.are_planned(job_id)
     if not assignment.leads:
-        with embedding_shared(jobs, assignment) as hands:  # also where this machine does not see the files
+        with embedding_shared(jobs, assignment) as hands:  # also if this machine does not see the files
             indexes.embed_waiting(hands, assignment.should_stop)
-        if planned and assignment.job.source_id is not None:  # else the job was started anew a moment ago
+        if planned and assignment.job.source_id is not None:  # otherwise the job has just been restarted
             files = files_of_job(jobs.files, job_id, paths, anew=False)
             _take_in(documents, jobs, assignment, files, assignment.job.source_id, None)
             with embedding_shared(jobs, assignment) as hands:
@@ -160,8 +164,8 @@ def run_ingest(
     files = files_of_job(jobs.files, job_id, paths, anew=not planned)
     parts = None if planned else in_parts(files.items)
     source = _source(sources, assignment)
-    assignment.log(f"{len(files.items):,} files to read into {source.title!r}.")
-    with sources.settling(source.id, unless=(Cancelled, PartLost)):  # it goes on into the same source
+    assignment.log(f"Reading {len(files.items):,} files into {source.title!r}.")
+    with sources.settling(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
         if parts is not None and len(parts) < 2:
             report = _take_in_alone(documents, jobs, assignment, files, source.id)
         else:
@@ -171,14 +175,14 @@ def run_ingest(
 
 
 def _kinds_of(names: Sequence[str]) -> Counter[str]:
-    """Count names by their suffixes."""
+    """Count file names by suffix."""
     return Counter(PurePosixPath(name).suffix.lower() for name in names)
 
 
 def _take_in_alone(
     documents: DocumentService, jobs: Jobs, assignment: Assignment, files: FilesOfJob, source_id: str
 ) -> IngestReport:
-    """Take in all files as one piece of work, whose passages others may embed, too."""
+    """Ingest all files without parts; other workers may still embed their passages."""
     with embedding_shared(jobs, assignment) as hands:
         tell = progress_beside(assignment, hands)
         return _stored(documents, jobs, assignment, files, source_id, tell, hands=hands)
@@ -192,10 +196,18 @@ def _take_in(
     source_id: str,
     parts: Sequence[Sequence[int]] | None,
 ) -> IngestReport:
-    """Take in the parts that come into these hands; ``parts`` are places among the items, None where they are written.
+    """Ingest the parts that this worker takes.
+
+    Args:
+        documents: Service that stores the documents.
+        jobs: The queue.
+        assignment: The job.
+        files: Its files.
+        source_id: The source to fill.
+        parts: Indexes of the items of each part; None if the parts are already written.
 
     Raises:
-        PartLost: a part went into other hands.
+        PartLost: Another worker has taken over a part.
     """
     job_id = assignment.job.id
 
@@ -221,7 +233,7 @@ def _stored(
     shared_items: SharedItems | None = None,
     hands: EmbeddingHands | None = None,
 ) -> IngestReport:
-    """Store files, or the parts of them that come into these hands, and record what became of each."""
+    """Store all files, or the parts that this worker takes, and record the outcome of each."""
     record = FileRecord(jobs.files, assignment.job.id, files.positions)
     try:
         return documents.ingest_items(
@@ -260,19 +272,19 @@ def _outcome(jobs: Jobs, assignment: Assignment, files: FilesOfJob, report: Inge
 
 
 def _read_before(jobs: Jobs, job_id: str) -> int:
-    """Return how many files of a job were read when it was done before; a retry of the others may fail again."""
+    """Return how many files were read in earlier runs of the job; in a retry all others may fail again."""
     states = jobs.files.tally(job_id).files
     return sum(states.get(state, 0) for state in ("added", "changed", "unchanged"))
 
 
 def _none_was_read(count: int, report: IngestReport) -> str:
-    """Say that no file could be read, and why the first could not."""
+    """Return the sentence that no file was read, with the reason of the first."""
     reason = report.failures[0].error if report.failures else ""
     return f"None of the {count:,} files could be read. The first: {reason}" if count > 1 else reason
 
 
 def _source(sources: SourceService, assignment: Assignment) -> Source:
-    """Return the source that the job fills, made where there is none."""
+    """Return the job's source, creating it if there is none."""
     parameters, known = assignment.job.parameters, assignment.job.source_id
     if known is not None:
         return sources.get(known)
@@ -287,13 +299,13 @@ def _source(sources: SourceService, assignment: Assignment) -> Source:
     return source
 
 
-# --- A large document, a workspace of conversations, or a folder that is searched, as a job: nobody waits for it ---
+# Jobs for a large document, a workspace or a mirrored folder
 
-_DONE = {"created": "created", "updated": "updated", "unchanged": "unchanged: its source holds this content already"}
+_DONE = {"created": "created", "updated": "updated", "unchanged": "unchanged: the source already has this content"}
 
 
 def run_document(documents: DocumentService, files: JobFiles, assignment: Assignment) -> Outcome:
-    """Bring one file or text in, or put it in the place of a document, as ``DocumentService`` does."""
+    """Add a file or text, or replace a document with it, as ``DocumentService`` does."""
     parameters = assignment.job.parameters
     paths, about = as_texts(parameters["paths"]), as_object(parameters["document"])
     path = Path(paths[0]) if paths else None
@@ -318,7 +330,7 @@ def run_document(documents: DocumentService, files: JobFiles, assignment: Assign
 
 
 def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outcome:
-    """Bring a whole workspace up to date, or the conversations that a path in it means."""
+    """Update a whole workspace, or the conversations under a path in it."""
     folder = Path(as_text(assignment.job.parameters["workspace"]))
     conversation = as_text_or_none(assignment.job.parameters.get("conversation"))
     path = Path(conversation) if conversation else None
@@ -330,7 +342,12 @@ def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outco
 
 
 def run_mirrored(folders: Mapping[str, Callable[[Path], MirroredFolder]], assignment: Assignment) -> Outcome:
-    """Bring a folder of archives or of articles into the source that holds it; ``folders`` are found by their kind."""
+    """Update the source of a folder of archives or articles.
+
+    Args:
+        folders: Function that opens the folder, by its kind.
+        assignment: The job.
+    """
     parameters = assignment.job.parameters
     folder = folders[as_text(parameters["mirrored"])](Path(as_text(parameters["folder"])))
     synced = folder.bring_in(assignment.progress, assignment.should_stop)
@@ -377,19 +394,19 @@ def own_runners(
 
 
 def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:
-    """Build an index; the documents it holds already are not touched."""
+    """Build an index; documents that it already holds are skipped."""
     name = as_text(assignment.job.parameters["index"])
     with shared(jobs, assignment, lambda: indexes.plan(name, jobs.parts, assignment.job.id)) as parts:
         tell = progress_of(assignment, parts, "documents")
         index = indexes.build(name, on_progress=tell, should_stop=assignment.should_stop, parts=parts)
         if not assignment.leads:
             indexes.embed_waiting(parts.embedding, assignment.should_stop)
-    message = f"{index.name} holds {index.documents_count:,} documents in {index.passages_count:,} passages."
+    message = f"{index.name} has {index.documents_count:,} documents in {index.passages_count:,} passages."
     return Outcome({"documents": index.documents_count, "passages": index.passages_count}, message)
 
 
 def run_crawl(crawls: CrawlService, indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:
-    """Crawl from where the job is, or embed the pages that another worker fetches."""
+    """Continue a crawl, or embed pages that another worker fetches."""
     with embedding_shared(jobs, assignment) as hands:
         if not assignment.leads:
             indexes.embed_waiting(hands, assignment.should_stop)

@@ -1,4 +1,4 @@
-"""The sharing of one job by several workers: one leads it, others take parts of it, each part whole or not at all."""
+"""Sharing of one job by several workers: one leads it, others take parts of it; a part is done completely or not."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from workbench.storage.jobs import Job, Jobs
 from workbench.types import JsonObject, OnProgress, Progress
 from workbench.types.progress import SLOW_STEPS, SlowSteps
 
-# --- A job in a worker's hands, and how it ended ---
+# A running job and its outcome
 
-LOOK = 0.4  # seconds between looks whether a job was asked to stop: cancelling takes effect within two
-TELL = 0.25  # seconds between two notes of progress
-BEAT = 10.0  # seconds between two notes that a slow step goes on
-BEGUN = 0.02  # share that has to be done here before the pace tells the time left
+LOOK = 0.4  # seconds between checks for cancellation, which takes effect within two
+TELL = 0.25  # seconds between progress updates
+BEAT = 10.0  # seconds between heartbeats of a slow step
+BEGUN = 0.02  # share of the work to do before the time left is estimated
 
 
 class WorkerStopped(Exception):
-    """An event, not an error: this worker stops, and the job goes back into the queue."""
+    """An event, not an error: this worker stops, and the job returns to the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended; ``result`` is kept with it."""
+    """How a job ended."""
 
-    result: JsonObject
+    result: JsonObject  # stored with the job
     message: str
     with_errors: bool = False
 
 
 class Assignment:
-    """A job in a worker's hands: notes how far it is and tells whether to stop. Any thread may use it."""
+    """A job that a worker runs: it records progress and checks for cancellation. Thread-safe."""
 
     def __init__(
         self,
@@ -48,24 +48,29 @@ class Assignment:
         leads: bool = True,
         is_wanted_elsewhere: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take ``leads``, false for a worker that only helps the one that runs the job.
+        """Create the assignment.
 
-        Such a worker takes no further part once ``is_wanted_elsewhere`` says so.
+        Args:
+            job: The job.
+            jobs: The queue.
+            stopping: Set when the worker stops.
+            leads: False for a worker that only helps the one that runs the job.
+            is_wanted_elsewhere: Whether other work waits for this worker; a helper then takes no further part.
         """
         self.job, self.leads, self.is_wanted_elsewhere = job, leads, is_wanted_elsewhere
         self._jobs, self._stopping = jobs, stopping
         self._last_look = self._last_note = 0.0
         self._cancelled = False
         self._lock = threading.Lock()
-        self._first: tuple[float, float] | None = None  # the moment and the share of the first news
+        self._first: tuple[float, float] | None = None  # time and share of the first update
 
     @property
     def worker_stops(self) -> bool:
-        """True when it is the worker that stops, not the job that was cancelled."""
+        """True if the worker stops although the job was not cancelled."""
         return self._stopping.is_set() and not self._cancelled
 
     def should_stop(self) -> bool:
-        """Tell whether to stop now; cheap enough to ask often."""
+        """Return whether to stop now; cheap enough to call often."""
         with self._lock:
             if not self._cancelled and time.monotonic() - self._last_look > LOOK:
                 self._cancelled = self._jobs.cancel_requested(self.job.id)
@@ -73,7 +78,7 @@ class Assignment:
             return self._cancelled or self._stopping.is_set()
 
     def progress(self, progress: Progress) -> None:
-        """Note how far it is; most notes in quick succession are left out, never the last one."""
+        """Record progress; frequent updates are dropped, except the last one."""
         with self._lock:
             if time.monotonic() - self._last_note < TELL and progress.done != progress.total:
                 return
@@ -83,7 +88,7 @@ class Assignment:
         self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=left))
 
     def _left_at_pace(self, share: float) -> float | None:
-        """Return the seconds left at the pace of this worker so far; None while that is too little to say."""
+        """Return the seconds left at this worker's pace so far; None until that is known."""
         now = time.monotonic()
         if self._first is None or share < self._first[1]:
             self._first = (now, share)
@@ -92,7 +97,7 @@ class Assignment:
 
     @contextmanager
     def watched(self) -> Generator[None]:
-        """Keep a heartbeat of slow steps while inside (``slow_step``), so that they do not count as stalled."""
+        """Send heartbeats for slow steps (``slow_step``) in the block, so that the job does not count as stalled."""
         steps, ended = SlowSteps(), threading.Event()
 
         def beat() -> None:
@@ -110,7 +115,7 @@ class Assignment:
             SLOW_STEPS.reset(token)
 
     def fills(self, source_id: str) -> None:
-        """Note the source that the job fills."""
+        """Record the source that the job fills."""
         self._jobs.fills(self.job.id, source_id)
 
     def log(self, message: str, level: str = "info") -> None:
@@ -120,9 +125,9 @@ class Assignment:
 
 @contextmanager
 def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Generator[PartsInHand]:
-    """Yield the parts of a job for this worker's hands; what is still in them at the end waits for others.
+    """Yield the parts of a job for this worker; unfinished ones are released at the end.
 
-    ``plan`` writes the parts, once: a worker that takes the job over from a dead one finds them, and what is done.
+    ``plan`` writes the parts once: a worker that takes over from a dead one finds them and their results.
     """
     job = assignment.job
     with _hands(jobs, assignment) as (holder, embedding):
@@ -141,22 +146,22 @@ def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Gene
             yield parts
             if assignment.leads:
                 tally = parts.tally()
-                assignment.progress(Progress(tally.items_done, tally.items, "Every part is done."))
+                assignment.progress(Progress(tally.items_done, tally.items, "All parts are done."))
         finally:
-            with suppress(StorageError):  # the first error tells more, and the lock ends anyway
+            with suppress(StorageError):  # keep the first error; the lock ends anyway
                 parts.give_back()
 
 
 @contextmanager
 def embedding_shared(jobs: Jobs, assignment: Assignment) -> Generator[EmbeddingHands]:
-    """Yield what lets other workers embed for a job that has no parts otherwise, or this one for it."""
+    """Yield the embedding parts of a job without other parts, for all workers that share it."""
     with _hands(jobs, assignment) as (_, embedding):
         yield embedding
 
 
 @contextmanager
 def _hands(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, EmbeddingHands]]:
-    """Hold a new name while inside, under which this worker has parts in hand."""
+    """Hold a new lease name, under which this worker takes parts."""
     job, holder = assignment.job, new_id("hand")
     with jobs.hold(holder):
         embedding = EmbeddingHands(
@@ -174,14 +179,14 @@ def _hands(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, Embedding
 
 
 def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProgress | None:
-    """Return what tells how far the whole job is, by its parts; None for helping hands, which tell nothing.
+    """Return the callback that reports the progress of the whole job; None for helpers, which report nothing.
 
-    Once others did some of it, the time left is told by the pace of the whole and not by what these hands expect.
+    Once others have done some parts, the time left follows from the pace of all workers, not from this one's estimate.
     """
     if not assignment.leads:
         return None
     told = float("-inf")
-    farthest = 0.0  # a part that was just taken lowers the share of those in hand, but nothing was undone
+    farthest = 0.0  # the share falls when a part is taken, although nothing was undone
     pace = Pace()
 
     def tell(progress: Progress) -> None:
@@ -205,7 +210,7 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
 
 
 def progress_beside(assignment: Assignment, hands: EmbeddingHands) -> OnProgress:
-    """Return what tells how far a job without parts is, and by how many workers where others embed for it."""
+    """Return the callback that reports the progress of a job without parts and the number of workers that embed."""
     told, holders = float("-inf"), 0
 
     def tell(progress: Progress) -> None:
@@ -218,13 +223,13 @@ def progress_beside(assignment: Assignment, hands: EmbeddingHands) -> OnProgress
 
 
 class Pace:
-    """The pace at which all workers together embed passages, since one looks."""
+    """Embedding rate of all workers together."""
 
     def __init__(self) -> None:
         self._first: tuple[float, int] | None = None
 
     def seconds_left(self, tally: EmbeddingTally) -> float | None:
-        """Return the seconds until all are embedded; None while nothing tells."""
+        """Return the seconds until all passages are embedded; None if unknown."""
         now = time.monotonic()
         if self._first is None or tally.passages_done < self._first[1]:
             self._first = (now, tally.passages_done)

@@ -1,8 +1,8 @@
-"""The worker: takes jobs out of the queue and runs them, as many workers as one likes on one database.
+"""The worker: takes jobs from the queue and runs them; any number of workers may share a database.
 
-Long jobs consist of parts; the worker that runs one invites others through the queue to take parts of it.
-A job whose worker died is found by its missing heartbeat and taken up again; the job itself knows how to go on.
-A job held by a living process is never run twice, whatever the heartbeats say (``Jobs.held``).
+A long job consists of parts; the worker that runs it invites others through the queue to take some of them.
+A job of a dead worker is found by its missing heartbeat and taken up by another, which resumes it.
+A job that a living process holds is never run twice, whatever the heartbeats say (``Jobs.hold``).
 """
 
 from __future__ import annotations
@@ -27,24 +27,28 @@ from workbench.telemetry import JOB, measured
 if TYPE_CHECKING:
     from procrastinate.manager import JobManager
 
-# --- The execution of one job, to its end and the note of how it ended; and the help of a further worker with it ---
+# Running a job, or helping with one
 
 logger = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 5  # times a job is taken up again without having got on: it then kills its workers
+MOST_ATTEMPTS = 5  # times a job is restarted without progress: it then kills its workers
 
 
 def run_job(jobs: Jobs, runners: Runners, job_id: str, worker: str, stopping: threading.Event) -> None:
-    """Run one job to its end and note how it ended. Raises WorkerStopped to put it back into the queue."""
+    """Run one job and record its outcome.
+
+    Raises:
+        WorkerStopped: The job returns to the queue.
+    """
     with jobs.hold(job_id) as ours:
         if not ours:
-            raise WorkerStopped  # the process that holds it is alive; look again later
+            raise WorkerStopped  # another process holds it; retry later
         try:
             runner = runners.get(jobs.get(job_id).kind)
         except NotFound:
             return
         if runner is None:
-            raise WorkerStopped  # another worker knows the kind
+            raise WorkerStopped  # another worker supports the kind
         job = jobs.begin(job_id, worker)
         if job is not None:
             _run(jobs, runner, job, stopping)
@@ -53,7 +57,7 @@ def run_job(jobs: Jobs, runners: Runners, job_id: str, worker: str, stopping: th
 def help_with_job(
     jobs: Jobs, runners: Runners, job_id: str, stopping: threading.Event, is_wanted_elsewhere: Callable[[], bool]
 ) -> bool:
-    """Take parts of a job that another worker runs, until none waits; False where this worker cannot do them."""
+    """Take parts of a job that another worker runs until none is left; False if this worker cannot do them."""
     try:
         job = jobs.get(job_id)
     except NotFound:
@@ -68,11 +72,11 @@ def help_with_job(
     except (Cancelled, PartLost):
         return True
     except WorkbenchError as error:
-        assignment.log(f"A worker that helped gave its part back: {error}", "warning")
+        assignment.log(f"A helping worker released its part: {error}", "warning")
         return False
     except Exception as error:
         logger.exception("helping with job %s failed", job_id)
-        assignment.log(f"A worker that helped gave its part back ({type(error).__name__}: {error}).", "warning")
+        assignment.log(f"A helping worker released its part ({type(error).__name__}: {error}).", "warning")
         return False
     return True
 
@@ -81,7 +85,7 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
     assignment = Assignment(job, jobs, stopping)
     if job.attempts > MOST_ATTEMPTS:
         sentence = (
-            f"Its worker died {MOST_ATTEMPTS} times without getting on; see the machine's memory, then resume it."
+            f"Its worker died {MOST_ATTEMPTS} times without progress; check the machine's memory, then resume the job."
         )
         jobs.finish(job.id, "failed", message=sentence, error=sentence)
         return
@@ -91,19 +95,19 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
         with measured(JOB, job.kind, job=job.id, leads=True) as told, assignment.watched():
             outcome = runner(assignment)
             told.tell(with_errors=outcome.with_errors)
-    except PartLost:  # its connection broke for a moment: the parts that are done stay
+    except PartLost:  # the connection was interrupted; finished parts are kept
         jobs.release(job.id)
         raise WorkerStopped from None
     except Cancelled:
         if assignment.worker_stops:
             jobs.release(job.id)
             raise WorkerStopped from None
-        _end(assignment, jobs, "cancelled", "Stopped as asked; its finished work stays, and it can be resumed.")
+        _end(assignment, jobs, "cancelled", "Cancelled; finished work is kept, and the job can be resumed.")
     except WorkbenchError as error:
         _end(assignment, jobs, "failed", str(error), error=str(error))
     except Exception as error:
         logger.exception("job %s failed", job.id)
-        sentence = f"It failed unexpectedly ({type(error).__name__}: {error}); see the worker's log, then resume it."
+        sentence = f"Unexpected error ({type(error).__name__}: {error}); see the worker's log, then resume the job."
         _end(assignment, jobs, "failed", sentence, error=sentence)
     else:
         _complete(assignment, jobs, outcome)
@@ -120,21 +124,21 @@ def _end(assignment: Assignment, jobs: Jobs, status: str, message: str, error: s
     jobs.finish(assignment.job.id, status, message=message, error=error)
 
 
-CONCURRENCY = 3  # jobs a worker runs side by side: a long index build must not hold up a short crawl
+CONCURRENCY = 3  # jobs of a worker at the same time: a long index build must not delay a short crawl
 HEARTBEAT = 2.0  # seconds
 STALLED = 15.0  # seconds without a heartbeat after which a worker counts as dead
-RECONNECT_DELAY_S = 2.0  # seconds before a worker that lost the database tries again
-PASS_ON = 2  # seconds before an invitation that found this worker at the job already is open again
-POLL = 1.0  # seconds between looks into the queue, beside its notifications
+RECONNECT_DELAY_S = 2.0  # seconds before a worker reconnects to the database
+PASS_ON = 2  # seconds before an invitation is repeated if this worker already runs the job
+POLL = 1.0  # seconds between queries of the queue, in addition to its notifications
 
 
 class WorkerHandle:
-    """A worker in a thread of this process; ``stop`` gives its jobs back and waits for it."""
+    """A worker in a thread of this process; ``stop`` releases its jobs and waits for it."""
 
     def __init__(
         self, jobs: Jobs, queue: Queue, runners: Runners, concurrency: int, heartbeat: float, stalled: float
     ) -> None:
-        """Use ``start_worker``."""
+        """Internal; call ``start_worker``."""
         self.name = f"{socket.gethostname()}/{os.getpid()}"
         self._jobs, self._queue, self._runners, self._concurrency = jobs, queue, runners, concurrency
         self._heartbeat, self._stalled = heartbeat, stalled
@@ -146,7 +150,7 @@ class WorkerHandle:
         self._manager: JobManager | None = None
         self._running: set[str] = set()
         self._helping: set[str] = set()
-        self._beyond: set[str] = set()  # jobs whose parts cannot be done here
+        self._beyond: set[str] = set()  # jobs whose parts this worker cannot do
         self._thread = threading.Thread(target=self._main, name="worker", daemon=True)
 
     @property
@@ -155,26 +159,34 @@ class WorkerHandle:
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread; returns once it takes jobs. Raises StorageError when the queue cannot be reached."""
+        """Start the thread; returns once it takes jobs.
+
+        Raises:
+            StorageError: The queue is unreachable.
+        """
         self._thread.start()
         self._ready.wait()
         if self._error is not None:
             raise self._error
 
     def stop(self, timeout: float = 20.0) -> None:
-        """Give running jobs back to the queue and end."""
+        """Return running jobs to the queue and end."""
         self._stopping.set()
         if self._loop is not None and self._worker is not None and self._thread.is_alive():
             try:
                 self._loop.call_soon_threadsafe(self._worker.cancel)
-            except RuntimeError:  # the loop ended between the question and the call
+            except RuntimeError:  # the loop has just ended
                 return
         self._thread.join(timeout)
 
     def leave(self, patience: float) -> bool:
-        """Stop, and give back the jobs that have not ended within ``patience`` seconds, before the process ends.
+        """Stop before the process ends.
 
-        False says that a job still runs here: until the process ends no other worker takes it up.
+        Args:
+            patience: Seconds until jobs that still run are returned to the queue.
+
+        Returns:
+            False if a job still runs here: no other worker takes it up until this process ends.
         """
         self.stop(patience)
         loop, manager = self._loop, self._manager
@@ -202,7 +214,7 @@ class WorkerHandle:
     def _main(self) -> None:
         while not self._stopping.is_set():
             try:
-                with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as loop:  # psycopg wants it, on Windows too
+                with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as loop:  # required by psycopg on Windows
                     loop.run(self._run())
             except asyncio.CancelledError:
                 continue
@@ -211,7 +223,7 @@ class WorkerHandle:
                     self._error = error
                     self._stopping.set()
                     break
-                logger.exception("the worker lost the queue; it tries again")
+                logger.exception("The worker lost the queue and reconnects.")
             self._stopping.wait(RECONNECT_DELAY_S)
         self._ready.set()
 
@@ -249,7 +261,7 @@ class WorkerHandle:
                 await asyncio.gather(rescue, return_exceptions=True)
 
     def _help(self, job_id: str) -> None:
-        """Take parts of a job that runs elsewhere; where this worker is at it already, pass the invitation on."""
+        """Take parts of a job that another worker runs; if this worker runs it, repeat the invitation."""
         if job_id in self._running | self._helping | self._beyond:
             with suppress(NotFound):
                 job = self._jobs.get(job_id)
@@ -275,47 +287,44 @@ class WorkerHandle:
         while True:
             try:
                 for job in await manager.get_stalled_jobs(seconds_since_heartbeat=self._stalled):
-                    if job.task_name == JOIN:  # others are invited anyway
+                    if job.task_name == JOIN:  # others are invited again anyway
                         await manager.finish_job(job, status=Status.FAILED, delete_job=True)
                     else:
                         await manager.retry_job(job)
                 await manager.prune_stalled_workers(self._stalled)
-            except ConnectorException as error:  # another worker was first, or the database is away for a moment
-                logger.debug("could not look for dead workers: %s", error)
+            except ConnectorException as error:  # another worker was first, or the database is briefly unavailable
+                logger.debug("Checking for dead workers failed: %s", error)
             await asyncio.sleep(min(POLL, self._stalled / 2))
 
 
 class WorkerOptions(TypedDict, total=False):
-    """Options of a worker: jobs side by side, and two times in seconds."""
+    """Options of a worker."""
 
-    concurrency: int
-    heartbeat: float
-    stalled: float
+    concurrency: int  # jobs at the same time
+    heartbeat: float  # seconds between heartbeats
+    stalled: float  # seconds without a heartbeat after which other workers take over
 
 
 def start_worker(jobs: Jobs, queue: Queue, runners: Runners, **options: Unpack[WorkerOptions]) -> WorkerHandle:
-    """Start a worker in this process; it runs jobs of the kinds it has runners for, until ``stop`` ends it.
-
-    ``stalled`` seconds without a heartbeat (by default 15, one each 2) make other workers take its jobs over.
-    """
+    """Start a worker in this process; it runs jobs of the kinds in ``runners`` until ``stop`` is called."""
     complete: WorkerOptions = {"concurrency": CONCURRENCY, "heartbeat": HEARTBEAT, "stalled": STALLED, **options}
     handle = WorkerHandle(jobs, queue, runners, **complete)
     handle.start()
     return handle
 
 
-# --- A worker in a process of its own, so that heavy work never holds up the process that answers people ---
+# A worker in its own process, so that heavy work does not slow down the one that serves people
 
-LOOK = 0.5  # seconds between two looks whether there is work
-RESTART_DELAY_S = 5.0  # seconds after a worker that could not start, or a database that did not answer
-HASTE = 0.1  # seconds for the watching thread, if the process is to end at once
-GRACE = 5.0  # seconds a worker gets to give its jobs back; killed then, its jobs are found by other workers
+LOOK = 0.5  # seconds between checks for work
+RESTART_DELAY_S = 5.0  # seconds after a worker failed to start, or the database did not answer
+HASTE = 0.1  # seconds to wait for the watching thread during a fast shutdown
+GRACE = 5.0  # seconds for a worker to release its jobs; then it is killed, and other workers find its jobs
 
 
 class WorkerProcess:
-    """A process that starts with the first job that waits, and again where it died; it ends with this process.
+    """A process that starts with the first waiting job, is restarted if it dies, and ends with this process.
 
-    The command reads its standard input and stops when that ends, so it also stops where this process is killed.
+    The command stops when its standard input is closed, so it also stops if this process is killed.
     """
 
     def __init__(
@@ -327,17 +336,17 @@ class WorkerProcess:
         self._thread = threading.Thread(target=self._watch, name="worker-process", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch for work."""
+        """Start watching for work."""
         self._thread.start()
 
     @property
     def pid(self) -> int | None:
-        """The id of the worker's process while it lives."""
+        """Id of the worker's process; None if it is not running."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     def stop(self, *, waits: bool = True) -> None:
-        """Let the worker give its jobs back to the queue and end; without ``waits`` it does so after this process."""
+        """Stop the worker, which releases its jobs; without ``waits`` it does so after this process has ended."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(GRACE if waits else HASTE)
@@ -362,6 +371,6 @@ class WorkerProcess:
                     self._process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.PIPE)
                     pause = RESTART_DELAY_S
             except (WorkbenchError, OSError) as error:
-                logger.warning("the worker's process could not be started: %s", error)
+                logger.warning("The worker's process did not start: %s", error)
                 pause = RESTART_DELAY_S
             self._stopping.wait(pause)

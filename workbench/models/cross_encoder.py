@@ -1,4 +1,4 @@
-"""Cross-encoders: a local folder with an ONNX graph runs as it is, everything else by sentence-transformers."""
+"""Cross-encoders: a local folder with an ONNX graph, or any model of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ import numpy as np
 from workbench.errors import ConfigurationError, ModelError
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
-MOST_TOKENS = 512  # question and passage together, as the published cross-encoders read them
+MOST_TOKENS = 512  # question and passage together, the length that published cross-encoders were trained on
 BATCH = 16
 
 
 class CrossEncoder(Protocol):
-    """A model that scores passages for a question; higher is better, the unit is the model's own."""
+    """A model that scores passages for a question; higher is better, in the model's own unit."""
 
     @property
     def name(self) -> str:
-        """The setting that names it."""
+        """The setting that loads this model."""
         ...
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return one score for each text. Raises ModelError."""
+        """Return one score for each text.
+
+        Raises:
+            ModelError: The model failed.
+        """
         ...
 
 
 class PairModel(Protocol):
-    """A model of sentence-transformers, as far as it is used here."""
+    """The part of sentence-transformers' interface that is used here."""
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> Sequence[float]:
         """Return one score for each pair of question and text."""
@@ -40,23 +44,23 @@ class PairModel(Protocol):
 
 
 def load_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
-    """Return the model of WORKBENCH_RERANKER; nothing is read before the first question.
+    """Return the model of WORKBENCH_RERANKER; nothing is loaded before the first question.
 
     Raises:
-        ConfigurationError: the folder does not exist, or the package that the model needs is not installed.
+        ConfigurationError: The folder does not exist, or the package that the model needs is not installed.
     """
     folder = Path(name).expanduser()
     graph = next((folder / graph for graph in GRAPHS if (folder / graph).is_file()), None)
     if graph is not None and (folder / "tokenizer.json").is_file():
         return OnnxCrossEncoder(name, graph, folder / "tokenizer.json", threads)
     if not folder.is_dir() and (folder.is_absolute() or name.startswith((".", "~"))):
-        raise ConfigurationError(f"There is no folder {name}; correct WORKBENCH_RERANKER.")
+        raise ConfigurationError(f"Folder not found: {name}. Correct WORKBENCH_RERANKER.")
     try:
         package = importlib.import_module("sentence_transformers")
     except ImportError as error:
         raise ConfigurationError(
             f"The reranker {name!r} needs a package that is not installed; run: pip install "
-            "'rag-workbench[huggingface]', or name a folder that holds model.onnx and tokenizer.json."
+            "'rag-workbench[huggingface]', or set WORKBENCH_RERANKER to a folder with model.onnx and tokenizer.json."
         ) from error
     return FrameworkCrossEncoder(name, lambda: package.CrossEncoder(name))
 
@@ -86,7 +90,7 @@ class OnnxCrossEncoder:
                 }
                 (logits, *_) = session.run(None, {key: value for key, value in feeds.items() if key in wanted})
                 scores += np.asarray(logits, dtype=np.float64).reshape(len(pairs), -1)[:, -1].tolist()
-        except Exception as error:  # neither library's errors have a class in common
+        except Exception as error:  # the libraries' errors have no common class
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
         return checked(self.name, scores, len(texts))
 
@@ -108,10 +112,10 @@ class OnnxCrossEncoder:
 
 
 class FrameworkCrossEncoder:
-    """A model of sentence-transformers, loaded when first needed."""
+    """A model of sentence-transformers, loaded at first use."""
 
     def __init__(self, name: str, create: Callable[[], PairModel]) -> None:
-        """Take ``create``, which loads the model."""
+        """Set ``create``, which loads the model."""
         self.name = name
         self._create = create
         self._model: PairModel | None = None
@@ -123,13 +127,17 @@ class FrameworkCrossEncoder:
             with self._lock:
                 model = self._model = self._model or self._create()
             scores = [float(score) for score in model.predict([(query, text) for text in texts])]
-        except Exception as error:  # the package and the models it runs have errors of their own
+        except Exception as error:  # the package and its models raise errors of their own
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
         return checked(self.name, scores, len(texts))
 
 
 def checked(name: str, scores: list[float], count: int) -> list[float]:
-    """Return the scores if there is one finite number for each text. Raises ModelError."""
+    """Return the scores if there is one finite number for each text.
+
+    Raises:
+        ModelError: There is not.
+    """
     if len(scores) != count or not all(math.isfinite(score) for score in scores):
         raise ModelError(f"The reranker {name!r} did not return one number for each passage.")
     return scores

@@ -1,4 +1,4 @@
-"""An embedding model as the rest of the house sees it: one protocol and the values it gives."""
+"""The protocol of embedding models, and the values they return."""
 
 from __future__ import annotations
 
@@ -12,49 +12,37 @@ from numpy.typing import NDArray
 from workbench.errors import ModelError
 from workbench.types.results import Span
 
-TOKEN_AXES = 128  # axes a token vector is projected on; one bit each is kept of a passage's tokens
-TOKEN_BYTES = TOKEN_AXES // 8  # so 16 bytes a token
+TOKEN_AXES = 128  # axes that a token vector is projected on; passages keep one bit per axis
+TOKEN_BYTES = TOKEN_AXES // 8  # per token
 
 FloatArray = NDArray[np.float32]
-OnBatch = Callable[[int], None]  # receives the number of texts just encoded, 0 while a batch takes long
+OnBatch = Callable[[int], None]  # receives the number of texts just encoded, 0 during a long batch
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedTexts:
-    """Texts as vectors, in the order of the texts.
+    """Texts as vectors, in the order of the texts."""
 
-    ``vectors`` is float32 of shape (texts, dimensions), each of length 1. ``token_bits`` holds 16 bytes a token for
-    every text, one after the other (scored by ``retrieval.stages.late_interaction``); None without token vectors.
-    """
-
-    vectors: FloatArray
-    token_bits: list[bytes] | None = None
+    vectors: FloatArray  # float32 of shape (texts, dimensions), each of length 1
+    token_bits: list[bytes] | None = None  # per text 16 bytes for each token, concatenated; None without token vectors
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedQuery:
-    """A query as one vector of length 1 and, where the model has token vectors, one per token.
+    """A query as one vector and, if the model has token vectors, one vector per token."""
 
-    ``token_axes`` is float32 of shape (tokens, 128), each row of length 1; ``token_spans`` are the characters of the
-    query that each row stands for, so that a row can be weighted or shown by its word. ``alone``: of a model made of
-    two only the first could read it.
-    """
-
-    vector: FloatArray
-    token_axes: FloatArray | None = None
-    token_spans: tuple[Span, ...] = ()
-    alone: bool = False
+    vector: FloatArray  # of length 1
+    token_axes: FloatArray | None = None  # float32 of shape (tokens, 128), each row of length 1
+    token_spans: tuple[Span, ...] = ()  # characters of the query that each row stands for
+    alone: bool = False  # whether only the first of a model's two parts could read it
 
 
 class Encoder(Protocol):
-    """An embedding model; every method may be called from several threads at once.
-
-    ``max_tokens`` is how many of the model's own tokens of text fit (special ones not counted): longer texts are cut.
-    """
+    """An embedding model. All methods are thread-safe."""
 
     @property
     def name(self) -> str:
-        """The setting that loads this model again."""
+        """The setting that loads this model."""
         ...
 
     @property
@@ -64,21 +52,21 @@ class Encoder(Protocol):
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a text that are read."""
+        """Tokens of a text that are read, without special tokens; longer texts are truncated."""
         ...
 
     @property
     def has_token_vectors(self) -> bool:
-        """True when late interaction can score this model's passages."""
+        """True if late interaction can score this model's passages."""
         ...
 
     @property
     def languages(self) -> frozenset[str] | None:
-        """Codes (ISO 639-1) of the languages the model was trained to search in; None: not known, or any."""
+        """ISO 639-1 codes of the model's training languages; None if unknown, or if it reads any language."""
         ...
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages; ``on_batch`` is called after each batch, with 0 within a long one, and may raise to stop."""
+        """Encode passages; ``on_batch`` is called after each batch, with 0 during a long one, and may raise to stop."""
         ...
 
     def encode_query(self, text: str) -> EncodedQuery:
@@ -86,30 +74,30 @@ class Encoder(Protocol):
         ...
 
     def token_spans(self, text: str) -> list[Span]:
-        """Return the (start, end) characters of every token of the text, however long it is."""
+        """Return the (start, end) characters of every token of the text, whatever its length."""
         ...
 
     def reads(self, text: str) -> float:
-        """Return the share 0..1 of the text's letters and digits that the model can tell apart.
+        """Return the share (0..1) of the text's letters and digits that the model can distinguish.
 
-        1: its words are known pieces; near 0: they fall into single letters or unknown pieces, so that similarities
-        say nothing (``workbench.models.encoder``). Looks at the first 4000 characters; takes below a millisecond for a
-        question. A model whose tokenizer is not at hand says 1.
+        It is 1 if all words are known pieces, and near 0 if they are split into single letters or unknown pieces, so
+        that similarities are meaningless. Only the first 4000 characters are examined; a question takes below a
+        millisecond. A model without an accessible tokenizer returns 1.
         """
         ...
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:
-    """Scale each row to length 1; a row of zeros stays."""
+    """Scale each row to length 1; zero rows are unchanged."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return rows / np.maximum(lengths, np.float32(1e-12))
 
 
-# --- The languages that the built-in models were trained on, as ISO 639-1 codes ---
+# Training languages of the built-in models, as ISO 639-1 codes
 
 ENGLISH = frozenset({"en"})
 
-# Conneau et al. 2020, arXiv:1911.02116, appendix A: the languages of XLM-RoBERTa's training text.
+# Conneau et al. 2020, arXiv:1911.02116, appendix A: training languages of XLM-RoBERTa.
 _XLM_ROBERTA = (
     "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is it "
     "ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my nb ne nl nn no om or pa pl ps pt ro ru sa sd si sk sl "
@@ -117,24 +105,27 @@ _XLM_ROBERTA = (
 )
 XLM_ROBERTA = frozenset(_XLM_ROBERTA.split())
 
-# Yang et al. 2020, arXiv:1907.04307, section 4: the sixteen languages, of which two are Chinese.
+# Yang et al. 2020, arXiv:1907.04307, section 4: sixteen languages, two of which are Chinese.
 _UNIVERSAL = "ar de en es fr it ja ko nl pl pt ru th tr zh"
 UNIVERSAL = frozenset(_UNIVERSAL.split())
 
 
-# --- The share of a text that a model can tell apart, from the pieces its tokenizer cuts the text into ---
+# Share of a text that a model can distinguish
 
-READS_NOTHING = 0.5  # share of a question, up to which a model says nothing of it (see workbench.retrieval.legs)
-SAMPLE = 4000  # characters of a text that are looked at: enough to tell, and a question of any size costs the same
+READS_NOTHING = 0.5  # up to this share of a question the model is not used (see workbench.retrieval.legs)
+SAMPLE = 4000  # characters that are examined; this bounds the time for long texts
 
 
 def share_read(text: str, pieces: Iterable[tuple[Span, bool]], *, letters_are_words: bool) -> float:
-    """Return the share 0..1 of the text's letters and digits that stand in pieces the model tells apart.
+    """Return the share (0..1) of the text's letters and digits in pieces that the model distinguishes.
 
-    ``pieces`` are the (start, end) characters of each piece, and False where the model knows no such piece. A single
-    letter within a longer word never counts as read. A letter that is a word of its own counts if it is ASCII, or if
-    ``letters_are_words``: a model with ideographs in its vocabulary knows each as a word, a model of English has a few
-    that mean nothing to it. A text without letters and digits is read: it has nothing that could be misread.
+    A single letter inside a longer word never counts. A text without letters and digits has share 1.
+
+    Args:
+        text: The text.
+        pieces: The (start, end) characters of each piece, and False for a piece that is not in the vocabulary.
+        letters_are_words: Whether words of one non-ASCII letter count. True for a vocabulary with ideographs; an
+            English model contains a few ideographs that are meaningless to it.
     """
     total = read = 0
     for (start, end), is_known in pieces:
@@ -153,11 +144,11 @@ def _is_word(text: str, start: int, end: int, letters_are_words: bool) -> bool:
     return alone and text[start:end].strip().isascii()
 
 
-# --- The place of a model that cannot be loaded: a call to it says why, and searches that need no model are served ---
+# Placeholder for a model that is not available
 
 
 class UnavailableEncoder:
-    """An encoder that raises the reason it was given, as ModelError."""
+    """An encoder whose methods raise the given reason as ModelError; searches without a model still work."""
 
     dimensions = 0
     max_tokens = 0

@@ -1,4 +1,4 @@
-"""A model without weights: hashed bags of words, so that the nearest text is the one that shares most words."""
+"""A model without weights: hashed bags of words, so that the nearest text shares most words."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, EncodedQuery, Enco
 from workbench.types.results import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
-PLACES = struct.Struct(">4I")  # a word's hash as four numbers: each a place and a sign
+PLACES = struct.Struct(">4I")  # a word's hash as four numbers: each gives a dimension and a sign
 BATCH = 64
 
 
 class HashEncoder:
-    """Deterministic stand-in at the model's seam: the same words give the same vectors on every machine.
+    """A deterministic model for tests: the same words give the same vectors on every machine.
 
     A text's vector counts its words (case folded, square root of the count), each as plus or minus 1/2 in 4 of 511
-    hashed places, so that two words which share a place are still told apart; the last place stands for "no word at
-    all": an empty text has a direction too. A token's 128 bits are the hash of its word: two equal words have MaxSim 1,
-    two different ones about 0.
+    hashed dimensions, so that words which share a dimension still differ. The last dimension means "no word", so that
+    an empty text has a direction. A token's 128 bits are the hash of its word: equal words have MaxSim 1, different
+    ones about 0.
     """
 
     name = "hash"
@@ -35,7 +35,7 @@ class HashEncoder:
     languages: frozenset[str] | None = None
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages, counting ``on_batch`` in steps of 64."""
+        """Encode passages; ``on_batch`` is called with up to 64 at a time."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         bits: list[bytes] = []
         for start in range(0, len(texts), BATCH):
@@ -49,7 +49,7 @@ class HashEncoder:
         return EncodedTexts(vectors, bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query with the same words as a passage."""
+        """Encode a query like a passage."""
         words = self._words(text)
         bits = np.frombuffer(b"".join(_digest(word) for word in words), dtype=np.uint8)
         signs = np.unpackbits(bits).reshape(-1, TOKEN_AXES).astype(np.float32) * 2 - 1
@@ -61,7 +61,7 @@ class HashEncoder:
         return [match.span() for match in WORD.finditer(text)]
 
     def reads(self, text: str) -> float:
-        """Return 1: a hash tells any word from any other."""
+        """Return 1: a hash distinguishes all words."""
         return 1.0
 
     def _words(self, text: str) -> list[str]:

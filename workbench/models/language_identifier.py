@@ -1,4 +1,4 @@
-"""The languages that a text may be in, by the statistical model of py3langid, which comes with its package."""
+"""Language identification with the statistical model of py3langid."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
 LETTERS = re.compile(r"[^\W\d_]")
-CJK_SHARE = 0.2  # of the letters; names in other letters stand in Chinese texts, too
+CJK_SHARE = 0.2  # minimum share of CJK letters; Chinese texts also contain foreign names
 
 
 def is_cjk(text: str) -> bool:
-    """Tell whether a text is Chinese, Japanese or Korean by its letters."""
+    """Return whether a text is Chinese, Japanese or Korean by its letters."""
     return len(CJK.findall(text)) > CJK_SHARE * max(1, len(LETTERS.findall(text)))
 
 
 def likely_codes(text: str) -> dict[str, float]:
-    """Return ISO 639-1 code -> probability 0..1, for all languages that are known; they sum to 1."""
+    """Return ISO 639-1 code -> probability (0..1) for all known languages; they sum to 1."""
     return {code: float(probability) for code, probability in identifier().rank(text)}
 
 
 def likely_configurations(text: str) -> dict[str, float]:
-    """Return the probabilities 0..1 by what the keyword index calls the languages: "english", "cjk", "simple"."""
+    """Return the probabilities (0..1) by the keyword index's language names: "english", "cjk", "simple"."""
     if is_cjk(text):
         return {"cjk": 1.0}
     shares: dict[str, float] = {}
@@ -39,7 +39,7 @@ def likely_configurations(text: str) -> dict[str, float]:
 
 @cache
 def identifier() -> LanguageIdentifier:
-    """Return the identifier, loaded once a process."""
+    """Return the identifier, loaded once per process."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

@@ -1,8 +1,8 @@
-"""The process in which a GGUF model answers: ``python -m workbench.models.llama_process FILE PORT CONTEXT SLOTS``.
+"""The process that runs a GGUF model: ``python -m workbench.models.llama_process FILE PORT CONTEXT SLOTS``.
 
-It serves llama.cpp's own OpenAI-compatible API on loopback, prints the address once the model is loaded, and ends when
-its input does, so that it never outlives the process that started it, however that one ended. Where the port is taken,
-it takes any that is free. Code 3: the file is not a model that llama.cpp can load.
+It serves llama.cpp's OpenAI-compatible API on loopback and prints the address once the model is loaded. It ends when
+its input is closed, so it never outlives its parent, however that ends. If the port is taken, it uses any free one.
+Exit code 3: llama.cpp cannot load the file.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import sys
 from typing import Any
 
 HOST = "127.0.0.1"
-NO_MODEL = 3  # the code with which the process ends over a file that is none
-LONGEST_ANSWER = 512  # tokens; a small model may never find an end
-# A small model falls into saying one sentence again and again; DRY (llama.cpp's "don't repeat yourself") makes each
-# further token of a repetition less likely, once that is longer than a name or a short quotation.
+NO_MODEL = 3  # exit code if the file is not a model
+LONGEST_ANSWER = 512  # tokens; small models may never stop
+# Small models tend to repeat a sentence. DRY (llama.cpp's "don't repeat yourself") makes each further token of a
+# repetition less likely once it is longer than a name or a short quotation.
 REPEATED, REPEATED_WITHIN = 8, 256  # tokens
 
 
 def free_port(wanted: int) -> int:
-    """Return the wanted port if it is free, else 0, which stands for any."""
+    """Return the wanted port if it is free, otherwise 0, which means any."""
     try:
         with socket.create_server((HOST, wanted)):
             return wanted
@@ -31,18 +31,18 @@ def free_port(wanted: int) -> int:
 
 
 def main() -> None:
-    """Load the model, print its address and answer until the input ends."""
+    """Load the model, print its address and serve until the input is closed."""
     import xllamacpp
 
     native: Any = xllamacpp  # a compiled module without types
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it, too; the process that started it decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too; its parent decides
     path, port, context, slots = sys.argv[1], *map(int, sys.argv[2:5])
     parameters = native.CommonParams()
     parameters.model.path = path
     parameters.hostnames, parameters.port, parameters.ui = [HOST], free_port(port), False
     parameters.n_ctx, parameters.n_parallel, parameters.kv_unified = context, slots, True
-    parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # waits without turning a core over
-    # Threads of one answer wait for each other at every layer: on cores that others use, two are five times slower.
+    parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # wait without spinning
+    # The threads of one answer synchronise at every layer: on busy cores two are five times slower than one.
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     parameters.n_predict = LONGEST_ANSWER
     sampling = parameters.sampling
@@ -51,7 +51,7 @@ def main() -> None:
     try:
         server = native.Server(parameters)
     except RuntimeError:
-        os._exit(NO_MODEL)  # its threads would be waited for
+        os._exit(NO_MODEL)  # a normal exit would wait for its threads
     print(server.listening_address, flush=True)
     sys.stdin.buffer.read()
     os._exit(0)

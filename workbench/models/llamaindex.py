@@ -18,26 +18,26 @@ from workbench.errors import ConfigurationError, ModelError
 from workbench.models.encoder import EncodedQuery, EncodedTexts, Encoder, FloatArray, OnBatch, unit_rows
 from workbench.types.results import Span
 
-TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # about what a subword is: a model's own tokenizer is not always at hand
-DEFAULT_MAX_TOKENS = 384  # such a package rarely says how much its model reads; most read 512 tokens of their own
+TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # approximates subwords, since the model's tokenizer may not be accessible
+DEFAULT_MAX_TOKENS = 384  # such packages rarely state the limit; most models read 512 of their own tokens
 FRAMEWORK_BATCH = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFamily:
-    """A family of models: the module and class to import, the extra that brings it, its arguments."""
+    """A family of models."""
 
-    module: str
+    module: str  # to import
     class_name: str
-    extra: str
-    arguments: Callable[[str], dict[str, str | int]]
+    extra: str  # that installs the module
+    arguments: Callable[[str], dict[str, str | int]]  # of the class, by the model's name
 
 
 FRAMEWORK_MODELS: dict[str, ModelFamily] = {
     "huggingface": ModelFamily(
         "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "huggingface", lambda model: {"model_name": model}
     ),
-    # The endpoint and its key are that package's own OPENAI_API_BASE and OPENAI_API_KEY.
+    # The package itself reads OPENAI_API_BASE and OPENAI_API_KEY.
     "openai": ModelFamily(
         "llama_index.embeddings.openai",
         "OpenAIEmbedding",
@@ -51,10 +51,10 @@ FRAMEWORK_MODELS: dict[str, ModelFamily] = {
 
 
 def load_framework_encoder(name: str, family: str, model: str) -> FrameworkEncoder:
-    """Return ``model`` of ``family`` (a key of FRAMEWORK_MODELS) under the setting's ``name``.
+    """Return ``model`` of ``family`` (a key of FRAMEWORK_MODELS); ``name`` is its setting.
 
     Raises:
-        ConfigurationError: the package is not installed; the message names the extra.
+        ConfigurationError: The package is not installed; the message names the extra.
     """
     entry = FRAMEWORK_MODELS[family]
     try:
@@ -69,16 +69,16 @@ def load_framework_encoder(name: str, family: str, model: str) -> FrameworkEncod
 
 
 class FrameworkEncoder:
-    """Any LlamaIndex embedding at the house's seam; it has no token vectors, so late interaction passes it by.
+    """Any LlamaIndex embedding as an encoder; it has no token vectors, so late interaction is skipped.
 
-    The embedding is created when first needed, and its dimensions are learnt from one short text.
+    The embedding is created at first use, and its dimensions are found by embedding a short text.
     """
 
     has_token_vectors = False
     languages: frozenset[str] | None = None
 
     def __init__(self, name: str, create: Callable[[], BaseEmbedding], max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
-        """Take ``create``, which returns the ``BaseEmbedding``."""
+        """Set ``create``, which returns the ``BaseEmbedding``."""
         self.name = name
         self.max_tokens = max_tokens
         self._create = create
@@ -87,7 +87,7 @@ class FrameworkEncoder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector, asked of the model once."""
+        """Length of a vector, found by asking the model once."""
         return self._found_dimensions
 
     @cached_property
@@ -95,7 +95,7 @@ class FrameworkEncoder:
         return self._vectors("get_text_embedding", "dimensions").shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages in batches of 32; a blank text is sent as one full stop, because endpoints refuse it."""
+        """Encode passages in batches of 32; a blank text is sent as a full stop, because endpoints reject it."""
         rows: list[FloatArray] = []
         for start in range(0, len(texts), FRAMEWORK_BATCH):
             batch = [text if text.strip() else "." for text in texts[start : start + FRAMEWORK_BATCH]]
@@ -105,7 +105,7 @@ class FrameworkEncoder:
         return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query, with the instruction the model wants before queries, where it has one."""
+        """Encode a query, with the model's query instruction if it has one."""
         return EncodedQuery(self._vectors("get_query_embedding", text if text.strip() else ".")[0])
 
     def token_spans(self, text: str) -> list[Span]:
@@ -113,11 +113,15 @@ class FrameworkEncoder:
         return [match.span() for match in TOKEN.finditer(text)]
 
     def reads(self, text: str) -> float:
-        """Return 1: such a package seldom hands out its tokenizer."""
+        """Return 1: these packages rarely expose their tokenizer."""
         return 1.0
 
     def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:
-        """Return one vector of length 1 for each text; anything else from the model is its failure."""
+        """Return one vector of length 1 for each text.
+
+        Raises:
+            ModelError: The model returned anything else.
+        """
         answer = self._ask(method, argument)
         lists, count = ([answer], 1) if isinstance(argument, str) else (answer, len(argument))
         if len(lists) != count or len({np.size(row) for row in lists}) != 1:
@@ -130,20 +134,20 @@ class FrameworkEncoder:
             with self._lock:
                 embedding = self._embedding = self._embedding or self._create()
             return getattr(embedding, method)(argument)
-        except Exception as error:  # each package has its own errors; here they all mean that the model failed
+        except Exception as error:  # each package has its own errors
             raise ModelError(
                 f"The embedding model '{self.name}' failed ({type(error).__name__}: {error}); "
                 "check WORKBENCH_EMBEDDING_MODEL and that its endpoint answers."
             ) from error
 
 
-# --- An encoder as LlamaIndex's embedding, for its retrievers and stores; import it where it is used, it is slow ---
+# An encoder as a LlamaIndex embedding
 
-EMBEDDING_BATCH = 256  # texts handed over at once; the encoder cuts its own batches, the better the more it sees
+EMBEDDING_BATCH = 256  # texts per call; the encoder makes its own batches, better ones from more texts
 
 
 class WorkbenchEmbedding(BaseEmbedding):
-    """``BaseEmbedding`` over any encoder; asynchronous calls run in a thread."""
+    """``BaseEmbedding`` for any encoder; asynchronous calls run in a thread."""
 
     _encoder: Encoder = PrivateAttr()
 
@@ -153,7 +157,7 @@ class WorkbenchEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name LlamaIndex stores."""
+        """Return the name that LlamaIndex stores."""
         return "WorkbenchEmbedding"
 
     def _get_query_embedding(self, query: str) -> Embedding:

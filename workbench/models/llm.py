@@ -1,4 +1,4 @@
-"""A chat model at any OpenAI-compatible endpoint; every failure there comes out as one sentence."""
+"""A chat model at any OpenAI-compatible endpoint; every failure becomes a one-sentence ModelError."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from llama_index.llms.openai import OpenAI
 
 T = TypeVar("T")
-ATTEMPTS = 3  # for 429 and 5xx: endpoints ask for it, and a person can still wait that long
-LONGEST_WAIT = 20.0  # seconds, whatever Retry-After says
-CONTEXT_TOKENS = 8192  # told to LlamaIndex, which cannot ask the endpoint; our own prompts stay far below
+ATTEMPTS = 3  # for status 429 and 5xx
+LONGEST_WAIT = 20.0  # seconds, whatever Retry-After requests
+CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
 HOW_TO_SET = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or the latter alone to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
 class Llm:
-    """One chat model; opens nothing before the first question. May be used from several threads."""
+    """One chat model; connects at the first question. Thread-safe."""
 
-    writes_by_grammar = False  # whether JSON is held to its schema while it is written
+    writes_by_grammar = False  # whether JSON output is constrained to its schema
 
     def __init__(self, base_url: str, model: str, api_key: str = "", timeout: float = 60.0) -> None:
-        """Take ``timeout``, the seconds to wait for the next piece of an answer."""
+        """Configure the model; ``timeout`` is in seconds until the next piece of an answer."""
         if not model:
             raise ConfigurationError("WORKBENCH_LLM_BASE_URL is set without a model; set WORKBENCH_LLM_MODEL too.")
         self.name, self.api_key = model, api_key
@@ -39,14 +39,19 @@ class Llm:
         self._client: Any = None
 
     def base_url(self) -> str:
-        """Return the address of its API, which ends before ``/chat/completions``."""
+        """Return the URL of its API, without ``/chat/completions``."""
         return self._base_url
 
     def complete(self, system: str, prompt: str, schema: JsonObject | None = None) -> str:
-        """Return the whole answer; ``schema`` is what its JSON is held to, where the model writes by grammar.
+        """Return the whole answer.
+
+        Args:
+            system: System prompt.
+            prompt: User prompt.
+            schema: JSON schema of the answer, for models that write by grammar.
 
         Raises:
-            ModelError: the endpoint did not answer, refused, or answered with something else than a chat message.
+            ModelError: The endpoint did not answer, rejected the request, or did not return a chat message.
         """
         from llama_index.core.llms import ChatMessage
 
@@ -55,14 +60,18 @@ class Llm:
         return response.message.content or ""
 
     def stream(self, system: str, prompt: str) -> Iterator[str]:
-        """Yield the answer piece by piece. Raises ModelError, also in the middle."""
+        """Yield the answer piece by piece.
+
+        Raises:
+            ModelError: The endpoint failed, possibly in the middle of the answer.
+        """
         from llama_index.core.llms import ChatMessage
 
         messages = [ChatMessage(system, role="system"), ChatMessage(prompt, role="user")]
 
         def begun() -> tuple[Any, Any]:
             pieces = self.framework.stream_chat(messages)
-            return next(pieces, None), pieces  # the request is sent when the first piece is asked for
+            return next(pieces, None), pieces  # requesting the first piece sends the request
 
         first, rest = self._attempted(begun)
         if first is None:
@@ -71,14 +80,14 @@ class Llm:
         try:
             for piece in rest:
                 yield piece.delta or ""
-        except Exception as error:  # the package's and its transport's errors have no class in common
+        except Exception as error:  # the errors of the package and its transport have no common class
             raise self._failure(error) from error
 
     def read_json(self, system: str, prompt: str, schema: JsonObject | None = None) -> object:
-        """Return the JSON value in the answer, which may stand in prose or a code fence; ``schema`` as above.
+        """Return the JSON value in the answer, which may be inside prose or a code fence; ``schema`` as above.
 
         Raises:
-            ModelError: the answer holds no JSON, or as for ``complete``.
+            ModelError: The answer contains no JSON, or as for ``complete``.
         """
         answer = self.complete(system, prompt, schema)
         match = _JSON.search(answer)
@@ -92,14 +101,18 @@ class Llm:
 
     @cached_property
     def framework(self) -> OpenAI:
-        """The same model as LlamaIndex's LLM, for its engines. Raises ConfigurationError without the extra ``llm``."""
+        """The same model as LlamaIndex's LLM, for its engines.
+
+        Raises:
+            ConfigurationError: The extra ``llm`` is not installed.
+        """
         check_extra("llm")
         from llama_index.core.base.llms.types import LLMMetadata
         from llama_index.llms.openai import OpenAI
         from openai import OpenAI as Client
 
         class Endpoint(OpenAI):
-            """OpenAI's client for models that are not OpenAI's: their names say nothing of their context."""
+            """OpenAI's client for other vendors' models, whose names do not imply a context size."""
 
             @property
             def metadata(self) -> LLMMetadata:
@@ -108,7 +121,7 @@ class Llm:
         address = self.base_url()
         self._client = Client(
             base_url=address,
-            api_key=self.api_key or "none",  # a client without any key looks for OPENAI_API_KEY and sends it
+            api_key=self.api_key or "none",  # otherwise the client would send OPENAI_API_KEY
             timeout=self._timeout,
             max_retries=0,
         )
@@ -123,24 +136,24 @@ class Llm:
         )
 
     def close(self) -> None:
-        """Give back the connections; a closed model cannot be asked again."""
+        """Close the connections; the model cannot be used afterwards."""
         if self._client is not None:
             self._client.close()
 
     def _options(self, schema: JsonObject | None) -> JsonObject:
-        """Return what a request says besides its messages; an endpoint may not know of schemas."""
+        """Return the options of a request; the schema is omitted, as an endpoint may not support it."""
         return {}
 
     def _unreachable(self) -> str:
-        return "cannot be reached, or broke off; start it or correct WORKBENCH_LLM_BASE_URL"
+        return "cannot be reached, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
 
     def _attempted(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, ATTEMPTS + 1):
-            address = self.base_url()  # a model of this machine is started where it is not there
+            address = self.base_url()  # starts a local model if it is not running
             if self._client is not None:
-                self._client.base_url = address  # its old port may have been taken
+                self._client.base_url = address  # its port may have changed
             try:
-                with slow_step():  # it ends with its timeout
+                with slow_step():  # ends with its timeout
                     return ask()
             except Exception as error:
                 if attempt == ATTEMPTS or not _is_passing(error):
@@ -155,19 +168,19 @@ class Llm:
         if "Timeout" in kind:
             what = f"did not answer within {self._timeout:g} s; raise WORKBENCH_LLM_TIMEOUT or try later"
         elif status == 429:
-            what = f"had too many requests (429), {ATTEMPTS} times; try later"
+            what = f"returned too many requests (429), {ATTEMPTS} times; try later"
         elif status in (401, 403):
-            what = f"refused the key ({status}); correct WORKBENCH_LLM_API_KEY"
+            what = f"rejected the API key ({status}); correct WORKBENCH_LLM_API_KEY"
         elif status == 404:
             what = "does not know that model or address (404); correct WORKBENCH_LLM_BASE_URL or WORKBENCH_LLM_MODEL"
         elif status == 400:
-            what = "refused the question (400), which may be longer than it reads; ask for fewer passages"
+            what = "rejected the request (400), which may be longer than its context; ask for fewer passages"
         elif status is not None:
-            what = f"failed ({status}); look at its log"
+            what = f"failed ({status}); check its log"
         elif "Connect" in kind or "Protocol" in kind or "Network" in kind or "ReadError" in kind:
             what = self._unreachable()
         else:
-            what = f"answered with something that is no chat message ({kind}); check that it is OpenAI-compatible"
+            what = f"did not return a chat message ({kind}); check that it is OpenAI-compatible"
         place = f" at {self._base_url}" if self._base_url else ""
         return ModelError(f"The LLM {self.name!r}{place} {what}.")
 
@@ -178,7 +191,7 @@ def _is_passing(error: Exception) -> bool:
 
 
 def _wait(error: Exception, attempt: int) -> float:
-    """Return how long the endpoint asks to wait, else 1, 2, ... seconds."""
+    """Return the seconds that the endpoint asks to wait, otherwise 1, 2, ..."""
     response = getattr(error, "response", None)
     try:
         wanted = float(response.headers["retry-after"]) if response is not None else float(2 ** (attempt - 1))

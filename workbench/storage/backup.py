@@ -1,7 +1,7 @@
-"""Everything in one file and back: a zip with the rows of every table as COPY writes them, and a manifest.
+"""Export and import of a whole database: a zip with the rows of every table in COPY format, and a manifest.
 
-Vectors, token bits and the keyword index are rows like the others, so a restore embeds nothing. The tables and their
-columns are read from the catalogue, so that a new migration needs no change here.
+Vectors, token bits and the keyword index are included, so an import embeds nothing. Tables and columns are read from
+the catalogue, so that a new migration needs no change here.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from workbench.types import OnProgress, Progress
 FORMAT = 1
 MANIFEST = "manifest.json"
 _KINDS = ("data", "lexicon", "postings")  # the tables of one index
-_FORGOTTEN = {"indexes": ("buckets",)}  # columns that exports from before this version may have, and nobody reads
-_LEVEL = 3  # of compression: vectors written as text shrink by half, more effort gains little
-_CHUNK = MB  # bytes copied at once
+_FORGOTTEN = {"indexes": ("buckets",)}  # columns of older exports that are ignored
+_LEVEL = 3  # compression level: vectors as text shrink by half, higher levels gain little
+_CHUNK = MB  # bytes per copy
 
 
 class TableRows(TypedDict):
-    """One table of a backup, and how many rows of it there are."""
+    """One table of a backup, and its number of rows."""
 
     name: str
     columns: list[str]
@@ -41,7 +41,7 @@ class TableRows(TypedDict):
 
 
 class Manifest(TypedDict):
-    """The contents of a backup, as the file manifest.json in it says them."""
+    """The contents of manifest.json in a backup."""
 
     format: int
     version: str
@@ -52,13 +52,13 @@ class Manifest(TypedDict):
 
 
 class Backup:
-    """The writer and reader of one database's backups."""
+    """Writes and reads backups of one database."""
 
     def __init__(self, database: Database, queue: Queue) -> None:
         self._database, self._queue = database, queue
 
     def write(self, path: Path, version: str, on_progress: OnProgress) -> Manifest:
-        """Write everything into a new zip at ``path`` and return its manifest."""
+        """Write everything to a new zip at ``path`` and return its manifest."""
         with (
             self._database.transaction() as connection,
             zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive,
@@ -82,13 +82,13 @@ class Backup:
         return manifest
 
     def read(self, path: Path, on_progress: OnProgress) -> Manifest:
-        """Restore a backup into a database that holds nothing of a person's, in one transaction.
+        """Restore a backup into an empty database, in one transaction.
 
-        The queue is no part of a backup: the jobs that waited or ran wait in the queue of this database afterwards.
+        The queue is not part of a backup: unfinished jobs are queued in this database again.
 
         Raises:
-            InvalidInput: no backup, a damaged one, or one of a newer version.
-            Conflict: there are sources or projects already.
+            InvalidInput: The file is not a backup, is damaged, or comes from a newer version.
+            Conflict: The database has sources or projects.
         """
         try:
             with zipfile.ZipFile(path) as archive:
@@ -99,7 +99,7 @@ class Backup:
                         self._queue.defer(connection, job["id"], job["kind"])
                 return manifest
         except zipfile.BadZipFile:
-            raise InvalidInput(f"{path.name} is damaged or no export of the workbench; nothing was changed.") from None
+            raise InvalidInput(f"{path.name} is damaged or not an export; nothing was changed.") from None
 
 
 def _manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
@@ -109,7 +109,7 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
             return manifest
     except (KeyError, ValueError, TypeError):
         pass
-    raise InvalidInput(f"{path.name} is no export that this version reads; write it by 'workbench export FILE'.")
+    raise InvalidInput(f"{path.name} is not an export of a supported format; create one by 'workbench export FILE'.")
 
 
 def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifest, on_progress: OnProgress) -> None:
@@ -127,7 +127,7 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
         done += 1
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
-        # an export of an index that was on several servers has its passages alone
+        # an export of an index on several servers contains only its passages
         has_words = f"{_KINDS[-1]}_{index['name']}" in tables
         for name in [f"{kind}_{index['name']}" for kind in (_KINDS if has_words else _KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
@@ -138,19 +138,19 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
 
 
 def _of_before(table: TableRows) -> tuple[str, ...]:
-    """Return the columns of an export's table that this version no longer has."""
+    """Return the columns of an exported table that no longer exist."""
     return tuple(column for column in _FORGOTTEN.get(table["name"], ()) if column in table["columns"])
 
 
 def _check_state(connection: Connection, manifest: Manifest) -> None:
     if only_row(connection.execute(statement("backup_people_have")))["n"]:
         raise Conflict(
-            "This workbench holds sources or projects already; import into an empty one (another WORKBENCH_HOME), "
+            "This workbench already has sources or projects; import into an empty one (set another WORKBENCH_HOME), "
             "so that nothing is mixed."
         )
     applied = {row["name"] for row in connection.execute(statement("backup_migrations"))}
     newer = [name for name in manifest["migrations"] if name not in applied]
-    if newer and SCHEMA in manifest["migrations"]:  # else it was written before the first release
+    if newer and SCHEMA in manifest["migrations"]:  # otherwise it was written before the first release
         raise InvalidInput(f"The export comes from a newer version (it has {newer[-1]}); update this one first.")
 
 
@@ -182,15 +182,15 @@ def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, colum
 
 
 def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows, forgotten: Sequence[str] = ()) -> None:
-    """Fill one table without its triggers: the backup holds the rows that they would derive.
+    """Fill one table without its triggers, since the backup contains the rows that they would derive.
 
-    ``forgotten`` columns are read and left out.
+    Columns in ``forgotten`` are skipped.
     """
     name = table["name"]
     ours = {row["name"]: row for row in connection.execute(statement("backup_tables"))}[name]
     unknown = set(table["columns"]) - set(ours["columns"]) - set(forgotten)
     if unknown:
-        raise InvalidInput(f"The export has a column {name}.{min(unknown)} that this version does not know.")
+        raise InvalidInput(f"The export has an unknown column {name}.{min(unknown)}; update this version first.")
     place = sql.Identifier(name)
     connection.execute(sql.SQL("ALTER TABLE {} DISABLE TRIGGER USER").format(place))
     for column in forgotten:
@@ -201,7 +201,7 @@ def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows,
             while piece := entry.read(_CHUNK):
                 copy.write(piece)
     except KeyError:
-        raise InvalidInput(f"The export lacks the rows of {name}; it is damaged, and nothing was changed.") from None
+        raise InvalidInput(f"The export is damaged: {name} has no rows. Nothing was changed.") from None
     for column in forgotten:
         connection.execute(sql.SQL("ALTER TABLE {} DROP COLUMN {}").format(place, sql.Identifier(column)))
     connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(place))

@@ -1,4 +1,4 @@
-"""Citations: the links that documents hold, and where they lead now."""
+"""Citations: links in documents, and the documents they lead to."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from psycopg.types.json import Jsonb
 from workbench.storage.database import Connection, Database, clean
 from workbench.storage.statements import statement
 
-READING = 1  # raise it when links are read differently: documents of an older reading are read again
-MOST_ROWS = 1_000  # edges of one step; a page that links to everything must not make a search slow
+READING = 1  # raise it when links are parsed differently; older documents are then parsed again
+MOST_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
 
 @dataclass(frozen=True, slots=True)
 class NewCitation:
-    """A link before it is stored; ``keys`` are the addresses it may mean, the likeliest first."""
+    """A link before it is stored."""
 
-    position: int
+    position: int  # in the document's text, in characters
     kind: str
-    target: str
+    target: str  # as written
     url: str | None
     label: str
-    context: str
-    confidence: float
-    keys: tuple[str, ...]
+    context: str  # the sentence around it
+    confidence: float  # 0..1
+    keys: tuple[str, ...]  # addresses it may mean, the likeliest first
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCitation:
-    """One document citing another; ``context`` is the sentence around."""
+    """A document citing another; ``context`` is the sentence around the link."""
 
     document_id: str
     to_document: str
@@ -45,7 +45,7 @@ class StoredCitation:
 
 @dataclass(frozen=True, slots=True)
 class CitingPair:
-    """A document that cites another: ``links`` times, the surest of them at ``confidence`` (0..1)."""
+    """A document that cites another by ``links`` links; ``confidence`` (0..1) is that of the best."""
 
     document_id: str
     to_document: str
@@ -56,7 +56,7 @@ class CitingPair:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedLink:
-    """A link that should lead to a document of its source and does not; ``target`` as it was written."""
+    """A link that should lead to a document of the same source but does not; ``target`` is as written."""
 
     document_id: str
     title: str
@@ -69,7 +69,7 @@ class UnresolvedLink:
 
 @dataclass(frozen=True, slots=True)
 class CitedDocument:
-    """A document as a graph shows it."""
+    """A document in a citation graph."""
 
     id: str
     title: str
@@ -97,7 +97,7 @@ class Citations:
         links: Sequence[NewCitation],
         mentions: Sequence[str],
     ) -> None:
-        """Put the links that were read of a document in place of its stored ones, in the caller's transaction."""
+        """Replace the stored links of a document, in the caller's transaction."""
         owner = {"document_id": document_id, "source_id": source_id}
         keys, depths = [key for key, _ in addresses], [depth for _, depth in addresses]
         connection.execute(statement("citations_forget"), owner)
@@ -109,34 +109,34 @@ class Citations:
         connection.execute(statement("mentions_insert"), owner | values)
 
     def unread(self, limit: int) -> list[str]:
-        """Return the ids of documents whose links were not read yet by this version."""
+        """Return the ids of documents whose links this version has not parsed yet."""
         rows = self._database.rows(statement("documents_without_links_read"), {"reading": READING, "limit": limit})
         return [row["id"] for row in rows]
 
     def leading_from(self, ids: Sequence[str]) -> list[StoredCitation]:
-        """Return what given documents cite by link, at most 1,000."""
+        """Return the links from given documents, at most 1,000."""
         return self._stored("citations_from", ids)
 
     def leading_to(self, ids: Sequence[str]) -> list[StoredCitation]:
-        """Return what cites given documents by link, at most 1,000."""
+        """Return the links to given documents, at most 1,000."""
         return self._stored("citations_to", ids)
 
     def mentioned_by(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return (document, mentioned document, title key) of titles that given documents mention in words."""
+        """Return (document, mentioned document, title key) for titles that given documents mention in their text."""
         return self._mentions("mentions_from", ids)
 
     def mentioning(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return (document, mentioned document, title key) of documents that mention given documents' titles."""
+        """Return (document, mentioned document, title key) for documents that mention given documents' titles."""
         return self._mentions("mentions_to", ids)
 
     def mention_contexts(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, int]]:
-        """Return, by (document id, lower-case title), the text around the mention and where in it the title begins."""
+        """Return the text around a mention and the title's position in it, by (document id, lower-case title)."""
         values = {"documents": [key for key, _ in pairs], "titles": [title for _, title in pairs]}
         rows = self._database.rows(statement("mention_contexts"), values)
         return {(row["document_id"], row["title"]): (row["around"], int(row["start"])) for row in rows}
 
     def documents(self, ids: Sequence[str]) -> dict[str, CitedDocument]:
-        """Return given documents as a graph shows them."""
+        """Return given documents for a citation graph."""
         rows = self._database.rows(statement("cited_documents"), {"ids": list(ids)})
         return {row["id"]: CitedDocument(**row) for row in rows}
 
@@ -146,22 +146,22 @@ class Citations:
         return [row["id"] for row in rows]
 
     def pairs(self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None) -> list[CitingPair]:
-        """Return every pair of documents in sources of which one cites the other."""
+        """Return every pair of documents of the sources of which one cites the other."""
         values = {"source_ids": _list(source_ids), "document_ids": _list(document_ids)}
         return [CitingPair(**row) for row in self._database.rows(statement("citation_pairs"), values)]
 
     def broken(self, source_ids: Sequence[str] | None, limit: int) -> list[UnresolvedLink]:
-        """Return links that should lead to a document of their source and do not."""
+        """Return links that should lead to a document of the same source but do not."""
         values = {"source_ids": _list(source_ids), "limit": limit}
         return [UnresolvedLink(**row) for row in self._database.rows(statement("broken_links"), values)]
 
     def counts(self, source_ids: Sequence[str] | None) -> dict[str, int]:
-        """Return the number of links, and of those resolved, external and broken."""
+        """Return the number of all links, and of resolved, external and broken ones."""
         row = self._database.row(statement("citation_counts"), {"source_ids": _list(source_ids)}) or {}
         return {name: int(value) for name, value in row.items()}
 
     def link_count(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
-        """Return the number of links of given documents, or of all of a source's: they go when these go."""
+        """Return the number of links of given documents or of a source, which a deletion would remove."""
         row = self._database.row(statement("citations_held"), {"ids": list(ids), "source_id": source_id})
         return int(row["held"]) if row else 0
 

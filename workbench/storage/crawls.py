@@ -1,4 +1,4 @@
-"""Crawls: what each is to do, and every page it met, whole enough to go on after the worker died."""
+"""Crawls: their tasks and every page they met, so that another worker can resume them."""
 
 from __future__ import annotations
 
@@ -16,25 +16,22 @@ from workbench.types import JsonObject, JsonValue, Value
 
 @dataclass(frozen=True, slots=True)
 class CrawlPlan:
-    """The task of a crawl job; ``scope`` is None until the start page said where it lives.
-
-    ``source_id`` is "" where the source that was made for it went away, because nothing came in.
-    """
+    """The task of a crawl job."""
 
     job_id: str
-    source_id: str
+    source_id: str  # "" if nothing was stored and its new source was therefore removed
     url: str
     options: Mapping[str, JsonValue]
-    seeded: bool
-    seeds: Sequence[tuple[str, str, str | None]]
-    scope: Mapping[str, JsonValue] | None
-    furniture: Sequence[int] | None
-    skipped: Mapping[str, int] = field(default_factory=dict[str, int])
+    seeded: bool  # whether scope and seeds are known
+    seeds: Sequence[tuple[str, str, str | None]]  # (URL, origin, lastmod) from sitemaps and the like
+    scope: Mapping[str, JsonValue] | None  # host and path; None before the start page was fetched
+    furniture: Sequence[int] | None  # hashes of boilerplate lines
+    skipped: Mapping[str, int] = field(default_factory=dict[str, int])  # URLs that were not queued, by reason
 
 
 @dataclass(frozen=True, slots=True)
 class NewPage:
-    """An address that was met; with an ``outcome`` it is over before it began (forbidden, left out)."""
+    """A discovered URL; with an ``outcome`` it will not be fetched (forbidden, left out)."""
 
     position: int
     url: str
@@ -48,7 +45,7 @@ class NewPage:
 
 @dataclass(frozen=True, slots=True)
 class PageReply:
-    """The answer of an address, as it is kept until the page is stored."""
+    """The response of a URL, kept until the page is stored."""
 
     state: str
     outcome: str | None = None
@@ -74,7 +71,7 @@ class PageReply:
 
 @dataclass(frozen=True, slots=True)
 class PageMemory:
-    """The knowledge of an earlier crawl about an address; ``indexed`` when its document is there and searchable."""
+    """What an earlier crawl knows about a URL; ``indexed`` if its document exists and is searchable."""
 
     url: str
     etag: str | None
@@ -97,7 +94,7 @@ class PageMemory:
 
 @dataclass(frozen=True, slots=True)
 class CrawlPage(Value):
-    """A page of a crawl, for a person to look at."""
+    """A page of a crawl, for display."""
 
     position: int
     url: str
@@ -122,7 +119,7 @@ class CrawlPage(Value):
 
 @dataclass(frozen=True, slots=True)
 class PageCount:
-    """How many pages are in one state with one outcome."""
+    """The number of pages with one state and outcome."""
 
     state: str
     outcome: str | None
@@ -133,7 +130,7 @@ class PageCount:
 
 @dataclass(frozen=True, slots=True)
 class PageBody:
-    """A page that waits to be stored; ``body`` holds its bytes, ``links`` the addresses it leads to."""
+    """A fetched page that is not yet stored; ``body`` are its bytes, ``links`` the URLs it links to."""
 
     position: int
     url: str
@@ -159,13 +156,17 @@ class Crawls:
     def create(
         self, connection: Connection, job_id: str, source_id: str, url: str, options: Mapping[str, object]
     ) -> None:
-        """Write what a job is to do, and its start page, in the caller's transaction."""
+        """Store the task of a job and its start page, in the caller's transaction."""
         values = {"job_id": job_id, "source_id": source_id, "url": url, "options": Jsonb(dict(options))}
         connection.execute(statement("crawl_insert"), values)
         self._insert(connection, job_id, [NewPage(0, url, 0, None, "start")])
 
     def plan(self, job_id: str) -> CrawlPlan:
-        """Return what a job is to do. Raises NotFound where it is no crawl."""
+        """Return the task of a job.
+
+        Raises:
+            NotFound: The job is not a crawl.
+        """
         row = self._database.row(statement("crawl_get"), {"job_id": job_id})
         if row is None:
             raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
@@ -173,20 +174,20 @@ class Crawls:
         return CrawlPlan(**row)
 
     def fills(self, job_id: str, source_id: str) -> None:
-        """Note the source that a crawl fills."""
+        """Record the source that a crawl fills."""
         self._database.rows(statement("crawl_source"), {"job_id": job_id, "source_id": source_id})
 
     def frontier(self, job_id: str) -> list[Row]:
-        """Return what a crawl needs in memory of every page, in order."""
+        """Return every page in order, with the fields that a crawl keeps in memory."""
         return self._database.rows(statement("page_frontier"), {"job_id": job_id})
 
     def memory(self, source_id: str, job_id: str, index: str) -> dict[str, PageMemory]:
-        """Return what earlier crawls of a source know, by address."""
+        """Return what earlier crawls of a source know, by URL."""
         parameters = {"source_id": source_id, "job_id": job_id, "index": index}
         return {row["url"]: PageMemory(**row) for row in self._database.rows(statement("page_memory"), parameters)}
 
     def fetched(self, job_id: str, position: int, answer: PageReply, log: str = "") -> None:
-        """Keep the answer of an address, with a line of the job's log."""
+        """Store the response of a URL, with a line for the job's log."""
         values = {name: getattr(answer, name) for name in PageReply.__dataclass_fields__ if name != "body"}
         values |= {"links": list(answer.links), "blocks": list(answer.blocks), "metadata": dict(answer.metadata)}
         values = clean(values) | {"job_id": job_id, "position": position, "body": answer.body}
@@ -200,7 +201,7 @@ class Crawls:
                 connection.execute(statement("job_log_add"), line)
 
     def attempted(self, job_id: str, position: int, attempts: int, reason: str) -> None:
-        """Note a try that is worth another one."""
+        """Record a failed attempt that will be retried."""
         values = {"job_id": job_id, "position": position, "attempts": attempts, "reason": reason}
         self._database.rows(statement("page_attempted"), values)
 
@@ -212,7 +213,7 @@ class Crawls:
         *,
         seeded: tuple[Mapping[str, JsonValue], Sequence[tuple[str, str, str | None]]] | None = None,
     ) -> None:
-        """Take the addresses a page leads to into the frontier; ``seeded`` is the scope and what the site lists."""
+        """Queue the URLs of a page's links; ``seeded`` is the scope and the URLs that the site lists."""
         with self._database.transaction() as connection:
             connection.execute(statement("page_expanded"), {"job_id": job_id, "position": position})
             self._insert(connection, job_id, pages)
@@ -225,96 +226,96 @@ class Crawls:
                 connection.execute(statement("crawl_seeded"), values)
 
     def admit(self, job_id: str, pages: Sequence[NewPage]) -> None:
-        """Take addresses into the frontier that no page led to."""
+        """Queue URLs that no page links to."""
         with self._database.transaction() as connection:
             self._insert(connection, job_id, pages)
 
     def settle(self, job_id: str, position: int, outcome: str, reason: str | None) -> None:
-        """Note how it ended for a page."""
+        """Record the outcome of a page."""
         values = {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason}
         self._database.rows(statement("page_settled"), values)
 
     def settle_with_note(self, job_id: str, position: int, outcome: str, note: str) -> None:
-        """Give a page its outcome and add a sentence to its reason, once."""
+        """Record the outcome of a page and append a sentence to its reason, once."""
         values = {"job_id": job_id, "position": position, "outcome": outcome, "note": note}
         self._database.rows(statement("page_settled_with_note"), values)
 
     def stored(self, connection: Connection, job_id: str, position: int, document_id: str, index: str) -> None:
-        """Note that a page's document is written, in the transaction that writes it."""
+        """Record that a page's document was written, in the same transaction."""
         values = {"job_id": job_id, "position": position, "document_id": document_id, "index": index}
         connection.execute(statement("page_stored"), values)
         connection.execute(statement("job_got_on"), {"id": job_id})
 
     def unchanged(self, job_id: str, position: int) -> None:
-        """Note that the document there is holds the same text."""
+        """Record that the stored document has the same text."""
         self._database.rows(statement("page_unchanged"), {"job_id": job_id, "position": position})
 
     def requeue(self, job_id: str, position: int, metadata: Mapping[str, object]) -> None:
-        """Fetch a page once more, from nothing."""
+        """Fetch a page again from the start."""
         values = {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))}
         self._database.rows(statement("page_requeue"), values)
 
     def rekey(self, job_id: str, position: int, key: str) -> None:
-        """Change the address that a page's document is known by."""
+        """Change the URL that identifies a page's document."""
         self._database.rows(statement("page_rekey"), {"job_id": job_id, "position": position, "key": key})
 
     def accept_held(self, job_id: str) -> int:
-        """Let the pages whose removal was held wait for another visit, after which it is carried out."""
+        """Queue the pages whose removal was held back for another fetch, after which they are removed."""
         return len(self._database.rows(statement("pages_accept_held"), {"job_id": job_id}))
 
     def document_keys(self, source_id: str) -> set[str]:
-        """Return the keys (addresses of pages) of a source's documents."""
+        """Return the keys (page URLs) of a source's documents."""
         return {row["key"] for row in self._database.rows(statement("crawl_keys"), {"source_id": source_id})}
 
     def documents_of(self, source_id: str) -> int:
-        """Return how many documents a source has."""
+        """Return the number of a source's documents."""
         row = self._database.row(statement("crawl_documents"), {"source_id": source_id})
         return row["n"] if row else 0
 
     def unlisted(self, job_id: str) -> list[str]:
-        """Return the addresses that fetched pages or the site's own lists lead to and that have no page row."""
+        """Return URLs from fetched pages or the site's own lists that have no page row."""
         return [row["url"] for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})]
 
     def set_skipped(self, job_id: str, skipped: Mapping[str, int]) -> None:
-        """Keep how many addresses without a page row were met, by the reason why they were not fetched."""
+        """Store the number of URLs without a page row, by the reason why they were not fetched."""
         self._database.rows(statement("crawl_skipped"), {"job_id": job_id, "skipped": Jsonb(clean(dict(skipped)))})
 
     def reasons(self, job_id: str) -> dict[str, int]:
-        """Return how many addresses were not fetched, by reason, the most frequent first."""
+        """Return the number of URLs that were not fetched by reason, the most frequent first."""
         rows = self._database.rows(statement("page_reasons"), {"job_id": job_id})
         return {row["reason"]: row["n"] for row in rows}
 
     def retry_failed(self, job_id: str) -> int:
-        """Let the failed pages wait for another try; returns how many there are."""
+        """Queue the failed pages again; returns their number."""
         return len(self._database.rows(statement("pages_retry_failed"), {"job_id": job_id}))
 
     def set_furniture(self, job_id: str, furniture: Iterable[int]) -> None:
-        """Keep the lines that repeat on most pages."""
+        """Store the hashes of boilerplate lines, which repeat on most pages."""
         self._database.rows(statement("crawl_furniture"), {"job_id": job_id, "furniture": sorted(furniture)})
 
     def bodies(self, job_id: str, positions: Sequence[int]) -> list[PageBody]:
-        """Return the texts of pages that wait to be stored, with what is known of each."""
+        """Return pages that are not yet stored, with their text and metadata."""
         rows = self._database.rows(statement("page_body"), {"job_id": job_id, "positions": list(positions)})
         return [PageBody(**row) for row in rows]
 
     def blocks(self, job_id: str, positions: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
-        """Return (address, paragraph hashes) of pages, in order."""
+        """Return (URL, paragraph hashes) of pages, in order."""
         rows = self._database.rows(statement("page_blocks"), {"job_id": job_id, "positions": list(positions)})
         return [(row["url"], tuple(row["blocks"])) for row in rows]
 
     def pages(
         self, job_id: str, *, outcome: str | None = None, limit: int | None = None, offset: int = 0
     ) -> list[CrawlPage]:
-        """Return the pages of a crawl in the order they were met."""
+        """Return the pages of a crawl in the order of their discovery."""
         parameters = {"job_id": job_id, "outcome": outcome, "limit": limit, "offset": offset}
         return [CrawlPage(**row) for row in self._database.rows(statement("page_list"), parameters)]
 
     def counts(self, job_id: str) -> list[PageCount]:
-        """Return how many pages there are of each state and outcome."""
+        """Return the number of pages by state and outcome."""
         return [PageCount(**row) for row in self._database.rows(statement("page_counts"), {"job_id": job_id})]
 
     def document(self, source_id: str, key: str) -> str | None:
-        """Return the id of a source's document by its key (the page's address), or None."""
+        """Return the id of a source's document by its key (the page's URL), or None."""
         row = self._database.row(statement("crawl_document"), {"source_id": source_id, "key": key})
         return row["id"] if row else None
 

@@ -1,4 +1,4 @@
-"""One thread-safe pool of connections to a Postgres, and the values that its statements are bound to."""
+"""A thread-safe connection pool, sessions, errors, ids and bound values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workbench.errors import Conflict, StatementRefused, StorageError
 
-# --- The driver's errors as ours: one sentence each, here and nowhere else, and never a password in it ---
+# Errors of the driver as our own, one sentence each and never with a password
 
 
 def _is_conninfo(url: str) -> bool:
@@ -38,7 +38,7 @@ def _is_conninfo(url: str) -> bool:
 
 
 def describe(url: str) -> str:
-    """Return the URL's host, port and database for a message, never its password."""
+    """Return the URL's host, port and database for a message, without its password."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -59,7 +59,7 @@ _KINDS = {
 
 @contextmanager
 def translated(url: str) -> Generator[None]:
-    """Turn the driver's errors into ours, one sentence each."""
+    """Convert the driver's errors to ours, one sentence each."""
     try:
         yield
     except PoolTimeout as error:
@@ -71,7 +71,7 @@ def translated(url: str) -> Generator[None]:
         kind = _KINDS.get(error.diag.table_name or "", error.diag.table_name or "row")
         article = "an" if kind[0] in "aeiou" else "a"
         raise Conflict(
-            f"There is {article} {kind} of that name already; choose another name, or use that one."
+            f"There is already {article} {kind} with that name; choose another name, or use the existing one."
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(
@@ -81,27 +81,27 @@ def translated(url: str) -> Generator[None]:
     except psycopg.OperationalError as error:
         raise StorageError(_connection_sentence(url, error)) from error
     except psycopg.Error as error:
-        if not _is_conninfo(url):  # the driver's words would repeat the URL, with its password
+        if not _is_conninfo(url):  # the driver's message would contain the password
             raise StorageError(
-                "WORKBENCH_DATABASE_URL is no Postgres URL; write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+                "WORKBENCH_DATABASE_URL is invalid: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
             ) from None
         reason = error.diag.message_primary or str(error).strip().splitlines()[0]
-        raise StatementRefused(f"The database refused a statement: {reason}.") from error
+        raise StatementRefused(f"The database rejected a statement: {reason}.") from error
 
 
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
     text = str(error).lower()
     place = describe(url)
     if "password authentication failed" in text or "no password supplied" in text:
-        return f"The database at {place} refused the user or password; correct WORKBENCH_DATABASE_URL."
+        return f"The database at {place} rejected the user or password; correct WORKBENCH_DATABASE_URL."
     if "does not exist" in text and "database" in text:
-        return f"There is no such database at {place}; create it or correct WORKBENCH_DATABASE_URL."
+        return f"The server at {place} has no such database; create it or correct WORKBENCH_DATABASE_URL."
     if "the pooler gave no server" in text:
         return (
             f"The database behind {place} is down or fully busy ({error}); check it, or raise default_pool_size there."
         )
     if "unsupported startup parameter" in text:
-        return f"The pooler at {place} refuses what the URL has beside the address; take it out of the URL ({error})."
+        return f"The pooler at {place} rejects the URL's parameters; remove them from the URL ({error})."
     if any(
         sign in text
         for sign in (
@@ -116,11 +116,11 @@ def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
     ):
         return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
     return (
-        f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it is up."
+        f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it runs."
     )
 
 
-# --- Public ids: a prefix that says what it is, and 12 random hexadecimal digits ---
+# Public ids: a prefix for the kind, and 12 random hexadecimal digits
 
 PREFIXES = {
     "project": "proj",
@@ -137,32 +137,33 @@ PREFIXES = {
 
 
 def new_id(kind: str) -> str:
-    """Return a new id for a kind of thing, such as ``src_4fd2c0a91b7e``."""
+    """Return a new id for a kind of object, such as ``src_4fd2c0a91b7e``."""
     return f"{PREFIXES[kind]}_{uuid.uuid4().hex[:12]}"
 
 
-# --- Service through a pooler, such as pgbouncer in transaction mode ---
+# Connections through a pooler, such as pgbouncer in transaction mode
 
 
 class NoServerFree(psycopg.OperationalError):
-    """A pooler takes connections of a server that is down or fully busy, and lets them wait."""
+    """A pooler accepted the connection, but its server is down or fully busy."""
 
 
 def is_pooled(connection: psycopg.Connection[object], timeout: float = 10.0) -> bool:
-    """Tell whether a pooler stands between: then the server's process is not the one that the connection was told of.
+    """Return whether there is a pooler: then the server's process id differs from the one the connection reports.
 
     Raises:
-        psycopg.OperationalError: nothing answered within ``timeout`` seconds, or no.
+        psycopg.OperationalError: No or no valid answer within ``timeout`` seconds.
     """
     answer = answered_within(connection, b"SELECT pg_backend_pid()", timeout)
     return int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
 
 
 def answered_within(connection: psycopg.Connection[object], statement: bytes, timeout: float) -> PGresult:
-    """Run statements without parameters and return the answer of the last; one that comes too late ends the connection.
+    """Run statements without parameters and return the last result; a timeout closes the connection.
 
     Raises:
-        NoServerFree: nothing answered within ``timeout`` seconds. psycopg.OperationalError: the answer was an error.
+        NoServerFree: There was no answer within ``timeout`` seconds.
+        psycopg.OperationalError: The answer was an error.
     """
     asked, answer = connection.pgconn, None
     try:
@@ -189,7 +190,7 @@ def answered_within(connection: psycopg.Connection[object], statement: bytes, ti
 
 
 def local_settings(settings: Mapping[str, str]) -> str:
-    """Return the statements that make settings hold until their transaction ends; the names and values are ours."""
+    """Return the statements that apply settings until the end of the transaction; names and values are trusted."""
     lists = {name: ", ".join(f"'{part}'" for part in value.split(", ")) for name, value in settings.items()}
     return "; ".join(f"SET LOCAL {name} = {value}" for name, value in lists.items())
 
@@ -198,11 +199,17 @@ def local_settings(settings: Mapping[str, str]) -> str:
 def lock_held(
     connection: psycopg.Connection[tuple[object, ...]], number: sql.SQL, key: object, *, waits: bool
 ) -> Generator[bool]:
-    """Hold an advisory lock while inside; yield False where somebody else has it and ``waits`` is false.
+    """Hold an advisory lock inside the block; yield False if it is taken and ``waits`` is false.
 
-    ``number`` makes the lock's number of ``key``. The connection commits by itself, and is closed afterwards; the lock
-    ends with it, or with its process. Through a pooler all of it is one open transaction, which the pooler keeps for
-    it; no row is kept from being vacuumed by that.
+    The connection commits by itself and is closed afterwards; the lock ends with it or with its process. Through a
+    pooler the block is one open transaction, since the pooler then keeps the server connection; it does not prevent
+    vacuuming.
+
+    Args:
+        connection: A connection of its own.
+        number: Expression for the lock's number, with ``key`` as its parameter.
+        key: What is locked.
+        waits: Whether to wait for the lock.
     """
     pooled = is_pooled(connection)
     name = f"pg_{'' if waits else 'try_'}advisory_{'xact_' if pooled else ''}lock"
@@ -214,21 +221,21 @@ def lock_held(
         yield row is not None and row[0] != "false"
 
 
-Row: TypeAlias = DictRow  # a dict by column name, as psycopg makes it of what a statement selects
-Values: TypeAlias = Mapping[str, object] | Sequence[object]  # bound to a statement, by name or by place
+Row: TypeAlias = DictRow  # a row as a dict by column name
+Values: TypeAlias = Mapping[str, object] | Sequence[object]  # bound to a statement, by name or position
 Connection: TypeAlias = psycopg.Connection[Row]  # of the pool
 Parameters = TypeVar("Parameters")
 
 Query = sql.SQL | sql.Composed
 
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # people get our sentence, not its lines
-psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before a connection takes its copy of them
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # users get our message instead of its lines
+psycopg.adapters.register_dumper(HalfVector, HalfVectorBinaryDumper)  # before connections copy the adapters
 
-# Sent with every connection, so that any server behaves alike. JIT and parallel workers cost more than they give
-# at these sizes and would let concurrent callers take each other's core. The server keeps a plan of what is asked
-# often, unless it expects more of one for the values: what narrows by values that may be absent is not prepared.
-# The last block holds what a role, a database or a server may set otherwise, and our statements or their driver need:
-# tables are in the schema public, moments are read in ISO 8601, and a long build is not cut off.
+# Sent with every connection, so that all servers behave alike. JIT and parallel workers cost more than they gain at
+# these sizes, and concurrent callers would compete for cores. The server caches plans of frequent statements unless it
+# expects more of a plan for the values; statements with optional filters are therefore not prepared.
+# The last block resets what a role, database or server may have changed and our statements or the driver require:
+# tables are in the schema public, timestamps are ISO 8601, and long builds are not interrupted.
 SESSION_OPTIONS = {
     "application_name": "rag-workbench",
     "jit": "off",
@@ -239,7 +246,7 @@ SESSION_OPTIONS = {
     "hnsw.ef_search": "100",
     "hnsw.iterative_scan": "relaxed_order",
     "hnsw.max_scan_tuples": "40000",
-    "search_path": "public, extensions",  # where Supabase keeps pgvector
+    "search_path": "public, extensions",  # Supabase installs pgvector in extensions
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
     "TimeZone": "UTC",
@@ -260,16 +267,16 @@ SETTINGS_OF_TRANSACTION = local_settings(SESSION_OPTIONS)
 _SETTINGS_OF_SESSION = SETTINGS_OF_TRANSACTION.replace("SET LOCAL", "SET").encode()
 _ESCAPED_SPACE = "\\ "
 _BEGINNING = f"BEGIN; {SETTINGS_OF_TRANSACTION}".encode()
-_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates: the rest of a text that was cut within an emoji
-RESTED = 2.0  # seconds after which a pooled connection is tried before it is lent
-PATIENCE = 2.0  # seconds without a free connection after which it is asked whether the database is there at all
-NO_TIME = 0.001  # seconds for a connection that nobody needs
-LONGEST_WAIT = 30.0  # seconds for a connection of a database that is there and busy
+_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates, such as the rest of a truncated emoji
+RESTED = 2.0  # seconds of idleness after which a pooled connection is checked before reuse
+PATIENCE = 2.0  # seconds without a free connection after which the database is checked
+NO_TIME = 0.001  # seconds to wait for an optional connection
+LONGEST_WAIT = 30.0  # seconds to wait for a connection of a busy database
 _returned: dict[int, float] = {}
 
 
 class Database:
-    """A pool on one Postgres; opens lazily, closes once, may be used from any thread."""
+    """A connection pool on one Postgres, opened at first use. Thread-safe."""
 
     def __init__(
         self,
@@ -279,9 +286,13 @@ class Database:
         connect_timeout: float = 10.0,
         revive: Callable[[], object] | None = None,
     ) -> None:
-        """Take ``url``, a libpq URL or keyword string; nothing is connected before the first use.
+        """Configure the pool; nothing is connected before the first use.
 
-        ``revive`` starts the server again where it is ours and cannot be reached any more.
+        Args:
+            url: A libpq URL or keyword string.
+            pool_size: Maximum number of connections.
+            connect_timeout: Seconds.
+            revive: Restarts the server if it is ours and has become unreachable.
         """
         self._revive = revive
         self.url = url
@@ -289,11 +300,11 @@ class Database:
         self._lock = threading.Lock()
         self._pool: ConnectionPool[Connection] | None = None
         self._pool_size = pool_size
-        self._pooled = False  # known with the pool
+        self._pooled = False  # known once the pool is open
 
     @property
     def place(self) -> str:
-        """The address of the database without its password, for people to read."""
+        """The address of the database without its password, for display."""
         return describe(self.url)
 
     def _open_pool(self) -> ConnectionPool[Connection]:
@@ -305,12 +316,12 @@ class Database:
                     min_size=1,
                     max_size=self._pool_size,
                     open=True,
-                    reconnect_timeout=PATIENCE,  # from then on the next question tries again, and not a clock
+                    reconnect_timeout=PATIENCE,  # afterwards the next request tries again
                     check=_check_socket if self._pooled else _check_connection,
                     kwargs={
                         "row_factory": dict_row,
                         "connect_timeout": int(self._connect_timeout),
-                        "autocommit": True,  # a single statement then costs one round trip, not three
+                        "autocommit": True,  # a single statement then takes one round trip instead of three
                         **session_arguments(self._pooled),
                     },
                     name="rag-workbench",
@@ -319,54 +330,60 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Generator[Connection]:
-        """Yield a connection inside one transaction: committed at the end, rolled back when anything is raised.
+        """Yield a connection inside one transaction: committed at the end, rolled back on any exception.
 
         Raises:
-            StorageError: the database is unreachable or refused a statement.
-            Conflict: a unique name is taken.
+            StorageError: The database is unreachable or rejected a statement.
+            Conflict: A unique name is taken.
         """
-        with self._lent() as connection, nullcontext() if self._pooled else connection.transaction():
+        with self._connection() as connection, nullcontext() if self._pooled else connection.transaction():
             yield connection
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """Yield a connection for several reads, each in a transaction of its own; through a pooler they share one.
+        """Yield a connection for several reads, each in its own transaction; through a pooler they share one.
 
-        Raises StorageError.
+        Raises:
+            StorageError: The database is unreachable or rejected a statement.
         """
-        with self._lent() as connection:
+        with self._connection() as connection:
             yield connection
 
     @contextmanager
     def spare(self) -> Generator[Connection | None]:
-        """Yield a connection that is free now, or None: then the pool grows, as far as it may, for the next time.
+        """Yield a connection that is free now, or None, in which case the pool grows for the next time if it may.
 
-        Raises StorageError where a statement is refused.
+        Raises:
+            StorageError: The database rejected a statement.
         """
         pool = self._pool or self._open_pool()
         with translated(self.url), ExitStack() as stack:
             connection = _free_one(pool)
-            yield None if connection is None else stack.enter_context(self._given_back(pool, connection))
+            yield None if connection is None else stack.enter_context(self._release(pool, connection))
 
     @contextmanager
-    def _lent(self) -> Generator[Connection]:
+    def _connection(self) -> Generator[Connection]:
         pool = self._pool or self._open_pool()
-        with translated(self.url), self._given_back(pool, self._borrowed(pool)) as connection:
+        with translated(self.url), self._release(pool, self._acquire(pool)) as connection:
             yield connection
 
     @contextmanager
-    def _given_back(self, pool: ConnectionPool[Connection], connection: Connection) -> Generator[Connection]:
+    def _release(self, pool: ConnectionPool[Connection], connection: Connection) -> Generator[Connection]:
         try:
-            with connection:  # at its end a transaction is committed, or rolled back
+            with connection:  # ends a transaction with commit or rollback
                 if self._pooled:
                     answered_within(connection, _BEGINNING, self._connect_timeout)
                 yield connection
-        finally:  # not by the pool's reset hook, which hands every return to a thread
+        finally:  # instead of the pool's reset hook, which hands every return to a thread
             _returned[id(connection)] = time.monotonic()
             pool.putconn(connection)
 
-    def _borrowed(self, pool: ConnectionPool[Connection]) -> Connection:
-        """Return a connection of the pool. Raises StorageError as soon as it is clear that the database is gone."""
+    def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
+        """Return a connection of the pool.
+
+        Raises:
+            StorageError: The database is gone; this is checked after ``PATIENCE`` seconds.
+        """
         try:
             return pool.getconn(timeout=PATIENCE)
         except PoolTimeout:
@@ -379,7 +396,7 @@ class Database:
             return pool.getconn(timeout=LONGEST_WAIT - PATIENCE)
 
     def rows(self, query: Query, parameters: Values = ()) -> list[Row]:
-        """Run one statement in a transaction of its own and return its rows as dicts."""
+        """Run one statement in its own transaction and return its rows."""
         with self.reading() as connection:
             cursor = connection.execute(query, clean(parameters), prepare=False)  # planned for its values
             return cursor.fetchall() if cursor.description else []
@@ -390,16 +407,20 @@ class Database:
         return rows[0] if rows else None
 
     def check(self) -> None:
-        """Connect once, beside the pool; a server that is down is not revived. Raises StorageError where it is."""
+        """Connect once outside the pool, without reviving the server.
+
+        Raises:
+            StorageError: The database is unreachable.
+        """
         check_reachable(self.url, self._connect_timeout)
 
     def autocommit(self, query: Query) -> None:
-        """Run a statement that may not stand in a transaction (VACUUM)."""
+        """Run a statement that is not allowed in a transaction (VACUUM)."""
         with translated(self.url), connect(self.url) as connection:
             connection.execute(query)
 
     def close(self) -> None:
-        """Close every connection; a closed database opens again on its next use."""
+        """Close all connections; the next use opens new ones."""
         with self._lock:
             if self._pool is not None:
                 self._pool.close()
@@ -417,37 +438,37 @@ def _free_one(pool: ConnectionPool[Connection]) -> Connection | None:
 
 
 def _check_connection(connection: psycopg.Connection[Any]) -> None:
-    """Try a connection before it is lent again if it rested for a while, or was told something: its server may be gone.
+    """Check idle connections, and those with unread data, before reuse, since their server may be gone.
 
-    An idle connection is told nothing but that it ends, so that a look at its socket finds a server that died a moment
-    ago, at a thousandth of what a statement costs.
+    The server sends nothing to an idle connection except its end, so polling the socket finds a server that has just
+    died, at a thousandth of the cost of a statement.
     """
     rested = time.monotonic() - _returned.get(id(connection), 0.0) > RESTED
-    if rested or _was_told_something(connection):
+    if rested or _has_pending_data(connection):
         ConnectionPool.check_connection(connection)
 
 
 def _check_socket(connection: psycopg.Connection[Any]) -> None:
-    """Look whether a pooler ended a connection; a statement would wait for one of its servers, without an end."""
-    if _was_told_something(connection):
-        raise psycopg.OperationalError("the pooler ended the connection")
+    """Check whether a pooler has closed a connection; a statement could wait for its server without limit."""
+    if _has_pending_data(connection):
+        raise psycopg.OperationalError("the pooler closed the connection")
 
 
-def _was_told_something(connection: psycopg.Connection[Any]) -> bool:
+def _has_pending_data(connection: psycopg.Connection[Any]) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(connection, selectors.EVENT_READ)
         return bool(selector.select(timeout=0))
 
 
 def only_row(cursor: psycopg.Cursor[Row]) -> Row:
-    """Return the one row of a statement that always has one."""
+    """Return the row of a statement that always returns exactly one."""
     row = cursor.fetchone()
     assert row is not None, cursor.statusmessage
     return row
 
 
 def clean(parameters: Parameters) -> Parameters:
-    """Take out of text parameters what Postgres cannot hold: NUL characters, and halves of a character (U+FFFD)."""
+    """Remove what Postgres cannot store from text parameters: NUL characters; lone surrogates become U+FFFD."""
     return cast("Parameters", _clean(parameters))
 
 
@@ -465,12 +486,12 @@ def _clean(value: object) -> object:
 
 
 def numbers_value(numbers: Iterable[int]) -> str:
-    """Return whole numbers as a bound array, written out at once: psycopg takes ten times as long for a list."""
+    """Return integers as a bound array in text form: psycopg takes ten times as long for a list."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def as_json(value: Mapping[str, object]) -> Jsonb:
-    """Return a value for a jsonb column: without NUL, and with null for NaN and infinity, which JSON lacks."""
+    """Return a value for a jsonb column: without NUL, and with null for NaN and infinity."""
     return Jsonb(clean(_finite(value)))
 
 
@@ -483,21 +504,24 @@ def _finite(value: object) -> object:
 
 
 def session_arguments(pooled: bool) -> dict[str, object]:
-    """Return what the driver is given with each connection: the settings of its session, unless a pooler owns it."""
+    """Return the driver's arguments for a new connection: session settings, unless a pooler owns the session."""
     if pooled:
         return {"prepare_threshold": None, "client_encoding": "UTF8"}
     return {"options": startup_options(SESSION_OPTIONS), "client_encoding": "UTF8"}
 
 
 def startup_options(settings: Mapping[str, str]) -> str:
-    """Return settings as the ``options`` of a connection; they win over those of its role and database."""
+    """Return settings as the ``options`` of a connection; they override those of role and database."""
     return " ".join(f"-c {name}={value.replace(' ', _ESCAPED_SPACE)}" for name, value in settings.items())
 
 
 def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
-    """Return a connection of its own, which commits by itself and prepares nothing, with the settings of its session.
+    """Return a connection outside the pool, with autocommit, without prepared statements, with session settings.
 
-    Through a pooler the settings are the caller's, in each transaction. Raises psycopg.Error.
+    Through a pooler the caller applies the settings in each transaction.
+
+    Raises:
+        psycopg.Error: The connection failed.
     """
     connection = psycopg.connect(
         url, autocommit=True, prepare_threshold=None, connect_timeout=int(connect_timeout), client_encoding="UTF8"
@@ -508,10 +532,10 @@ def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
 
 
 def check_reachable(url: str, timeout: float) -> bool:
-    """Connect once, ask something and leave; return whether a pooler stands between.
+    """Connect once and run a statement; return whether there is a pooler.
 
     Raises:
-        StorageError: one sentence for each common cause: unreachable, wrong password, no such database.
+        StorageError: It failed; the message names the cause: unreachable, wrong password, no such database.
     """
     with translated(url), psycopg.connect(url, connect_timeout=int(timeout), client_encoding="UTF8") as connection:
         return is_pooled(connection, timeout)

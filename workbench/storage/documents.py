@@ -1,4 +1,4 @@
-"""Documents: whole texts, and the writing of a new version in one transaction."""
+"""Documents: whole texts, and writing a new version in one transaction."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, Value
 from workbench.types.results import ScannedPage, WordPlace
 
-# --- Facts that a result tells of its document: where its source stands, how long it is ---
+# Facts that results show about their documents
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace(Value):
-    """The place of a source; ``project_id`` and ``folder_name`` are None for a global one."""
+    """A source's project and folder."""
 
     source_id: str
     source_title: str
     scope: str
-    project_id: str | None
-    folder_name: str | None
+    project_id: str | None  # None for a global source
+    folder_name: str | None  # None outside folders
     tags: tuple[str, ...]
 
 
@@ -45,13 +45,13 @@ def _place(row: Row) -> SourcePlace:
 
 
 class DocumentFacts:
-    """Facts about found documents, one statement a list."""
+    """Facts about documents that were found, one statement per list."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
-        """Return where sources stand, by id."""
+        """Return projects and folders of sources, by source id."""
         rows = self._database.rows(statement("source_places"), {"ids": sorted(set(source_ids))})
         return {row["source_id"]: _place(row) for row in rows}
 
@@ -67,10 +67,10 @@ _LISTED = tuple(name for name in Document.__dataclass_fields__ if name != "text"
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document before it is stored; ``key`` makes it the same one again within its source."""
+    """A document before it is stored."""
 
     source_id: str
-    key: str
+    key: str  # identifies the document within its source
     title: str
     text: str
     content_hash: str
@@ -79,15 +79,15 @@ class NewDocument:
     url: str | None = None
     language: str = "english"
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
-    pages: tuple[tuple[int, int, int], ...] = ()
+    pages: tuple[tuple[int, int, int], ...] = ()  # number, start, end in characters of the text
     document_date: date | None = None
-    scans: tuple[ScannedPage, ...] = ()  # the pages that OCR read
-    file: tuple[str, str, bytes] | None = None  # name, media type, bytes: where showing the original says more
+    scans: tuple[ScannedPage, ...] = ()  # pages that OCR read
+    file: tuple[str, str, bytes] | None = None  # name, media type, bytes of an original that is worth showing
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRecord:
-    """A document as the database holds it; ``pages`` are [number, start, end] in characters of ``text``."""
+    """A document with everything stored; ``pages`` are [number, start, end] in characters of ``text``."""
 
     id: str
     source_id: str
@@ -110,7 +110,7 @@ class DocumentRecord:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A stored document as an ingest needs to know it: ``indexed_hash`` is the version the index holds."""
+    """A stored document as seen by an ingest; ``indexed_hash`` is the version that the index holds."""
 
     id: str
     content_hash: str
@@ -135,8 +135,13 @@ class Documents:
     ) -> list[Document]:
         """Return documents without their text, oldest first.
 
-        ``contains`` looks into titles, and takes the beginning of an id.
-        Every word of ``named`` stands in the title, the path or the URL.
+        Args:
+            source_id: Only documents of this source.
+            document_type: Only documents of this type.
+            contains: Part of a title, or the beginning of an id.
+            named: Words that must all be in the title, path or URL.
+            limit: Maximum number.
+            offset: Number of documents to skip.
         """
         parameters = _conditions(source_id, document_type, contains, named)
         rows = self._database.rows(statement("document_list"), parameters | {"limit": limit, "offset": offset})
@@ -150,29 +155,37 @@ class Documents:
         contains: str | None = None,
         named: str | None = None,
     ) -> int:
-        """Return how many documents ``list`` would give without a limit."""
+        """Return the number of documents that ``list`` would return without a limit."""
         row = self._database.row(statement("document_count"), _conditions(source_id, document_type, contains, named))
         return int(row["n"]) if row else 0
 
     def get(self, document_id: str) -> Document:
-        """Return a document, whole. Raises NotFound."""
+        """Return a document with its text.
+
+        Raises:
+            NotFound: There is no such document.
+        """
         record = self.record(document_id)
         return Document(**{name: getattr(record, name) for name in _LISTED}, text=record.text)
 
     def record(self, document_id: str) -> DocumentRecord:
-        """Return a document with everything stored (language, pages, date). Raises NotFound."""
+        """Return a document with everything stored (language, pages, date).
+
+        Raises:
+            NotFound: There is no such document.
+        """
         row = self._database.row(statement("document_get"), {"id": document_id})
         if row is None:
             raise NotFound("document", document_id, _HINT)
         return DocumentRecord(**row)
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
-        """Return (name, media type, bytes) of the original, where it was kept."""
+        """Return (name, media type, bytes) of the original, or None if it was not kept."""
         row = self._database.row(statement("document_file"), {"document_id": document_id})
         return (row["name"], row["media_type"], bytes(row["bytes"])) if row else None
 
     def scans(self, document_id: str, number: int | None = None) -> list[ScannedPage]:
-        """Return a document's pages that OCR read, by number, or the one of that number; places are in its text."""
+        """Return the pages that OCR read, in order, or the one with a number; places refer to the document's text."""
         rows = self._database.rows(
             statement("scanned_pages_of_document"), {"document_id": document_id, "number": number}
         )
@@ -192,7 +205,12 @@ class Documents:
         return row["id"] if row else None
 
     def at(self, url: str) -> str:
-        """Return the id of the document that came from an address. Raises NotFound, or Ambiguous if several did."""
+        """Return the id of the document with a URL.
+
+        Raises:
+            NotFound: There is none.
+            Ambiguous: There are several.
+        """
         rows = self._database.rows(statement("document_by_url"), {"url": url})
         if not rows:
             raise NotFound("document", url, _HINT)
@@ -201,29 +219,30 @@ class Documents:
         return rows[0]["id"]
 
     def missing_from(self, index: str, dataset: str | None = None) -> list[str]:
-        """Return the ids of documents that an index does not hold in their present version."""
+        """Return the ids of documents whose present version is not in an index."""
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
 
     def sizes(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the bytes of text of documents by their ids."""
+        """Return the size of documents' texts in bytes, by id."""
         rows = self._database.rows(statement("documents_sizes"), {"ids": list(ids)})
         return {row["id"]: row["size"] for row in rows}
 
     def changed_since(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
-        """Return the documents added or changed after a moment (none where it is None) with their sources, and now."""
+        """Return documents changed after a moment with their sources (none without a moment), and the present time."""
         rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})
         return {row["id"]: row["source_id"] for row in rows if row["id"] is not None}, rows[0]["at"]
 
     def last_change(self) -> datetime | None:
-        """Return when a document was last added or changed; None where there is none."""
+        """Return when a document was last added or changed; None if there are no documents."""
         row = self._database.row(statement("documents_last_change"))
         return row["at"] if row else None
 
     def write(self, connection: Connection, document: NewDocument) -> tuple[str, bool, bool]:
         """Store a document in the caller's transaction.
 
-        Returns (id, whether it is new, whether this version of it was stored already).
+        Returns:
+            (id, whether it is new, whether this version was already stored).
         """
         values = {
             "id": new_id("document"),
@@ -272,7 +291,11 @@ class Documents:
         url: str | None = None,
         metadata: Mapping[str, object] | None = None,
     ) -> Document:
-        """Change title, URL or metadata (merged into what is there). Raises NotFound."""
+        """Change title, URL or metadata (merged with the stored metadata).
+
+        Raises:
+            NotFound: There is no such document.
+        """
         self.record(document_id)
         values = {"id": document_id, "title": title, "url": url}
         self._database.rows(
@@ -282,12 +305,12 @@ class Documents:
         return self.get(document_id)
 
     def languages(self, document_ids: Sequence[str]) -> list[str]:
-        """Return the languages of documents, each once."""
+        """Return the languages of documents without repetition."""
         rows = self._database.rows(statement("languages_of_documents"), {"ids": list(document_ids)})
         return [row["language"] for row in rows]
 
     def set_language(self, source_id: str, language: str) -> int:
-        """Let a source's documents be of one language; returns how many were of another, which no index holds now."""
+        """Set the language of a source's documents; return how many had another and are therefore in no index now."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 statement("documents_of_language"), {"source_id": source_id, "language": language}
@@ -296,12 +319,12 @@ class Documents:
         return len(rows)
 
     def language_of_source(self, source_id: str) -> str | None:
-        """Return the language that a person chose for a source's documents, or None where each text tells its own."""
+        """Return the language that a user chose for a source, or None if the language of each text is identified."""
         row = self._database.row(statement("language_of_source"), {"source_id": source_id})
         return row["language"] if row else None
 
     def beginnings(self, source_id: str, characters: int) -> Iterator[list[tuple[str, str, str]]]:
-        """Yield a source's documents by the hundred, each as (id, document type, the beginning of its text)."""
+        """Yield a source's documents in batches of 100, each as (id, document type, beginning of its text)."""
         after = ""
         while True:
             parameters = {"source_id": source_id, "characters": characters, "after": after, "limit": 100}
@@ -312,7 +335,7 @@ class Documents:
             after = rows[-1]["id"]
 
     def set_languages(self, languages: Mapping[str, str]) -> int:
-        """Give documents (id -> language) theirs; returns how many were of another, which no index holds now."""
+        """Set languages by document id; return how many documents had another and are therefore in no index now."""
         parameters = {"ids": list(languages), "languages": list(languages.values())}
         with self._database.transaction() as connection:
             rows = connection.execute(statement("documents_of_languages"), parameters).fetchall()
@@ -320,7 +343,7 @@ class Documents:
         return len(rows)
 
     def delete(self, document_ids: Sequence[str]) -> None:
-        """Delete documents with their passages in every index."""
+        """Delete documents with their passages in all indexes."""
         with self._database.transaction() as connection:
             connection.execute(statement("index_turn"), {"name": None})
             connection.execute(statement("document_delete"), {"ids": list(document_ids)})
@@ -339,38 +362,38 @@ def _conditions(
     return conditions | {"apart": list(APART_TYPES)}
 
 
-# --- The names that documents have, for reading which of them a question says ---
+# Document names, which are recognised in questions
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """A document's title, its file's name as words ("" for an address), its source's title, type and metadata."""
+    """The names of a document."""
 
     id: str
     title: str
-    file: str = ""
-    source: str = ""
+    file: str = ""  # file name as words; "" for a URL
+    source: str = ""  # title of its source
     document_type: str = ""
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDocument:
-    """A passage's document: its title and its file's name, each by the terms it has, and the terms of the question."""
+    """A passage's document, with the terms of its names and of a question."""
 
     id: str
-    names: tuple[tuple[str, frozenset[str]], ...]
-    asked: frozenset[str]
+    names: tuple[tuple[str, frozenset[str]], ...]  # title and file name with the terms of each
+    asked: frozenset[str]  # terms of the question
 
 
 def names_of_documents(connection: Connection, index: str) -> list[DocumentNames]:
-    """Return the names of every document that an index holds; long values of metadata are left out."""
+    """Return the names of every document in an index; long metadata values are omitted."""
     rows = read(connection, index, "names_of_documents", {"index": index})
     return [DocumentNames(**row) for row in rows]
 
 
 def documents_listed(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:
-    """Return the ids of the documents of an index that lie in a scope."""
+    """Return the ids of an index's documents that are in a scope."""
     if scope.is_empty:
         return frozenset()
     query = statement("documents_listed", index, scope=scope_statement(scope))
@@ -381,9 +404,15 @@ def documents_listed(connection: Connection, index: str, scope: ResolvedScope) -
 def named_documents(
     connection: Connection, index: str, query: str, languages: Sequence[str], ids: Sequence[int], *, every: bool
 ) -> dict[int, NamedDocument]:
-    """Return the documents of given passages that have a term of a question in a name, by passage id; or ``every`` one.
+    """Return documents of given passages with a term of a question in a name, or all of them, by passage id.
 
-    ``languages`` are those in which the question is read, as Postgres names them.
+    Args:
+        connection: A connection.
+        index: The index.
+        query: The question.
+        languages: Languages in which the question is analysed, by Postgres' names.
+        ids: Internal ids of passages.
+        every: Whether to include documents without such a term.
     """
     parameters = {"query": query, "languages": list(languages), "ids": numbers_value(ids), "every": every}
     rows = read(connection, index, "named_documents", parameters) if ids else []
@@ -400,6 +429,6 @@ def named_documents(
 
 
 def document_frequencies(connection: Connection, index: str, terms: Collection[str]) -> dict[str, int]:
-    """Return how many passages of an index have each of given terms, those that it knows."""
+    """Return the number of passages with each of the given terms, for terms in the lexicon."""
     rows = read(connection, index, "document_frequencies", {"terms": list(terms)}) if terms else []
     return {row["term"]: row["df"] for row in rows}

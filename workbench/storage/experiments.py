@@ -1,4 +1,4 @@
-"""Runs and experiments: what strategies answered, kept as long as nothing it depends on changes."""
+"""Runs and experiments: the strategies' answers, kept as long as nothing they depend on changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.types import JsonObject, ParameterValue
 
 
 class NewRun(TypedDict):
-    """A run before it is stored: the hashes and settings that its answers depend on; ``key`` stands for them all."""
+    """A run before it is stored, with hashes of all that its answers depend on; ``key`` combines them."""
 
     key: str
     corpus_hash: str
@@ -36,7 +36,7 @@ class RunTables:
         self._database = database
 
     def begin(self, run: NewRun) -> Row:
-        """Return the run with that key, made where there is none; ``status`` says whether it is done."""
+        """Return the run with that key, creating it if there is none; ``status`` tells whether it is done."""
         values = {"id": new_id("run"), **run}
         values |= {name: Jsonb(run[name]) for name in ("parameters", "index_settings")}
         row = self._database.row(statement("run_begin"), values)
@@ -44,7 +44,11 @@ class RunTables:
         return row
 
     def get(self, run_id: str) -> Row:
-        """Return a run. Raises NotFound."""
+        """Return a run.
+
+        Raises:
+            NotFound: There is no such run.
+        """
         row = self._database.row(statement("run_get"), {"id": run_id})
         if row is None:
             raise NotFound("run", run_id)
@@ -55,15 +59,15 @@ class RunTables:
         self._database.rows(statement("run_status"), {"id": run_id, "status": status, "error": error})
 
     def delete(self, run_id: str) -> None:
-        """Forget what a run found."""
+        """Delete a run and its answers."""
         self._database.rows(statement("run_delete"), {"id": run_id})
 
     def forget_unused(self, run_ids: Sequence[str]) -> None:
-        """Forget those of the runs that were not finished and that no experiment shows."""
+        """Delete those of the runs that are unfinished and in no experiment."""
         self._database.rows(statement("run_delete_unused"), {"ids": list(run_ids)})
 
     def add_answers(self, run_id: str, answers: Sequence[JsonObject]) -> None:
-        """Store answers in one transaction; one that is there already stays."""
+        """Store answers in one transaction; existing ones are kept."""
         rows = [
             clean({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
@@ -73,7 +77,7 @@ class RunTables:
             cursor.executemany(statement("answer_insert"), rows)
 
     def complete(self, run_id: str) -> None:
-        """Mark a run as done once every question of it is answered, by whichever process."""
+        """Mark a run as done if all its questions are answered, by whichever process."""
         self._database.rows(statement("run_complete"), {"id": run_id})
 
     def answered(self, run_id: str) -> set[str]:
@@ -81,7 +85,7 @@ class RunTables:
         return {row["question_id"] for row in self._database.rows(statement("answer_questions"), {"run_id": run_id})}
 
     def answers(self, run_id: str) -> list[Row]:
-        """Return what a run found so far."""
+        """Return a run's answers so far."""
         return self._database.rows(statement("answer_list"), {"run_id": run_id})
 
 
@@ -92,14 +96,18 @@ class ExperimentTables:
         self._database = database
 
     def create(self, experiment: JsonObject) -> Row:
-        """Create an experiment without runs; its ``id`` may be given."""
+        """Create an experiment without runs; ``id`` is optional."""
         experiment_id = str(experiment.get("id") or new_id("experiment"))
         values = {**experiment, "id": experiment_id, "plan": Jsonb(experiment["plan"])}
         self._database.rows(statement("experiment_insert"), values)
         return self.get(experiment_id)
 
     def get(self, experiment_id: str) -> Row:
-        """Return an experiment. Raises NotFound."""
+        """Return an experiment.
+
+        Raises:
+            NotFound: There is no such experiment.
+        """
         row = self._database.row(statement("experiment_list"), {"id": experiment_id, "dataset_id": None})
         if row is None:
             raise NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
@@ -115,19 +123,19 @@ class ExperimentTables:
         self._database.rows(statement("experiment_status"), values)
 
     def winners(self) -> dict[str, JsonObject]:
-        """Return the winner of each finished experiment, by the experiment's id, where it was found before."""
+        """Return the stored winners of finished experiments, by experiment id."""
         return {row["id"]: row["winner"] for row in self._database.rows(statement("experiment_winners"), {})}
 
     def keep_winner(self, experiment_id: str, winner: JsonObject) -> None:
-        """Keep the winner of a finished experiment; one that runs again loses it."""
+        """Store the winner of a finished experiment; it is removed when the experiment runs again."""
         self._database.rows(statement("experiment_keep_winner"), {"id": experiment_id, "winner": Jsonb(winner)})
 
     def delete(self, experiment_id: str) -> None:
-        """Delete an experiment; its runs stay, so that another one may use them."""
+        """Delete an experiment; its runs are kept for others."""
         self._database.rows(statement("experiment_delete"), {"id": experiment_id})
 
     def add_run(self, experiment_id: str, position: int, run_id: str, label: str, extra: Mapping[str, object]) -> None:
-        """Put a run at its place in the matrix."""
+        """Add a run at its position in the matrix."""
         values = {"experiment_id": experiment_id, "position": position, "run_id": run_id, "label": label}
         self._database.rows(statement("experiment_add_run"), values | {"extra": Jsonb(dict(extra))})
 

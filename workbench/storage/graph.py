@@ -10,25 +10,25 @@ from workbench.storage.database import Connection, Database, as_json, only_row
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-# Passages up to which every distance is computed, in an index or a scope. It is not where exact search and the graph
-# cross, which was at fewer than 1,000 passages here: the nearest 50 of 384 dimensions took, in ms of processor time,
-# exactly 1.1 and by the graph .7 at 1,000; 4.6 and 1.0 at 5,000; 9.7 and 1.1 at 10,000; 19.1 and 1.2 at 20,000 (real
-# questions, warm, in alternation, two cores with a load of 6 to 20, vectors after the text in their rows). With two
-# parallel workers an exact search took 20 times the elapsed time of the graph at 10,000, 49 at 30,000.
-# Exact search is kept up to here because a graph loses passages. Vectors first in their rows take 6.1 ms at 10,000.
+# Passages up to which every distance is computed, in an index or a scope. This is above the crossover of exact search
+# and the graph, which is below 1,000 passages: the nearest 50 of 384 dimensions took, in ms of processor time, exactly
+# 1.1 and by the graph .7 at 1,000; 4.6 and 1.0 at 5,000; 9.7 and 1.1 at 10,000; 19.1 and 1.2 at 20,000 (real questions,
+# warm, in alternation, two cores with a load of 6 to 20, vectors after the text in their rows). With two parallel
+# workers an exact search took 20 times the elapsed time of the graph at 10,000, 49 at 30,000.
+# Exact search is used up to here because a graph loses passages. Vectors first in their rows take 6.1 ms at 10,000.
 EXACT_UP_TO = 10_000
 LEAST_RECALL = 0.995
-SAMPLE = 2_000  # passages that are asked by their own vectors: one or two seconds on a quiet core
-GROWTH = 0.1  # share by which an index has changed since its graph was measured, for it to be measured again
+SAMPLE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core
+GROWTH = 0.1  # relative change of an index after which its graph is measured again
 
-SERVING = {"exact_up_to": EXACT_UP_TO, "least_recall": LEAST_RECALL}  # of the statement graph_serves
+SERVING = {"exact_up_to": EXACT_UP_TO, "least_recall": LEAST_RECALL}  # parameters of the statement graph_serves
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphShape(Value):
-    """How a graph is built and searched."""
+    """Parameters of building and searching a graph."""
 
     m: int  # links of a passage in each layer, twice as many in the lowest
     ef_construction: int  # candidates for these links
@@ -36,30 +36,26 @@ class GraphShape(Value):
 
 
 # Measured on 30,744 passages: 20,144 of annual reports, research abstracts and documentation, and 10,600 tickets and
-# log lines that are nearly equal. Of 1,500 asked by their own vectors the first shape lost 29 (25 of them real texts;
-# 19 if searched four times as widely), the second 6. Builds took 13 and 69 seconds on a busy core.
+# log lines that are nearly equal. Of 1,500 searched by their own vectors the first shape lost 29 (25 real texts; 19 if
+# searched four times as widely), the second 6. Builds took 13 and 69 seconds on a busy core.
 SHAPES = (GraphShape(16, 64, 100), GraphShape(32, 200, 200), GraphShape(64, 400, 400))
 
 
 @dataclass(frozen=True, slots=True)
 class GraphState(Value):
-    """What is known of a graph.
-
-    ``recall`` is the share of ``asked`` passages that a search by their own vector returned, when the index had
-    ``passages``.
-    """
+    """A graph's shape and measured recall."""
 
     m: int
     ef_construction: int
     ef_search: int
-    recall: float
-    asked: int
-    passages: int
+    recall: float  # share of sampled passages that a search by their own vector returned
+    asked: int  # size of the sample
+    passages: int  # of the index when it was measured
     measured_at: str
 
     @property
     def shape(self) -> GraphShape:
-        """How it was built and is searched."""
+        """The parameters of building and searching it."""
         return GraphShape(self.m, self.ef_construction, self.ef_search)
 
     @property
@@ -82,10 +78,10 @@ def graph_state(graph: Mapping[str, object] | None) -> GraphState | None:
 
 
 def maintain_graph(database: Database, index: str, say: Say | None = None) -> GraphState | None:
-    """Build, measure or rebuild the graph of an index, whatever its size asks for; return its state, None without one.
+    """Build, measure or rebuild the graph of an index as its size requires; return its state, None without a graph.
 
     This is cheap if there is nothing to do, and does nothing if another process does it. Searches continue: they are
-    exact until the first graph is measured, and while no graph finds its passages. Writers wait during a build.
+    exact until a graph is measured and finds its passages. Writers wait during a build.
     """
     with database.transaction() as turn:
         if not only_row(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
@@ -127,7 +123,7 @@ def _build(database: Database, index: str, shape: GraphShape, passages: int, say
 
 
 def _measured(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> GraphState:
-    """Ask a sample of the passages by their own vectors and store what was found."""
+    """Search for a sample of the passages by their own vectors and store the recall."""
     say(f"measuring the graph of {passages:,} passages")
     with database.transaction() as connection:
         found, asked = self_recall(connection, index, shape.ef_search, passages)
@@ -145,7 +141,7 @@ def _measured(database: Database, index: str, shape: GraphShape, passages: int, 
 
 
 def self_recall(connection: Connection, index: str, ef_search: int, passages: int) -> tuple[int, int]:
-    """Return how many passages of a sample a search by their own vector returns, and how many were asked."""
+    """Return how many passages of a sample a search by their own vector returns, and the size of the sample."""
     connection.execute(statement("graph_settings"), {"ef_search": str(ef_search)})
     values = {"passages": passages, "half": SAMPLE // 2}
     row = only_row(connection.execute(statement("graph_self_recall", index), values, prepare=False))
@@ -153,4 +149,4 @@ def self_recall(connection: Connection, index: str, ef_search: int, passages: in
 
 
 def _quiet(text: str) -> None:
-    """Report nothing."""
+    """Ignore a message."""

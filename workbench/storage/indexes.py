@@ -1,4 +1,4 @@
-"""Indexes: each a (chunker, embedding model) pair with tables of its own over the same documents."""
+"""Indexes: each a (chunker, embedding model) pair over the same documents, with tables of its own."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _LIST = statement("index_list", graph_serves="graph_serves")
 
 
 class Indexes:
-    """The table ``indexes`` and the tables each of its rows stands for."""
+    """The table ``indexes`` and the tables of each index."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
-        """Return a person's indexes, or those of one evaluation corpus, with what they hold."""
+        """Return the user's indexes, or those of one evaluation corpus, with their counts."""
         rows = self._database.rows(_LIST, {"name": None, "dataset": dataset, **SERVING})
         return [_index(row) for row in rows]
 
     def get(self, name: str | None = None) -> Index:
-        """Return an index by name, or the default one; without counts, which cost a scan.
+        """Return an index by name, or the default one, without counts, which need a scan.
 
         Raises:
-            NotFound: the message lists the indexes there are.
+            NotFound: There is no such index; the message lists those there are.
         """
         row = self._database.row(statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING})
         if row is None:
@@ -39,7 +39,11 @@ class Indexes:
         return _index(row)
 
     def counted(self, name: str) -> Index:
-        """Return an index with the number of its documents and passages. Raises NotFound."""
+        """Return an index with the number of its documents and passages.
+
+        Raises:
+            NotFound: There is no such index.
+        """
         row = self._database.row(_LIST, {"name": name, "dataset": None, **SERVING})
         return _index(row) if row else self.get(name)
 
@@ -58,12 +62,12 @@ class Indexes:
         """Create an index and its tables in one transaction.
 
         Raises:
-            InvalidInput: the name cannot name a table.
-            Conflict: the name is taken.
+            InvalidInput: The name is not valid as part of a table name.
+            Conflict: The name is taken.
         """
         if not (name.isascii() and name.replace("_", "a").isalnum() and name[:1].islower() and name == name.lower()):
             raise InvalidInput(
-                f"An index cannot be named {name!r}; use lower-case letters, digits and _, a letter first."
+                f"Invalid index name {name!r}: use lower-case letters, digits and _, starting with a letter."
             )
         if len(name) > 40:
             raise InvalidInput(f"The index name {name!r} is too long; use at most 40 characters.")
@@ -83,10 +87,14 @@ class Indexes:
         return self.get(name)
 
     def set_default(self, name: str) -> Index:
-        """Let an index serve every search that names none, in one step. Raises Conflict while it is being built."""
+        """Make an index the default.
+
+        Raises:
+            Conflict: It is still being built.
+        """
         index = self.get(name)
         if index.status != "ready":
-            raise Conflict(f"The index {name!r} is {index.status}; finish building it before it becomes the default.")
+            raise Conflict(f"The index {name!r} is {index.status}; finish building it before you make it the default.")
         with self._database.transaction() as connection:
             connection.execute(statement("index_undefault"))
             connection.execute(statement("index_default"), {"name": name})
@@ -97,7 +105,11 @@ class Indexes:
         self._database.rows(statement("index_status"), {"name": name, "status": status})
 
     def delete(self, name: str) -> Index:
-        """Drop an index and its tables. Raises Conflict for the default index, and for one that a job builds."""
+        """Drop an index and its tables.
+
+        Raises:
+            Conflict: It is the default index, or a job is building it.
+        """
         index = self.get(name)
         if index.is_default:
             raise Conflict(f"{name!r} is the default index; make another one the default before you delete it.")
@@ -108,32 +120,32 @@ class Indexes:
         return index
 
     def drop(self, name: str) -> None:
-        """Drop an index's entry and tables in one transaction, whatever it is."""
+        """Drop an index and its tables in one transaction, without checks."""
         with self._database.transaction() as connection:
             connection.execute(statement("index_delete"), {"name": name})
             connection.execute(statement("index_drop_tables"), {"name": name})
 
     def of_dataset(self, dataset: str) -> list[str]:
-        """Return the names of the indexes over one evaluation corpus."""
+        """Return the names of the indexes of an evaluation corpus."""
         return [row["name"] for row in self._database.rows(statement("index_names_of_dataset"), {"dataset": dataset})]
 
     def of_model(self, model: str) -> list[str]:
-        """Return the names of the indexes whose vectors come from one embedding model."""
+        """Return the names of the indexes of an embedding model."""
         return [row["name"] for row in self._database.rows(statement("index_names_of_model"), {"model": model})]
 
     def take_turn(self, connection: Connection, index: str) -> None:
-        """Wait, first thing in a transaction that writes passages, until no other one writes to this index."""
+        """Wait until no other transaction writes to this index; call it before passages are written."""
         connection.execute(statement("index_turn"), {"name": index})
 
     def holding(self, connection: Connection, index: str, document_id: str, content_hash: str, passages: int) -> None:
-        """Note in the caller's transaction that an index now holds this version of a document."""
+        """Record in the caller's transaction that an index holds this version of a document."""
         connection.execute(
             statement("index_document_upsert"),
             {"index": index, "document_id": document_id, "content_hash": content_hash, "passages": passages},
         )
 
     def languages(self, name: str) -> dict[str, int]:
-        """Return each language of an index's passages, as Postgres names it, with their number, most first."""
+        """Return the number of an index's passages by language (Postgres' names), the most frequent first."""
         rows = self._database.rows(statement("languages_of_index"), {"index": name})
         return {row["language"]: int(row["passages"]) for row in rows}
 

@@ -1,4 +1,4 @@
-"""The parts of a job: what they hold, who has them in hand, and what came out of them."""
+"""The parts of a job: their contents, the workers that hold them, and their results."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from workbench.storage.database import Connection, Database, clean
 from workbench.storage.statements import statement
 from workbench.types import JsonObject, JsonValue, Value
 
-# --- Texts that several workers embed for one of them, who then writes them: parts of one large document or of ---
+# Embedding parts: texts that several workers embed for the one that stores them
 
-MOST_TIMES = 10  # a part is taken so often at most: one that has not been done then kills its workers
-Vectors = tuple[NDArray[np.float32], bytes | None]  # of one text: its vector, and its token bits where there are some
+MOST_TIMES = 10  # times that a part is taken at most: it then kills its workers
+Vectors = tuple[NDArray[np.float32], bytes | None]  # of one text: its vector, and its token bits if there are any
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingPart:
-    """Texts in somebody's hands, to be embedded by ``model``."""
+    """Texts that a worker has taken to embed with ``model``."""
 
     id: int
     model: str
@@ -34,17 +34,17 @@ class EmbeddingPart:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingTally:
-    """How far the texts of a job are that are embedded and not yet written; ``holders`` have a part in hand."""
+    """Progress of a job's texts that are embedded by several workers and not yet stored."""
 
     waiting: int
-    holders: int
+    holders: int  # workers with a part
     passages: int
     passages_done: int
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A part that a dead owner left, with the hashes of its texts."""
+    """A part of an owner that died, with the hashes of its texts."""
 
     id: int
     hashes: list[bytes]
@@ -53,7 +53,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingStanding:
-    """One part as its owner sees it; ``given_up`` when it was taken too often and nobody has it in hand."""
+    """One part as its owner sees it; ``given_up`` if it was taken too often and nothing holds it."""
 
     id: int
     passages: int
@@ -68,42 +68,42 @@ class EmbeddingParts:
         self._database = database
 
     def publish(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
-        """Let texts be embedded by whoever takes them; returns the part's id, None where the job is gone."""
+        """Offer texts to all workers for embedding; returns the part's id, or None if the job is gone."""
         data = json.dumps(list(texts)).encode()
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes), "texts": data}
         row = self._database.row(statement("embedding_part_publish"), values)
         return None if row is None else int(row["id"])
 
     def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[Adopted]:
-        """Take over the parts of dead owners that begin with one of these texts."""
+        """Take over the parts of dead owners that start with one of these texts."""
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
         rows = self._database.rows(statement("embedding_parts_adopt", gone="embedding_owner_gone"), values)
         return [Adopted(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
 
     def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:
-        """Take the first part (for one model) that waits or whose holder is gone, for somebody who holds a lock."""
+        """Take the first part (of one model) that waits or whose holder is gone; the holder must have a lock."""
         values = {"job_id": job_id, "holder": holder, "model": model, "most": MOST_TIMES}
         row = self._database.row(statement("embedding_part_take", gone="job_part_gone"), values)
         return None if row is None else EmbeddingPart(row["id"], row["model"], json.loads(row["texts"]))
 
     def done(self, part_id: int, holder: str, vectors: NDArray[np.float32], bits: Sequence[bytes] | None) -> None:
-        """Keep a part's vectors, float32 of shape (texts, dimensions); nothing where others have it in hand now."""
+        """Store a part's vectors, float32 of shape (texts, dimensions); ignored if another worker holds it now."""
         data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
         values = {"id": part_id, "holder": holder, "vectors": data, "token_bits": None if bits is None else list(bits)}
         self._database.rows(statement("embedding_part_done"), values)
 
     def give_back(self, job_id: str, holder: str) -> None:
-        """Let the parts that somebody still has in hand wait for others."""
+        """Release the parts that a holder has."""
         self._database.rows(statement("embedding_parts_give_back"), {"job_id": job_id, "holder": holder})
 
     def standing(self, ids: Sequence[int]) -> list[EmbeddingStanding]:
-        """Tell of each of these parts whether it is done; one that is gone is left out."""
+        """Return whether each of these parts is done; parts that are gone are omitted."""
         values = {"ids": list(ids), "most": MOST_TIMES}
         rows = self._database.rows(statement("embedding_parts_done", gone="job_part_gone"), values)
         return [EmbeddingStanding(**row) for row in rows]
 
     def vectors(self, part_id: int) -> Iterator[tuple[bytes, Vectors]]:
-        """Yield the hash of each text of a part that is done, with its vectors; nothing where the part is gone."""
+        """Yield the hash and the vectors of each text of a finished part; nothing if the part is gone."""
         row = self._database.row(statement("embedding_part_vectors"), {"id": part_id})
         if row is None:
             return
@@ -113,18 +113,18 @@ class EmbeddingParts:
         yield from ((key, (vector, of_tokens)) for key, vector, of_tokens in zip(hashes, rows, bits, strict=True))
 
     def tally(self, job_id: str) -> EmbeddingTally:
-        """Count a job's passages that are being embedded, and those that wait for being written."""
+        """Count a job's passages that are being embedded or wait to be stored."""
         row = self._database.row(statement("embedding_parts_tally"), {"job_id": job_id})
         return EmbeddingTally(**row or {})
 
 
 def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
-    """Forget parts, in the transaction that writes their vectors into an index."""
+    """Delete parts, in the transaction that stores their vectors in an index."""
     connection.execute(statement("embedding_parts_drop"), {"ids": list(ids)})
 
 
 class EmbeddingHands:
-    """The texts of one job as one pair of hands offers and takes them, while its process holds a lock of the name."""
+    """The embedding parts of one job as one holder offers and takes them; its process has a lock of that name."""
 
     def __init__(
         self,
@@ -135,22 +135,22 @@ class EmbeddingHands:
         invite: Callable[[], None],
         is_wanted_elsewhere: Callable[[], bool],
     ) -> None:
-        """Take ``invite`` and ``is_wanted_elsewhere`` as ``PartsInHand`` does."""
+        """Set ``invite`` and ``is_wanted_elsewhere``; see ``PartsInHand``."""
         self.parts, self._job_id, self._holder = parts, job_id, holder
         self._invite, self._is_wanted_elsewhere = invite, is_wanted_elsewhere
 
     def publish(self, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
-        """Offer texts to all workers, these hands among them; returns the part's id, None where the job is gone."""
+        """Offer texts to all workers including this one; returns the part's id, or None if the job is gone."""
         part_id = self.parts.publish(self._job_id, self._holder, model, hashes, texts)
         self._invite()
         return part_id
 
     def adopt(self, model: str, hashes: Sequence[bytes]) -> list[Adopted]:
-        """Take over what a dead owner left of these texts."""
+        """Take over what a dead owner has left of these texts."""
         return self.parts.adopt(self._job_id, self._holder, model, hashes) if hashes else []
 
     def take(self, model: str | None = None) -> EmbeddingPart | None:
-        """Take the next part: of a model, or to help with any, where these hands are not wanted elsewhere."""
+        """Take the next part: of one model, or of any model as a helper unless this worker is wanted elsewhere."""
         if model is None and self._is_wanted_elsewhere():
             return None
         part = self.parts.take(self._job_id, self._holder, model)
@@ -159,7 +159,7 @@ class EmbeddingHands:
         return part
 
     def done(self, part: EmbeddingPart, vectors: NDArray[np.float32], token_bits: Sequence[bytes] | None) -> None:
-        """Keep a part's vectors."""
+        """Store a part's vectors."""
         self.parts.done(part.id, self._holder, vectors, token_bits)
 
     def tally(self) -> EmbeddingTally:
@@ -167,11 +167,11 @@ class EmbeddingHands:
         return self.parts.tally(self._job_id)
 
     def give_back(self) -> None:
-        """Let what is still in these hands wait for others."""
+        """Release the parts that this holder still has."""
         self.parts.give_back(self._job_id, self._holder)
 
 
-# --- The files of an ingest job: uploads that wait for a worker, and what became of every file ---
+# Files of an ingest job: uploads that wait for a worker, and the outcome of every file
 
 FileState = Literal["waiting", "busy", "added", "changed", "unchanged", "failed"]
 FileNote = tuple[int, FileState, int, str | None]  # position, state, passages, error
@@ -180,33 +180,33 @@ SETTLED = ("added", "changed", "unchanged", "failed")
 
 @dataclass(frozen=True, slots=True)
 class JobFile(Value):
-    """One file of a job; ``error`` says why it failed, ``size`` is in bytes."""
+    """A file of a job."""
 
     position: int
     name: str
-    size: int
+    size: int  # bytes
     state: FileState
     passages: int = 0
-    error: str | None = None
+    error: str | None = None  # the reason if it failed
 
 
 @dataclass(frozen=True, slots=True)
 class FileTally(Value):
-    """A job's files by state; shares (0..1) are by weight, ``recent`` what the present worker has settled."""
+    """A job's files by state; shares (0..1) are weighted by size."""
 
     files: Mapping[str, int] = field(default_factory=dict)
-    settled: float = 0.0
-    busy: float = 0.0
-    recent: float = 0.0
+    settled: float = 0.0  # share with an outcome
+    busy: float = 0.0  # share in progress
+    recent: float = 0.0  # share that the present worker has settled
 
     @property
     def total(self) -> int:
-        """Return how many files there are."""
+        """Total number of files."""
         return sum(self.files.values())
 
     @property
     def settled_files(self) -> int:
-        """Return of how many files it is known what became of them."""
+        """Number of files with an outcome."""
         return sum(self.files.get(state, 0) for state in SETTLED)
 
 
@@ -217,41 +217,45 @@ class JobFiles:
         self._database = database
 
     def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
-        """Keep uploads, in the transaction that makes their job."""
+        """Store uploads, in the transaction that creates their job."""
         for position, (name, data) in enumerate(files):
             values = {"job_id": job_id, "position": position, "name": clean(name), "bytes": data}
             connection.execute(statement("job_file_add"), values)
 
     def add_found(self, job_id: str, files: Sequence[tuple[str, int]]) -> None:
-        """Note files (name, size) that a worker found under the given paths."""
+        """Add files (name, size) that a worker found under the given paths."""
         names, sizes = [name for name, _ in files], [size for _, size in files]
         self._database.rows(statement("job_files_found"), {"job_id": job_id, "names": names, "sizes": sizes})
 
     def places(self, job_id: str) -> dict[str, int]:
-        """Return the position of every file by its name (of two of one name, the later)."""
+        """Return the position of every file by its name (the last one, if several have the name)."""
         rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
         return {row["name"]: row["position"] for row in rows}
 
     def uploads(self, job_id: str) -> list[tuple[int, str, int]]:
-        """Return (position, name, bytes) of the uploads that wait here."""
+        """Return (position, name, bytes) of the stored uploads."""
         rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
         return [(row["position"], row["name"], row["size"]) for row in rows if row["uploaded"]]
 
     def bytes(self, job_id: str, position: int) -> bytes:
-        """Return one upload. Raises NotFound."""
+        """Return the content of one upload.
+
+        Raises:
+            NotFound: There is no such upload.
+        """
         row = self._database.row(statement("job_file_bytes"), {"job_id": job_id, "position": position})
         if row is None:
             raise NotFound("upload", f"{job_id}/{position}")
         return bytes(row["bytes"])
 
     def wait(self, job_id: str) -> None:
-        """Let the files that another worker had in hand wait again."""
+        """Reset the files of a worker that is gone to waiting."""
         self._database.rows(statement("job_files_wait"), {"job_id": job_id})
 
     def note(
         self, job_id: str, notes: Sequence[tuple[int, FileState, int, str | None]], connection: Connection | None = None
     ) -> None:
-        """Note (position, state, passages, error) of files, in the caller's transaction where there is one."""
+        """Record (position, state, passages, error) of files, in the caller's transaction if there is one."""
         positions, states, passages, errors = ([row[place] for row in notes] for place in range(4))
         values = {"positions": positions, "states": states, "passages": passages, "errors": errors}
         parameters = clean({"job_id": job_id} | values)
@@ -261,11 +265,11 @@ class JobFiles:
             connection.execute(statement("job_files_note"), parameters)
 
     def forget_bytes(self, job_id: str) -> None:
-        """Let go of a job's uploads once they have arrived; the notes on them stay."""
+        """Delete the content of uploads that were ingested; their states are kept."""
         self._database.rows(statement("job_files_forget_bytes"), {"job_id": job_id})
 
     def list(self, job_id: str, limit: int) -> list[JobFile]:
-        """Return a job's files in order; of more than ``limit`` the failed, those under way and the latest."""
+        """Return a job's files in order; beyond ``limit`` only failed ones, those in progress and the latest."""
         rows = self._database.rows(statement("job_files_list"), {"job_id": job_id, "limit": limit})
         return [JobFile(**row) for row in rows]
 
@@ -281,47 +285,43 @@ class JobFiles:
         )
 
 
-PAUSE = 0.2  # seconds between two looks at parts that others have in hand
+PAUSE = 0.2  # seconds between checks of parts that others hold
 
 
 class PartLost(Exception):
-    """An event, not an error: the part is in other hands now, or its job was started anew; nothing of it is kept."""
+    """An event, not an error: another worker holds the part, or the job was restarted; its work is discarded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part in somebody's hands; ``content`` names its documents, files or questions, ``items`` counts them."""
+    """A part that a worker has taken."""
 
     position: int
-    content: JsonValue
-    items: int
+    content: JsonValue  # names its documents, files or questions
+    items: int  # their number
 
 
 @dataclass(frozen=True, slots=True)
 class PartsTally:
-    """How far the parts of a job are; ``items`` are in the unit of the job's progress.
-
-    ``holders`` have a part in hand; ``given_up`` are parts that were taken too often and that nobody has in hand.
-    ``weight`` is the work in all parts, in bytes of text if known.
-    """
+    """Progress of the parts of a job."""
 
     parts: int
     done: int
     waiting: int
-    items: int
+    items: int  # in the unit of the job's progress
     items_done: int
-    holders: int
-    given_up: int
-    weight: int
+    holders: int  # workers with a part
+    given_up: int  # parts that were taken too often and that nothing holds
+    weight: int  # work in all parts, in bytes of text if known
     weight_done: int
     weight_busy: int
 
     def share(self, part: float) -> float:
-        """Return the share of the work that is done, 0..1, if the parts in hand are done to the share ``part``."""
+        """Return the finished share of the work (0..1), given the finished share ``part`` of parts in progress."""
         return (self.weight_done + part * self.weight_busy) / self.weight if self.weight else 0.0
 
     def to_json(self) -> JsonObject:
-        """Return what people and agents are shown, in the words of ``JobLoad``; nothing where the job is not cut."""
+        """Return the progress as JSON, with the keys of ``JobLoad``; empty if the job has no parts."""
         if not self.parts and not self.holders:
             return {}
         return {"parts": self.parts, "parts_done": self.done, "hands": self.holders}
@@ -334,32 +334,32 @@ class JobParts:
         self._database = database
 
     def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]], weights: Sequence[int] | None = None) -> None:
-        """Write a job's parts (content, items) in the order in which they are to be taken.
+        """Store a job's parts (content, items) in the order in which they are to be taken.
 
-        ``weights`` are the bytes of each; by default its items.
+        ``weights`` are their bytes of text; the default is the number of items.
         """
         contents, items = [json.dumps(clean(content)) for content, _ in parts], [count for _, count in parts]
         values = {"job_id": job_id, "contents": contents, "items": items, "weights": list(weights or items)}
         self._database.rows(statement("job_parts_plan"), values)
 
     def plan_index(self, job_id: str, index: str, dataset: str | None, part_bytes: int) -> None:
-        """Write parts of the documents that an index lacks, each of about so many bytes of text."""
+        """Store parts of the documents that an index lacks, each of about ``part_bytes`` bytes of text."""
         values = {"job_id": job_id, "index": index, "dataset": dataset, "part_bytes": part_bytes}
         missing = "documents_missing_from_index"
         self._database.rows(statement("job_parts_plan_index", missing=missing), values)
 
     def are_planned(self, job_id: str) -> bool:
-        """Tell whether a job has parts."""
+        """Return whether a job has parts."""
         row = self._database.row(statement("job_parts_planned"), {"job_id": job_id})
         return bool(row and row["planned"])
 
     def is_invited(self, lock: str) -> bool:
-        """Tell whether an invitation of that name waits in the queue."""
+        """Return whether an invitation with a name waits in the queue."""
         row = self._database.row(statement("job_parts_invited"), {"lock": lock})
         return bool(row and row["invited"])
 
     def take(self, job_id: str, holder: str) -> Part | None:
-        """Take the first part that waits or whose holder is gone, for somebody who holds a lock of the name."""
+        """Take the first part that waits or whose holder is gone; ``holder`` must be the name of a held lock."""
         values = {"job_id": job_id, "holder": holder, "most": MOST_TIMES}
         row = self._database.row(statement("job_part_take", gone="job_part_gone"), values)
         return None if row is None else Part(**row)
@@ -367,19 +367,19 @@ class JobParts:
     def done(
         self, connection: Connection, job_id: str, position: int, holder: str, result: Mapping[str, JsonValue]
     ) -> None:
-        """Note what came out of a part, last in the transaction that keeps its work.
+        """Record the result of a part, as the last statement of the transaction that stores its work.
 
-        It comes last because a deletion of the source has the turn of every index before it comes to the parts.
+        It must be last because deleting a source locks every index before it reaches the parts.
 
         Raises:
-            PartLost: the part is in other hands; the transaction is to be given up.
+            PartLost: Another worker holds the part; the transaction must be rolled back.
         """
         values = {"job_id": job_id, "position": position, "holder": holder, "result": Jsonb(clean(dict(result)))}
         if connection.execute(statement("job_part_done"), values).fetchone() is None:
             raise PartLost(f"{job_id}/{position}")
 
     def give_back(self, job_id: str, holder: str) -> None:
-        """Let the parts that somebody still has in hand wait for others."""
+        """Release the parts that a holder has."""
         self._database.rows(statement("job_parts_give_back"), {"job_id": job_id, "holder": holder})
 
     def tally(self, job_id: str) -> PartsTally:
@@ -389,15 +389,15 @@ class JobParts:
         return PartsTally(**row or {})
 
     def results(self, job_id: str) -> list[tuple[Part, JsonObject]]:
-        """Return the parts that are done, each with what came out of it."""
+        """Return the finished parts with their results."""
         rows = self._database.rows(statement("job_parts_results"), {"job_id": job_id})
         return [(Part(row["position"], row["content"], row["items"]), row["result"]) for row in rows]
 
 
 class PartsInHand:
-    """The parts of one job as one pair of hands takes them: of the worker that runs the job, or of one that helps.
+    """The parts of one job as one holder takes them: the worker that runs the job, or a helper.
 
-    It is used while its process holds a lock of the name ``holder`` (``Jobs.hold``).
+    It is used while its process has a lock named ``holder`` (``Jobs.hold``).
     """
 
     def __init__(
@@ -411,10 +411,16 @@ class PartsInHand:
         is_wanted_elsewhere: Callable[[], bool],
         embedding: EmbeddingHands,
     ) -> None:
-        """Take ``leads``, true for the worker that runs the job: it stays until every part is done.
+        """Configure the holder.
 
-        ``invite`` asks a further worker to help; a helper takes no further part once ``is_wanted_elsewhere`` says so.
-        By ``embedding`` the same hands share the embedding of a large part.
+        Args:
+            parts: The table of parts.
+            job_id: Id of the job.
+            holder: Name of the lock.
+            leads: True for the worker that runs the job, which waits until every part is done.
+            invite: Asks another worker to help.
+            is_wanted_elsewhere: Whether a helper should take no further part.
+            embedding: The same holder's embedding parts, for sharing a large part.
         """
         self.embedding = embedding
         self._parts, self._job_id, self._holder, self.leads = parts, job_id, holder, leads
@@ -422,7 +428,7 @@ class PartsInHand:
         self.done_here = 0
 
     def take(self) -> Part | None:
-        """Take the next part; None where there is none for these hands now."""
+        """Take the next part; None if there is none for this holder now."""
         if not self.leads and self._is_wanted_elsewhere():
             return None
         part = self._parts.take(self._job_id, self._holder)
@@ -431,10 +437,10 @@ class PartsInHand:
         return part
 
     def all_taken(self) -> Iterator[Part | None]:
-        """Yield parts as long as there are some; the leading hands get None, each fifth of a second, for others' parts.
+        """Yield parts until none is left; the leader gets None every .2 s while others work on theirs.
 
         Raises:
-            WorkbenchError: a part was taken too often: it kills its workers.
+            WorkbenchError: A part was taken too often: it kills its workers.
         """
         while True:
             part = self.take()
@@ -446,14 +452,18 @@ class PartsInHand:
                 return
             if tally.given_up:
                 raise WorkbenchError(
-                    f"Workers left a part of it {MOST_TIMES} times; see the machine's memory, then resume it."
+                    f"Workers died {MOST_TIMES} times on a part of it; check the machine's memory, then resume the job."
                 )
             yield None
-            if self.tally().done < tally.parts:  # not what these hands were writing
+            if self.tally().done < tally.parts:  # excludes what this holder was writing
                 time.sleep(PAUSE)
 
     def done(self, connection: Connection, part: Part, result: Mapping[str, JsonValue] | None = None) -> None:
-        """Note what came out of a part, last in the transaction that keeps its work. Raises PartLost."""
+        """Record the result of a part, as the last statement of the transaction that stores its work.
+
+        Raises:
+            PartLost: Another worker holds the part.
+        """
         self._parts.done(connection, self._job_id, part.position, self._holder, result or {})
         self.done_here += 1
 
@@ -462,9 +472,9 @@ class PartsInHand:
         return self._parts.tally(self._job_id)
 
     def results(self) -> list[tuple[Part, JsonObject]]:
-        """Return the parts that are done, each with what came out of it."""
+        """Return the finished parts with their results."""
         return self._parts.results(self._job_id)
 
     def give_back(self) -> None:
-        """Let the parts that are still in these hands wait for others."""
+        """Release the parts that this holder still has."""
         self._parts.give_back(self._job_id, self._holder)

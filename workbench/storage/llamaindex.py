@@ -1,7 +1,7 @@
-"""One index's passages as a store of LlamaIndex: its PGVectorStore over the same table, with bound filters.
+"""An index as LlamaIndex's PGVectorStore over the same table, with bound filters.
 
-It serves ``llamaindex-hybrid`` and those who build on LlamaIndex. The strategies need none of it, nor of the drivers
-and dialects that it brings along.
+It serves ``llamaindex-hybrid`` and code that builds on LlamaIndex. Other strategies need neither this module nor the
+drivers and dialects that it imports.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection as SqlConnection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-# --- LlamaIndex metadata filters as SQL with bound parameters: a value can never become SQL ---
+# Metadata filters as SQL with bound parameters, so that values never become SQL
 
 _COMPARISONS = {"==": "=", "!=": "!=", ">": ">", "<": "<", ">=": ">=", "<=": "<="}
 
@@ -67,10 +67,10 @@ _COMPARISONS = {"==": "=", "!=": "!=", ">": ">", "<": "<", ">=": ">=", "<=": "<=
 def bound_clause(filter_: MetadataFilter) -> TextClause:
     """Return a SQLAlchemy condition on ``metadata_`` for one filter.
 
-    Numbers compare as numbers where the stored value is one (other rows do not match and do not fail), text as text.
+    Numbers are compared with numeric values only (other rows do not match), texts as text.
 
     Raises:
-        InvalidInput: an operator that has no meaning here.
+        InvalidInput: The operator is not supported.
     """
     from sqlalchemy import String, bindparam, text
 
@@ -109,11 +109,11 @@ def bound_clause(filter_: MetadataFilter) -> TextClause:
     if operator == "is_empty":
         return text("metadata_ ->> :key IS NULL").bindparams(_fresh("key", key))
     valid = [*_COMPARISONS, "in", "nin", "any", "all", "contains", "text_match", "text_match_insensitive", "is_empty"]
-    raise InvalidInput(f"A metadata filter cannot use the operator {operator!r}; use one of {choices(valid, 20)}.")
+    raise InvalidInput(f"Unsupported operator {operator!r} in a metadata filter; use one of {choices(valid, 20)}.")
 
 
 def _fresh(name: str, value: object) -> BindParameter[object]:
-    """Bind under a name that stays unique when several filters are joined."""
+    """Bind a parameter under a unique name, since several filters may be joined."""
     from sqlalchemy import bindparam
 
     return bindparam(name, value, unique=True)
@@ -123,14 +123,14 @@ def _texts(value: object) -> list[str]:
     return [clean(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]
 
 
-# --- LlamaIndex's PGVectorStore as it comes, in a table of its own: what the bench compares with ---
+# PGVectorStore with its defaults and its own table, for benchmarks
 
-# As the framework's documentation shows: HNSW as pgvector's defaults have it, full vectors, English full text.
+# As in the framework's documentation: pgvector's HNSW defaults, full vectors, English full text.
 HNSW = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": 40, "hnsw_dist_method": "vector_cosine_ops"}
 
 
 def framework_copy(database: Database, index: Index) -> PGVectorStore:
-    """Copy an index's passages into the framework's own table and return its store, HNSW built at the end."""
+    """Copy an index's passages to the framework's own table and return its store; HNSW is built at the end."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
     from sqlalchemy import create_engine
@@ -139,7 +139,7 @@ def framework_copy(database: Database, index: Index) -> PGVectorStore:
     arguments: dict[str, object] = {
         key: value for key, value in conninfo_to_dict(database.url).items() if value is not None
     }
-    arguments["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which a server refuses
+    arguments["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which servers reject
     sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments)
     async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments | {"cursor_factory": None})
     store = PGVectorStore(
@@ -159,7 +159,7 @@ def framework_copy(database: Database, index: Index) -> PGVectorStore:
     return store
 
 
-# --- SQLAlchemy engines for the queries PGVectorStore brings along; one pair a database, nothing connected ---
+# SQLAlchemy engines for PGVectorStore's queries, one pair per database
 
 _CONNECT_TIMEOUT = 10.0  # seconds
 _engines: dict[str, tuple[Engine, AsyncEngine]] = {}
@@ -188,7 +188,7 @@ def _create(url: str) -> tuple[Engine, AsyncEngine]:
     from sqlalchemy.ext.asyncio import create_async_engine
 
     arguments = {key: value for key, value in conninfo_to_dict(url).items() if value is not None}
-    # keyword arguments instead of a rewritten URL: sockets, passwords and options pass unharmed
+    # keyword arguments instead of a rewritten URL, which keeps sockets, passwords and options intact
     sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
     async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
     for engine in (sync_engine, async_engine.sync_engine):
@@ -197,10 +197,10 @@ def _create(url: str) -> tuple[Engine, AsyncEngine]:
 
 
 def _with_settings(engine: Engine, url: str) -> None:
-    """Let an engine's connections have our settings: with the session, or in each transaction through a pooler."""
+    """Apply our settings to an engine's connections: per session, or per transaction through a pooler."""
     from sqlalchemy import event
 
-    pooled = functools.cache(functools.partial(check_reachable, url, _CONNECT_TIMEOUT))  # known with the first use
+    pooled = functools.cache(functools.partial(check_reachable, url, _CONNECT_TIMEOUT))  # evaluated at first use
 
     def connecting(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
         arguments.update(session_arguments(pooled()))
@@ -213,13 +213,13 @@ def _with_settings(engine: Engine, url: str) -> None:
     event.listen(engine, "begin", beginning)
 
 
-_NO_WORD = re.compile(r"(?!\b\.\b)\W+")  # as the framework has it: points within words stay
+_NO_WORD = re.compile(r"(?!\b\.\b)\W+")  # as in the framework: dots inside words are kept
 
 
 class LlamaStore(PGVectorStore):
-    """The table ``data_<index>`` to LlamaIndex; its nodes carry our metadata, not a serialised node.
+    """The table ``data_<index>`` for LlamaIndex; its nodes have our metadata, not a serialised node.
 
-    The framework's full text lies in a table beside it, ``full_text_<index>``, which the first query by words makes.
+    The framework's full text is in a table of its own, ``full_text_<index>``, created by the first keyword query.
     """
 
     _database: Database = PrivateAttr()
@@ -227,7 +227,7 @@ class LlamaStore(PGVectorStore):
     _index: Index = PrivateAttr()
 
     def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
-        """Take ``reader``, the database for queries (a replica), by default the same one. Opens no connection."""
+        """Configure the store without connecting; ``reader`` is the database for queries (default: the same)."""
         sync_engine, async_engine = engines((reader or database).url)
         super().__init__(
             connection_string="postgresql+psycopg://",
@@ -244,9 +244,9 @@ class LlamaStore(PGVectorStore):
         self._database, self._reader, self._index = database, reader or database, index
 
     def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
-        """Answer as the framework does; a refusal of the database is told as everywhere in the house."""
+        """Answer as the framework does; database errors are translated as everywhere in the workbench."""
         if isinstance(self._reader, Replica):
-            with self._reader.reading():  # says whether it is away
+            with self._reader.reading():  # finds out whether the replica is available
                 pass
             if self._reader.is_away:
                 return self._of_primary().query(query, **kwargs)
@@ -256,14 +256,14 @@ class LlamaStore(PGVectorStore):
                 return super().query(query, **kwargs)
             except DBAPIError as error:
                 if isinstance(error.orig, UndefinedTable) and isinstance(self._reader, Replica):
-                    return self._of_primary().query(query, **kwargs)  # the full text was only just made
+                    return self._of_primary().query(query, **kwargs)  # the full text has just been created
                 raise (error.orig or error) from error
 
     def add(self, nodes: Sequence[BaseNode], **add_kwargs: object) -> list[str]:
-        """Store embedded nodes whose metadata name an existing ``document_id`` and its ``source_id``.
+        """Store embedded nodes whose metadata contain an existing ``document_id`` and its ``source_id``.
 
         Raises:
-            InvalidInput: a node without an embedding or without those two.
+            InvalidInput: A node has no embedding, or lacks those ids.
         """
         passages, vectors = [], []
         for ordinal, node in enumerate(nodes):
@@ -283,7 +283,7 @@ class LlamaStore(PGVectorStore):
         metadata_filters: MetadataFilters | None = None,
         **kwargs: object,
     ) -> Select[Any]:
-        """Select as the framework does, from the terms that ``full_text_<index>`` keeps."""
+        """Select as the framework does, from the terms in ``full_text_<index>``."""
         words = _NO_WORD.sub(" ", query_str or "").strip().replace(" ", "|")
         asked = func.to_tsquery(cast(self.text_search_config, REGCONFIG), words)
         passages, full_text = self._table_class, self._full_text()
@@ -298,7 +298,7 @@ class LlamaStore(PGVectorStore):
         return self._apply_filters_and_limit(matching, limit, metadata_filters)
 
     def _full_text(self) -> Table:
-        """Return the table of the passages' terms, made where nothing has asked for it before."""
+        """Return the table of the passages' terms, creating it at first use."""
         self._database.rows(statement("full_text_create"), {"name": self._index.name})
         columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
         return Table(f"full_text_{self._index.name}", MetaData(), *columns)
@@ -319,7 +319,7 @@ def _passage_of(node: BaseNode, ordinal: int) -> NewPassage:
         document_id, source_id = str(metadata.pop("document_id")), str(metadata.pop("source_id"))
     except KeyError as error:
         raise InvalidInput(
-            f"A node needs {error} in its metadata: every passage belongs to a stored document."
+            f"A node has no {error} in its metadata, but every passage needs a stored document."
         ) from error
     text = node.get_content(MetadataMode.NONE)
     return NewPassage(

@@ -1,4 +1,4 @@
-"""The schema and its numbered migrations, applied in order under a lock: processes that start together do it once."""
+"""The schema and its numbered migrations, applied once, in order and under a lock."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workbench.errors import StorageError
 from workbench.storage import jobs
 from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect, describe, lock_held, translated
 
-_LOCK = 7_215_004  # any constant; it names "migrations of the workbench" among the server's advisory locks
-SCHEMA = "schema.sql"  # what an empty database gets first; number 0
+_LOCK = 7_215_004  # arbitrary number of the advisory lock for migrations
+SCHEMA = "schema.sql"  # number 0, for an empty database
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 
@@ -22,7 +22,7 @@ def migrations() -> list[tuple[int, str, str]]:
     """Return (number, file name, SQL) of the schema and of every migration, in order.
 
     Raises:
-        ValueError: two files carry the same number.
+        ValueError: Two files have the same number.
     """
     folder = files("workbench.storage")
     migrations = [(0, SCHEMA, folder.joinpath(SCHEMA).read_text(encoding="utf-8"))]
@@ -32,7 +32,7 @@ def migrations() -> list[tuple[int, str, str]]:
             migrations.append((int(match.group(1)), file.name, file.read_text(encoding="utf-8")))
     migrations.sort()
     if len({number for number, _, _ in migrations}) != len(migrations):
-        raise ValueError("two migrations carry the same number")
+        raise ValueError("two migrations have the same number")
     return migrations
 
 
@@ -40,27 +40,27 @@ def migrate(url: str) -> list[str]:
     """Bring the database at ``url`` up to date and return the names of the migrations that ran.
 
     Raises:
-        StorageError: unreachable, no UTF-8, no pgvector, or an applied migration was changed since.
+        StorageError: It is unreachable, is not UTF-8, has no pgvector, or an applied migration has changed since.
     """
     wanted = migrations()
     with translated(url), connect(url) as connection:
         _check_encoding(connection, url)
         if _applied(connection) == _checksums(wanted) and jobs.is_current(connection):
             return []
-        with lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # through a pooler one transaction
-            connection.execute(SETTINGS_OF_TRANSACTION.encode())  # through a pooler; else the session's own, once more
+        with lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # one transaction through a pooler
+            connection.execute(SETTINGS_OF_TRANSACTION.encode())  # needed through a pooler, harmless otherwise
             ran = _apply(connection, wanted)
             jobs.bring_up_to_date(connection)
             return ran
 
 
 def _check_encoding(connection: psycopg.Connection, url: str) -> None:
-    """Refuse a database that cannot hold every character; its words would be cut apart byte by byte (SQL_ASCII)."""
+    """Refuse a database with another encoding than UTF-8, which cannot store every character."""
     encoding = connection.info.parameter_status("server_encoding") or "UTF8"
     if encoding != "UTF8":
         raise StorageError(
-            f"The database at {describe(url)} keeps texts as {encoding}, which cannot hold every language; create one "
-            "with 'createdb --encoding UTF8 --template template0 NAME' and name it in WORKBENCH_DATABASE_URL."
+            f"The database at {describe(url)} has the encoding {encoding} instead of UTF8; create one "
+            "with 'createdb --encoding UTF8 --template template0 NAME' and use it in WORKBENCH_DATABASE_URL."
         )
 
 
@@ -88,15 +88,15 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
     done = _applied(connection)
     if done and SCHEMA not in done:
         raise StorageError(
-            "This database was made before the first release and cannot be brought up to date. Write an export with "
+            "This database was made before the first release and cannot be migrated. Export it with "
             "the version that made it ('workbench export FILE'), and import the file into an empty database."
         )
     checksums = _checksums(wanted)
     changed = [name for name, checksum in done.items() if name in checksums and checksums[name] != checksum]
     if changed:
         raise StorageError(
-            f"{changed[0]} was changed after this database had run it; restore the file, or export with the version "
-            "that made the database, and import into an empty one."
+            f"{changed[0]} has changed since it was applied to this database; restore the file, or export with the "
+            "version that made the database and import into an empty one."
         )
     ran = []
     for number, name, body in wanted:

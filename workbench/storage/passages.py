@@ -1,4 +1,4 @@
-"""Stored passages by id, by document and by nearness, with what their documents say of themselves."""
+"""Stored passages by id, by document and by similarity, with the metadata of their documents."""
 
 from __future__ import annotations
 
@@ -19,23 +19,20 @@ from workbench.storage.graph import SERVING
 from workbench.storage.statements import statement
 from workbench.types import Index, JsonValue, ResolvedScope, as_whole
 
-# --- The text of a passage that the model reads: its context, a blank line, and the text, its tables without ---
+# The text that the model reads: context, a blank line, and the text without table markup
 
 BAR = re.compile(r"(?<!\\)\|")
 RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
 def embedded_text(context: str, text: str) -> str:
-    """Return what the model reads of a passage with this context ("" for none)."""
+    """Return the text that the model reads for a passage with this context ("" for none)."""
     words = without_rules(text)
     return f"{context}\n\n{words}" if context else words
 
 
 def without_rules(text: str) -> str:
-    """Blank the bars between cells and the rules under headers, in lines that begin or end with a bar.
-
-    The result is as long as the text.
-    """
+    """Replace table bars and header rules by spaces; the length does not change."""
     if "|" not in text:
         return text
     return "\n".join(_blanked(line) if _is_row(line) else line for line in text.split("\n"))
@@ -50,45 +47,42 @@ def _blanked(line: str) -> str:
     return " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
 
 
-# --- Rows that go into an index's table and come out of it ---
+# Rows of an index's table
 
-PROPERTIES = "scope_properties"  # the predicate that looks at what documents say of themselves
+PROPERTIES = "scope_properties"  # the predicate on properties of documents
 
 
 @dataclass(frozen=True, slots=True)
 class NewPassage:
-    """A passage before it is stored; ``text`` is exactly the document's ``[start:end]``.
-
-    ``context`` (title and headings) is embedded and indexed with the text but not shown as text.
-    """
+    """A passage before it is stored."""
 
     document_id: str
     source_id: str
-    text: str
-    context: str
+    text: str  # the document's text from ``start`` to ``end``
+    context: str  # title and headings: embedded and indexed with the text, but not shown as text
     start: int
     end: int
-    ordinal: int
+    ordinal: int  # from 0 within the document
     language: str
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
     def embedded_text(self) -> str:
-        """The text the model reads."""
+        """The text that the model reads."""
         return embedded_text(self.context, self.text)
 
     @property
     def passage_hash(self) -> bytes:
-        """16 bytes that are equal where the embedded text is equal."""
+        """16 bytes that are equal if the embedded text is equal."""
         return hashlib.blake2b(self.embedded_text.encode(), digest_size=16).digest()
 
     def node_id(self, index: str) -> str:
-        """Return the public id: the same text at the same place of the same document keeps it across rebuilds."""
+        """Return the public id; a passage with the same text at the same place keeps it across rebuilds."""
         place = f"{index}|{self.document_id}|{self.start}|{self.end}|".encode() + self.passage_hash
         return "psg_" + hashlib.blake2b(place, digest_size=9).hexdigest()
 
     def stored_metadata(self, index: str) -> Jsonb:
-        """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex read."""
+        """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex need."""
         return Jsonb(
             {
                 **self.metadata,
@@ -107,7 +101,7 @@ class NewPassage:
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A passage as it is stored, with what its document says of itself."""
+    """A stored passage with the metadata of its document."""
 
     id: int
     node_id: str
@@ -123,61 +117,55 @@ class StoredPassage:
 
     @property
     def span(self) -> tuple[int, int]:
-        """Its start and end in its document's text, in characters."""
+        """Its start and end in the document's text, in characters."""
         return as_whole(self.metadata["start"]), as_whole(self.metadata["end"])
 
     @property
     def ordinal(self) -> int:
-        """Its place among its document's passages, from 0."""
+        """Its position among the document's passages, from 0."""
         return as_whole(self.metadata["ordinal"])
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerm:
-    """A term of the query and what the lexicon knows of it; ``id`` None where no passage has the term.
-
-    ``position`` counts the query's words from 1 and says which one the term comes from (the first, if several).
-    ``passages`` is how many passages are in a language whose analysis makes this term of the query; ``df`` is
-    measured against it, or a stop word of most passages' language would look rare because few others keep it.
-    """
+    """A term of the query with its entry in the lexicon."""
 
     term: str
-    id: int | None
+    id: int | None  # None if no passage has the term
     df: int
-    position: int = 0
+    position: int = 0  # of its word in the query, from 1 (the first, if several words have the term)
+    # Passages in languages whose analysis gives this term. ``df`` is relative to these: relative to all, a stop word of
+    # most passages' language would seem rare, because only the few others index it.
     passages: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class IndexTotals:
-    """The whole index, as BM25 needs it; ``average_length`` in terms, ``changed`` when a document was last written."""
+    """Statistics of a whole index for BM25."""
 
     passages: int
-    average_length: float
+    average_length: float  # in terms
     languages: tuple[str, ...]
-    changed: datetime | None = None
+    changed: datetime | None = None  # when a document was last written
 
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """BM25 prepared for the postings: score = sum of weight * tf / (tf + a + c * length) over the terms.
-
-    ``counts`` are the passages that have each term, ``passages`` is how many the whole index has.
-    """
+    """BM25 prepared for the postings: score = sum of weight * tf / (tf + a + c * length) over the terms."""
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
-    counts: tuple[int, ...]
+    counts: tuple[int, ...]  # passages with each term
     a: float
     c: float
-    passages: int
+    passages: int  # of the whole index
 
     def weight(self, term: int) -> float:
-        """Return the weight of a term by its id; one that was meant twice has the sum."""
+        """Return the weight of a term by its id, summed over its occurrences in the query."""
         return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
 
     def count(self, term: int) -> int:
-        """Return how many passages have a term, by its id."""
+        """Return the number of passages with a term, by its id."""
         return self.counts[self.ids.index(term)]
 
 
@@ -189,8 +177,8 @@ def read(
     /,
     **parts: str,
 ) -> list[Row]:
-    """Run a named statement over the tables of an index and return its rows as dicts; ``parts`` as in statements."""
-    # planned for its values: a scope is of ten passages or of a million, and a graph is only walked for a few
+    """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
+    # Planned for its values: scopes contain ten passages or a million, and the graph only pays for few results.
     prepare = False if parts.keys() & {"scope", "breadth"} else None
     return connection.execute(statement(name, index, **parts), clean(parameters), prepare=prepare).fetchall()
 
@@ -202,7 +190,7 @@ def insert_passages(
     vectors: Iterable[NDArray[np.float32]],
     token_bits: Sequence[bytes | None],
 ) -> list[str]:
-    """Store passages by COPY in the caller's transaction; triggers keep the keyword index. Returns their ids."""
+    """Store passages by COPY in the caller's transaction and return their ids; triggers update the keyword index."""
     ids = [passage.node_id(index) for passage in passages]
     with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
         for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
@@ -212,22 +200,22 @@ def insert_passages(
 
 
 def vector_value(vector: NDArray[np.float32]) -> HalfVector:
-    """Return a vector as a bound value: two bytes a number, which neither side has to write out or read as text."""
+    """Return a vector as a bound value of two bytes per number, which is not converted to text."""
     return HalfVector(vector)
 
 
 def vector_from(literal: str) -> NDArray[np.float32]:
-    """Read a vector as pgvector writes it."""
+    """Parse a vector in pgvector's text form."""
     return np.array(literal[1:-1].split(","), dtype=np.float32)
 
 
 def vector_received(sent: bytes) -> NDArray[np.float32]:
-    """Read what ``halfvec_send`` sends: two numbers of 16 bits, then each half float, high byte first."""
+    """Parse the output of ``halfvec_send``: two 16-bit numbers, then big-endian half floats."""
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
 
 
 def scope_statement(scope: ResolvedScope) -> str:
-    """Name the cheapest predicate that holds a scope."""
+    """Return the name of the cheapest predicate for a scope."""
     if scope.is_everything:
         return "scope_everything"
     if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
@@ -250,13 +238,13 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
 
 _SHOWN = {"passage": "passage_columns", "document": "document_columns"}
 NO_PARTS: Mapping[str, str] = {}
-LIKENESS_SAMPLE = 2000  # passages whose mean stands for an index
+LIKENESS_SAMPLE = 2000  # passages whose mean represents an index
 
 
 def passages_by_id(
     connection: Connection, index: str, ids: Sequence[int], same_as: Index | None = None
 ) -> dict[int, StoredPassage]:
-    """Return given passages; with ``same_as`` none where the index's row is no longer that one."""
+    """Return given passages; with ``same_as`` none if the index has changed since."""
     rows = _shown(connection, index, "passages_by_id", {"ids": numbers_value(ids)}, same_as)
     return {row["id"]: StoredPassage(**row) for row in rows}
 
@@ -266,14 +254,14 @@ def nearest_passages(
 ) -> list[tuple[StoredPassage, float]]:
     """Return the passages of the whole index nearest to a vector with their cosines, best first.
 
-    This is ``ranking.nearest`` and ``passages_by_id`` in one statement; ``same_as`` as there.
+    It combines ``ranking.nearest`` and ``passages_by_id`` in one statement; ``same_as`` as in the latter.
     """
     values = {"vector": vector_value(vector), "limit": limit, "index": index.name}
     name, parts = (
         ("nearest_passages", {"breadth": "breadth_by_size"}) if index.has_graph else ("nearest_passages_exact", {})
     )
     rows = _shown(connection, index.name, name, values, same_as, parts)
-    rows.sort(key=lambda row: (-row["score"], row["id"]))  # here rather than by a sort node that is planned anew
+    rows.sort(key=lambda row: (-row["score"], row["id"]))  # cheaper than planning a sort node
     scores = [float(row.pop("score")) for row in rows]
     return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
 
@@ -285,21 +273,25 @@ def passages_of_document(connection: Connection, index: str, document_id: str) -
 
 
 def passage_named(connection: Connection, index: str, passage_id: str) -> StoredPassage:
-    """Return the passage of an id as searches name it. Raises NotFound."""
+    """Return a passage by its public id.
+
+    Raises:
+        NotFound: There is no such passage.
+    """
     number = internal_ids(connection, index, [passage_id]).get(passage_id)
     if number is None:
-        raise NotFound("passage", passage_id, "Searches name the ids.")
+        raise NotFound("passage", passage_id, "Search results contain the ids.")
     return passages_by_id(connection, index, [number])[number]
 
 
 def internal_ids(connection: Connection, index: str, passage_ids: Sequence[str]) -> dict[str, int]:
-    """Return the internal ids behind public passage ids, of those that there are."""
+    """Return internal ids by public passage id; unknown ones are omitted."""
     rows = read(connection, index, "ids_of_passages", {"node_ids": list(passage_ids)})
     return {row["node_id"]: row["id"] for row in rows}
 
 
 def token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, bytes]:
-    """Return the one-bit token vectors of given passages, 16 bytes a token, where they have some."""
+    """Return the one-bit token vectors of given passages, 16 bytes per token; passages without any are omitted."""
     rows = read(connection, index, "token_bits_by_id", {"ids": numbers_value(ids)})
     return {row["id"]: bytes(row["token_bits"]) for row in rows if row["token_bits"] is not None}
 
@@ -311,7 +303,7 @@ def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int,
 
 
 def likeness_to_all(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
-    """Return how alike each passage is to the mean of a sample of the index's ``passages``, -1..1."""
+    """Return the cosine (-1..1) between each passage and the mean of a sample of the index's ``passages``."""
     percent = min(100.0, 100.0 * LIKENESS_SAMPLE / max(1, passages))
     rows = read(connection, index.name, "likeness_to_all", {"ids": numbers_value(ids), "percent": percent})
     return {row["id"]: float(row["likeness"]) for row in rows}

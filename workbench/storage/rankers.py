@@ -1,4 +1,4 @@
-"""Rankers that were trained or imported, by name."""
+"""Trained and imported rankers, by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.types import Ranker
 
 
 class Rankers:
-    """The table ``rankers``; the one that comes with the workbench is none of its rows."""
+    """The table ``rankers``, without the built-in ranker."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -19,14 +19,18 @@ class Rankers:
         return [_ranker(row) for row in self._database.rows(statement("ranker_list"), {"name": None})]
 
     def get(self, name: str) -> Ranker:
-        """Return a ranker. Raises NotFound."""
+        """Return a ranker.
+
+        Raises:
+            NotFound: There is no such ranker.
+        """
         row = self._database.row(statement("ranker_list"), {"name": clean(name)})
         if row is None:
-            raise NotFound("ranker", name, "'workbench rankers list' names them.")
+            raise NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
         return _ranker(row)
 
     def add(self, ranker: Ranker) -> bool:
-        """Write a new ranker; False where the name is taken."""
+        """Store a new ranker; False if the name is taken."""
         texts = clean({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
         values: dict[str, object] = {**texts, "note": clean(ranker.note)}
         values |= {"version": ranker.version, "questions": ranker.questions}
@@ -34,13 +38,13 @@ class Rankers:
         return self._database.row(statement("ranker_insert"), values) is not None
 
     def serving(self, name: str) -> list[str]:
-        """Return the keys of the scopes that a promotion with this ranker serves."""
+        """Return the keys of the scopes that this ranker serves."""
         return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
 
     def delete(self, name: str) -> bool:
-        """Delete a ranker; False where there is none.
+        """Delete a ranker; False if there is none.
 
-        Runs measured with it answer for no other one, and no undo comes back to a promotion of it.
+        Its runs are deleted too, and its promotions can no longer be restored by undo.
         """
         with self._database.transaction() as connection:
             connection.execute(statement("ranker_forget_runs"), {"name": name})

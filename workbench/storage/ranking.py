@@ -1,4 +1,4 @@
-"""The rankings of the two legs over a scope, each got with the least reading."""
+"""Rankings of the vector and keyword legs over a scope, each with the least reading."""
 
 from __future__ import annotations
 
@@ -39,33 +39,29 @@ from workbench.storage.statements import statement
 from workbench.types import Index, ResolvedScope
 from workbench.types.results import DocumentSpan, Span
 
-DEEP, DEEPER = 2, 4  # passages ranked for each asked for in a large scope, and how much more where that was not enough
+DEEP, DEEPER = 2, 4  # ranking depth in a large scope, as a multiple of the limit, and its growth if that is too little
 
 Rows = list[Row]
 
 
 @dataclass(frozen=True, slots=True)
 class LegRanking:
-    """The passages a leg brings: its ``scores`` by internal passage id, best first, in the leg's own unit.
+    """The passages that a leg retrieves."""
 
-    ``others`` are the other leg's scores of the same passages, where they were asked for and there are some. ``known``
-    are the leg's scores of every passage in scope (and maybe others) that has one, where it has read them all.
-    """
-
-    scores: dict[int, float]
-    others: dict[int, float] = field(default_factory=dict)
-    known: ScoredPassages | None = None
+    scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
+    others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
+    known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
 
 
 def scope_size(connection: Connection, index: str, scope: ResolvedScope) -> int:
-    """Return how many passages a scope holds, counted no further than one more than ``EXACT_UP_TO``."""
+    """Return the number of passages in a scope, counted only up to ``EXACT_UP_TO`` + 1."""
     parameters = {**scope_parameters(scope), "cap": EXACT_UP_TO + 1, "index": index}
     rows = read(connection, index, "count_in_scope", parameters, scope=scope_statement(scope))
     return min(int(rows[0]["n"]), EXACT_UP_TO + 1)
 
 
 def documents_within(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
-    """Return those of given documents that lie in a scope, whether an index holds them or not."""
+    """Return those of given documents that are in a scope, whether or not an index has them."""
     if scope.is_empty or not ids:
         return []
     if scope.is_everything:
@@ -75,7 +71,7 @@ def documents_within(database: Database, scope: ResolvedScope, ids: Sequence[str
 
 
 def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
-    """Return which of the given passages lie in a scope."""
+    """Return those of the given passages that are in a scope."""
     if scope.is_empty:
         return set()
     parameters = {"ids": numbers_value(ids), **scope_parameters(scope)}
@@ -83,7 +79,7 @@ def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequ
 
 
 def ids_of(connection: Connection, index: str, scope: ResolvedScope) -> Ids:
-    """Return the passages in a scope, sorted: for scopes of no more than ``EXACT_UP_TO``."""
+    """Return the sorted ids of the passages in a scope of at most ``EXACT_UP_TO``."""
     if scope.is_empty:
         return np.empty(0, np.int64)
     parameters = scope_parameters(scope)
@@ -100,9 +96,9 @@ def nearest(
     size: int,
     terms: TermWeights | None = None,
 ) -> LegRanking:
-    """Return the passages in scope nearest to a vector: cosine, and BM25 where ``terms`` are given.
+    """Return the passages in scope nearest to a vector by cosine, with their BM25 scores if ``terms`` are given.
 
-    ``size`` is what ``scope_size`` says of the scope. Up to ``EXACT_UP_TO`` every distance is computed.
+    ``size`` is the result of ``scope_size``. Up to ``EXACT_UP_TO`` every distance is computed.
     """
     rows = _nearest_rows(connection, index, vector, scope, limit, size)
     scores = {row["id"]: float(row["score"]) for row in rows}
@@ -120,9 +116,9 @@ def best_by_terms(
     vector: NDArray[np.float32] | None = None,
     at_once: int = AT_ONCE,
 ) -> LegRanking:
-    """Return the passages in scope with the highest BM25 scores; their cosines too where a ``vector`` is given.
+    """Return the passages in scope with the highest BM25 scores, with their cosines if a ``vector`` is given.
 
-    ``size`` is as for ``nearest``, ``at_once`` as for ``best_of_everything``.
+    ``size`` is the result of ``scope_size``; ``at_once`` as in ``best_of_everything``.
     """
     ranking = _best(connection, index, terms, scope, limit, size, at_once)
     scores = ranking.best
@@ -151,7 +147,7 @@ def _nearest_rows(
         return read(connection, index, "vector_exact", parameters, scope=predicate)
     parts = {"scope": predicate, "breadth": "breadth_by_size"}
     rows = read(connection, index, "vector_filtered", parameters, **parts)
-    if len(rows) < limit:  # the graph was walked to its bound and the scope lay elsewhere
+    if len(rows) < limit:  # the graph walk ended outside the scope
         return read(connection, index, "vector_exact", parameters, scope=predicate)
     return rows
 
@@ -178,7 +174,7 @@ def _best(
 def _best_of_many(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, limit: int, at_once: int
 ) -> TermRanking:
-    """Rank everything, as deep as it takes to have enough that lie in a scope of many: cheaper than listing it."""
+    """Rank everything, deep enough for ``limit`` passages of a large scope, which is cheaper than listing the scope."""
     depth = DEEP * limit
     while True:
         ranking = best_of_everything(connection, index, terms, depth, at_once)
@@ -190,15 +186,15 @@ def _best_of_many(
         depth *= DEEPER
 
 
-# --- The lexicon of an index: all its terms, which of them a scope holds, how words become terms ---
+# The lexicon: terms of an index and of a scope
 
 Version = tuple[int, int, int]
-LOOKED_AT = (50, 5_000, 10**9)  # passages of a term, to see whether a large scope holds one; the last is all
+LOOKED_AT = (50, 5_000, 10**9)  # passages of a term to check against a large scope, step by step up to all
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTerm:
-    """A term of the lexicon; ``df`` counts the passages of the whole index that have it."""
+    """A term of the lexicon; ``df`` is the number of passages of the index with the term."""
 
     term: str
     id: int
@@ -206,7 +202,7 @@ class KnownTerm:
 
 
 def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
-    """Return the index's size and the query's terms in every language it holds."""
+    """Return the index's statistics and the query's terms in each of its languages."""
     rows = read(connection, index, "query_terms", {"index": index, "query": query})
     first = rows[0]
     totals = IndexTotals(
@@ -221,33 +217,33 @@ def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTo
 
 
 def lexicon_version(connection: Connection, index: str) -> Version:
-    """Return a value that differs whenever words may have come into an index."""
+    """Return a value that changes whenever terms may have been added to an index."""
     row = only_row(connection.execute(statement("lexicon_version", index), {"index": index}))
     return int(row["newest"]), int(row["passages"]), int(row["terms"])
 
 
 def lexicon_terms(connection: Connection, index: str) -> list[str]:
-    """Return every term an index has had."""
+    """Return all terms that an index has ever had."""
     return list(only_row(connection.execute(statement("lexicon_all", index)))["terms"])
 
 
 def terms_by_name(
     connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int
 ) -> dict[str, KnownTerm]:
-    """Return what the lexicon knows of given terms, those that occur in a scope; ``size`` as for ``terms_in_scope``."""
+    """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``terms_in_scope``."""
     rows = connection.execute(statement("terms_by_name", index), {"terms": clean(list(terms))}).fetchall()
     held = terms_in_scope(connection, index, [row["id"] for row in rows], scope, size)
     return {row["term"]: KnownTerm(row["term"], row["id"], row["df"]) for row in rows if row["id"] in held}
 
 
 def terms_of_variants(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
-    """Return the terms that any of many spellings of a word becomes and that the lexicon knows."""
+    """Return the lexicon's terms for any of many spellings of a word."""
     query, values = statement("terms_of_variants", index), {"index": index, "variants": clean(" ".join(variants))}
     return {row["term"] for row in connection.execute(query, values).fetchall()}
 
 
 def terms_of_words(connection: Connection, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
-    """Return the terms that (word, language) pairs become, as the keyword index makes them."""
+    """Return the terms of (word, language) pairs, as the keyword index makes them."""
     terms: dict[tuple[str, str], set[str]] = {}
     values = {"words": clean([word for word, _ in words]), "languages": [language for _, language in words]}
     for row in connection.execute(statement("terms_of_words"), values).fetchall():
@@ -256,7 +252,7 @@ def terms_of_words(connection: Connection, words: Sequence[tuple[str, str]]) -> 
 
 
 def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
-    """Return how many of the words are stop words, by the text search's name of the language; none where 0."""
+    """Return the number of stop words among the words, by language (Postgres' names); languages without any omitted."""
     rows = connection.execute(statement("stop_words"), {"words": clean(list(words))}).fetchall()
     return {row["language"]: row["words"] for row in rows}
 
@@ -264,7 +260,7 @@ def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
 def terms_in_scope(
     connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int
 ) -> set[int]:
-    """Return which of given terms (by their ids) a scope holds; ``size`` is what ``ranking.scope_size`` says of it."""
+    """Return the given terms (ids) that occur in a scope; ``size`` is the result of ``scope_size``."""
     if scope.is_everything:
         return set(terms)
     if scope.is_empty or not terms:
@@ -276,7 +272,7 @@ def terms_in_scope(
 
 
 def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
-    """Return which terms a large scope holds: of each some passages are looked at, more if none of them is in it."""
+    """Return the terms that occur in a large scope: some passages of each are checked, then more if none is in it."""
     held = set[int]()
     left = {
         term: postings["passage"].astype(np.int64)
@@ -292,7 +288,7 @@ def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: R
     return held
 
 
-# --- The standing of one passage in a whole ranking of its scope: exact, for explaining, not for searching ---
+# Exact score and rank of one passage, for explanations
 
 ScoreAndRank = tuple[float, int]  # score and rank, from 1
 
@@ -300,7 +296,7 @@ ScoreAndRank = tuple[float, int]  # score and rank, from 1
 def vector_standing(
     connection: Connection, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
 ) -> ScoreAndRank:
-    """Return a passage's cosine and its rank in the scope, as if the leg had no end."""
+    """Return a passage's cosine and its rank among all passages in the scope."""
     values = {"vector": vector_value(vector), "passage": passage, **scope_parameters(scope)}
     query = statement("vector_standing", index, scope=scope_statement(scope))
     row = only_row(connection.execute(query, values))
@@ -310,7 +306,7 @@ def vector_standing(
 def bm25_standing(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, passage: int
 ) -> ScoreAndRank | None:
-    """Return a passage's BM25 score and its rank in the scope; None where it has none of the words."""
+    """Return a passage's BM25 score and its rank among all passages in the scope; None if it has none of the terms."""
     found = scored(postings_of_terms(connection, index, terms.ids), terms)
     place = int(np.searchsorted(found.ids, passage))
     if place == len(found.ids) or found.ids[place] != passage:
@@ -321,24 +317,24 @@ def bm25_standing(
     return float(score), 1 + others
 
 
-# --- Surroundings of passages: the neighbours' spans, the documents' text there, and the words they are made of ---
+# Context of passages: neighbours, sections, pages and terms
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTerm:
-    """A term of some passages; ``share`` is its part of each passage's terms, summed; ``df`` that of the index."""
+    """A term of some passages."""
 
     id: int
     term: str
-    df: int
-    share: float
+    df: int  # in the whole index
+    share: float  # sum of its shares of the passages' terms
     passages: int
 
 
 def spans_around(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
-    """Return for each (document, ordinal) the span from ``reach`` passages before it to as many after it."""
+    """Return for each (document, ordinal) the span from ``reach`` passages before it to ``reach`` after it."""
     return _spans(
         connection, statement("spans_around", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
     )
@@ -347,9 +343,9 @@ def spans_around(
 def spans_of_sections(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
-    """Return for each (document, ordinal) the span of its section: the passages around it under the same heading.
+    """Return for each (document, ordinal) the span of its section: the neighbours with the same heading.
 
-    Not more than ``reach`` passages on either side; None for a passage without a heading.
+    It extends at most ``reach`` passages in both directions; None for a passage without a heading.
     """
     return _spans(
         connection, statement("spans_of_sections", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
@@ -357,12 +353,12 @@ def spans_of_sections(
 
 
 def spans_of_pages(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
-    """Return for each stretch of a document the span of the pages it stands on; None where there are no pages."""
+    """Return for each span of a document the span of its pages; None if the document has no pages."""
     return _spans(connection, statement("spans_of_pages"), _stretches(places), len(places))
 
 
 def document_slices(connection: Connection, index: str, places: Sequence[DocumentSpan]) -> list[str | None]:
-    """Return the documents' text at given places; None where the index was cut from another version of it."""
+    """Return the text of given spans of documents; None if the index holds another version of the document."""
     rows = connection.execute(statement("document_slices"), {"index": index} | _stretches(places)).fetchall()
     texts = {int(row["place"]): str(row["text"]) for row in rows}
     return [texts.get(place) for place in range(1, len(places) + 1)]
@@ -384,7 +380,7 @@ def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
 
 
 def _spans(connection: Connection, query: SQL, parameters: dict[str, object], places: int) -> list[Span | None]:
-    """Return the span of each place that was asked for, None where the database has none."""
+    """Return the span of each given place; None if the database has none."""
     rows = connection.execute(query, parameters).fetchall()
     spans = {int(row["place"]): (int(row["first"]), int(row["last"])) for row in rows}
     return [spans.get(place) for place in range(1, places + 1)]

@@ -1,4 +1,4 @@
-"""A replica that searches read: how far it is behind, and the primary in its place while it cannot be reached."""
+"""A read replica for searches: its lag, and fallback to the primary while it cannot be reached."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from workbench.storage.database import Connection, Database, check_reachable
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-REST = 30.0  # seconds for which a replica that could not serve is not asked
-CONNECT_TIMEOUT = 3.0  # seconds; there is another database to ask
+REST = 30.0  # seconds before a replica that failed is tried again
+CONNECT_TIMEOUT = 3.0  # seconds; short, as there is another database to ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +36,33 @@ class ReplicaState(Value):
     def sentence(self) -> str:
         """The state in a sentence."""
         if not self.is_reachable:
-            return f"{self.place} cannot be reached; the primary is searched in its place"
+            return f"{self.place} cannot be reached; searches use the primary"
         if self.bytes_behind is None:
-            return f"{self.place}, which is no streaming replica; how far it is behind is not known"
+            return f"{self.place} is not a streaming replica; its lag is unknown"
         if not self.bytes_behind:
-            return f"{self.place} has everything"
+            return f"{self.place} is up to date"
         behind = size_text(self.bytes_behind)
         return f"{self.place} is {behind} behind; its last change is {self.seconds_behind:g} s old"
 
 
 class Replica(Database):
-    """A pool on a replica; while that is away it lends connections of the primary."""
+    """A pool on a replica; while the replica is unavailable it uses connections of the primary."""
 
     def __init__(self, url: str, primary: Database, pool_size: int) -> None:
         super().__init__(url, pool_size=pool_size, connect_timeout=CONNECT_TIMEOUT)
         self._primary = primary
-        self._rests_until: float | None = None  # by the monotonic clock; None while the replica serves
+        self._rests_until: float | None = None  # monotonic time; None while the replica is used
 
     @property
     def is_away(self) -> bool:
-        """True while the primary is read in its place."""
+        """True while the primary is used instead."""
         return self._rests_until is not None
 
     def state(self) -> ReplicaState:
-        """Ask how far it is behind; a replica that is away is asked, too."""
+        """Return its lag; this asks an unavailable replica too."""
         try:
             self.check()
-            with super()._lent() as connection:
+            with super()._connection() as connection:
                 at = connection.execute(statement("replica_position")).fetchone() or {}
         except StorageError:
             return ReplicaState(self.place, is_reachable=False)
@@ -74,7 +74,7 @@ class Replica(Database):
 
     @contextmanager
     def spare(self) -> Generator[Connection | None]:
-        """Yield a connection that is free now, of the primary while the replica is away; None where there is none."""
+        """Yield a connection that is free now, of the primary while the replica is unavailable, or None."""
         if self.is_away:
             with self._primary.spare() as connection:
                 yield connection
@@ -84,24 +84,24 @@ class Replica(Database):
 
     @contextmanager
     def noticing_loss(self) -> Generator[None]:
-        """Let it rest if a statement breaks: it died, or what it replays cancelled the statement."""
+        """Stop using the replica for a while if a statement fails: it died, or its recovery cancelled the statement."""
         try:
             yield
-        except psycopg.errors.QueryCanceled:  # whoever asked wants it no more
+        except psycopg.errors.QueryCanceled:  # the caller cancelled it
             raise
         except psycopg.OperationalError:
             self._rest()
             raise
 
     @contextmanager
-    def _lent(self) -> Generator[Connection]:
+    def _connection(self) -> Generator[Connection]:
         with ExitStack() as stack:
             yield self._entered(stack)
 
     def _entered(self, stack: ExitStack) -> Connection:
         if self._may_serve():
             try:
-                connection = stack.enter_context(super()._lent())
+                connection = stack.enter_context(super()._connection())
             except StorageError:
                 self._rest()
             else:
@@ -111,7 +111,7 @@ class Replica(Database):
         return stack.enter_context(self._primary.reading())
 
     def _may_serve(self) -> bool:
-        """Tell whether to ask it: always, or after a rest if it can be reached."""
+        """Return whether to use the replica: yes, or after a pause if it can be reached."""
         if self._rests_until is None:
             return True
         if time.monotonic() < self._rests_until:

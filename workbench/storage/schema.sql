@@ -1,16 +1,16 @@
 -- The whole schema, by subject: words, corpus, indexes, keyword index, choices, citations, jobs, crawls, evaluation, agents.
 --
--- How to change it: until the first release, edit this file; a database that ran an earlier form is refused with a sentence, and
--- whoever has one exports it before the change and imports the file afterwards. From the first release on this file stays as it
--- is, and a change is a file migrations/NNNN_subject.sql (numbers from 0001), which runs after this one and once in each database.
+-- Changes: until the first release, edit this file; a database made from an earlier version is rejected and must be exported
+-- before the change and imported afterwards. From the first release on this file is frozen, and a change is a file
+-- migrations/NNNN_subject.sql (numbers from 0001), which runs after this one, once in each database.
 --
--- Tables of an index (data_NAME, lexicon_NAME, postings_NAME, full_text_NAME) are made by workbench_create_index.
--- The queue's tables are procrastinate's; storage/queue_schema.py applies them.
+-- The tables of an index (data_NAME, lexicon_NAME, postings_NAME, full_text_NAME) are created by workbench_create_index.
+-- The queue's tables are procrastinate's; storage/jobs.py applies them.
 CREATE EXTENSION IF NOT EXISTS vector;
 
 -- ==== Words as terms ==================================================================================================
 
--- Pairs of neighbouring characters, for scripts that put no space between words.
+-- Pairs of neighbouring characters, for scripts without spaces between words.
 CREATE FUNCTION workbench_bigrams(body text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
 DECLARE
     run text;
@@ -24,7 +24,7 @@ BEGIN
     RETURN array_to_string(pairs, ' ');
 END $$;
 
--- Triples of neighbouring characters of unspaced alphabets, with their positions; a shorter run counts whole.
+-- Triples of neighbouring characters of unspaced alphabets, with their positions; a shorter run is one term.
 CREATE FUNCTION workbench_trigrams(body text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$
     SELECT coalesce(string_agg(quote_literal(substr(run.m[1], i, 3)) || ':' || least(run.place + i - 1, 16383), ' '), '')::tsvector
     FROM (SELECT m, coalesce(sum(length(m[1])) OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) + 1 AS place
@@ -33,11 +33,11 @@ CREATE FUNCTION workbench_trigrams(body text) RETURNS tsvector LANGUAGE sql IMMU
         generate_series(1, greatest(1, length(run.m[1]) - 2)) AS i
 $$;
 
--- The one way text becomes terms, for passages and for queries (workbench/text.py has the rules): words are runs of letters
--- and digits (hnsw.ef_search is three words, here and in a query), camelCase counts whole and in parts, stemmed by language.
--- Marks stay on their letters; points that Arabic and Hebrew may leave out are left out. Thai, Lao, Burmese and Khmer, which put
--- no space between words, count in threes, Chinese, Japanese and Korean in pairs. A number is one word whether its digits are
--- grouped or not: 1,204, 1.204, 1 204 and 1'204 are 1204.
+-- The only conversion of text to terms, for passages and queries (workbench/text.py has the rules): words are runs of letters
+-- and digits (hnsw.ef_search is three words), camelCase is indexed whole and in parts, stemmed by language. Marks stay on their
+-- letters; optional points of Arabic and Hebrew are removed. Thai, Lao, Burmese and Khmer, which are written without spaces,
+-- are split into triples, Chinese, Japanese and Korean into pairs. A number is one word with or without digit groups: 1,204,
+-- 1.204, 1 204 and 1'204 are 1204.
 CREATE FUNCTION workbench_terms(language text, body text) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
 DECLARE
     config regconfig := CASE WHEN language = 'cjk' THEN 'simple' ELSE language END::regconfig;
@@ -101,7 +101,7 @@ CREATE TABLE folders (
     color text NOT NULL DEFAULT '#6366f1',
     icon_name text NOT NULL DEFAULT 'folder',
     UNIQUE (project_id, name),
-    UNIQUE (id, project_id)  -- lets a source prove that its folder is its project's
+    UNIQUE (id, project_id)  -- lets a source reference a folder of its own project only
 );
 
 CREATE TABLE sources (
@@ -114,7 +114,7 @@ CREATE TABLE sources (
     project_id text REFERENCES projects ON DELETE CASCADE,
     folder_id text,
     tags text[] NOT NULL DEFAULT '{}',
-    language text NOT NULL DEFAULT 'auto',  -- the one that a person chose; documents that come in later get it too
+    language text NOT NULL DEFAULT 'auto',  -- chosen by the user; also for documents added later
     status text NOT NULL DEFAULT 'active',
     metadata jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -130,7 +130,7 @@ CREATE UNIQUE INDEX sources_title_once ON sources (source_type, title, coalesce(
 CREATE TABLE documents (
     id text PRIMARY KEY,
     source_id text NOT NULL REFERENCES sources ON DELETE CASCADE,
-    key text NOT NULL,  -- what makes it the same document again within its source: path, URL or content hash
+    key text NOT NULL,  -- identifies the document within its source: path, URL or content hash
     title text NOT NULL,
     path text,
     url text,
@@ -139,12 +139,12 @@ CREATE TABLE documents (
     text text NOT NULL,
     language text NOT NULL DEFAULT 'english',
     metadata jsonb NOT NULL DEFAULT '{}',
-    pages jsonb NOT NULL DEFAULT '[]',  -- [[page number, start, end], ...] where the form has pages
+    pages jsonb NOT NULL DEFAULT '[]',  -- [[page number, start, end], ...] if the format has pages
     document_date date,
     status text NOT NULL DEFAULT 'completed',
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now(),
-    -- what it is called, as terms, so that a question that names a document prefers its passages
+    -- its names as terms, so that a question that names the document prefers its passages
     title_terms tsvector GENERATED ALWAYS AS (workbench_terms(language, left(title, 1000))) STORED,
     name_terms tsvector GENERATED ALWAYS AS (workbench_terms(language, workbench_file_words(path))) STORED,
     UNIQUE (source_id, key)
@@ -152,10 +152,10 @@ CREATE TABLE documents (
 CREATE INDEX documents_by_content ON documents (source_id, content_hash);
 CREATE INDEX documents_by_type ON documents (document_type);
 CREATE INDEX documents_by_url ON documents (url) WHERE url IS NOT NULL;
--- every search of an index that is not the default asks whether a document changed since the index was last seen complete
+-- every search of an index that is not the default checks whether a document has changed since the index was complete
 CREATE INDEX documents_by_update ON documents (updated_at);
 
-CREATE TABLE document_files (  -- the original bytes, where showing them says more than the text does (PDF)
+CREATE TABLE document_files (  -- original bytes of formats that are worth showing (PDF)
     document_id text PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
     name text NOT NULL,
     media_type text NOT NULL,
@@ -163,7 +163,7 @@ CREATE TABLE document_files (  -- the original bytes, where showing them says mo
 );
 ALTER TABLE document_files ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
--- The pages that OCR read, with the place of every word in the document's text and on its page.
+-- Pages that OCR read, with the position of every word in the document's text and on its page.
 CREATE TABLE scanned_pages (
     document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
     number integer NOT NULL CHECK (number > 0),
@@ -183,12 +183,12 @@ CREATE TABLE indexes (
     is_default boolean NOT NULL DEFAULT false,
     dataset text REFERENCES sources ON DELETE CASCADE,  -- set: holds that evaluation corpus and nothing else
     status text NOT NULL DEFAULT 'ready' CHECK (status IN ('building', 'ready', 'failed')),
-    graph jsonb,  -- its HNSW graph: how it was built and searched, and the share of sampled passages it found; NULL: exact
+    graph jsonb,  -- its HNSW graph: shape, and the share of sampled passages it found; NULL: exact search
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE UNIQUE INDEX one_default_index ON indexes (is_default) WHERE is_default;
 
-CREATE TABLE index_documents (  -- which documents an index holds, and in which version
+CREATE TABLE index_documents (  -- the documents of an index, with their versions
     index_name text NOT NULL REFERENCES indexes ON DELETE CASCADE,
     document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
     content_hash text NOT NULL,
@@ -197,7 +197,7 @@ CREATE TABLE index_documents (  -- which documents an index holds, and in which 
 );
 CREATE INDEX index_documents_by_document ON index_documents (document_id);
 
-CREATE TABLE index_statistics (  -- what BM25 needs to know of a whole index, kept by its triggers
+CREATE TABLE index_statistics (  -- statistics of a whole index for BM25, maintained by its triggers
     index_name text NOT NULL REFERENCES indexes ON DELETE CASCADE,
     language text NOT NULL,
     passages bigint NOT NULL,
@@ -207,12 +207,12 @@ CREATE TABLE index_statistics (  -- what BM25 needs to know of a whole index, ke
 
 -- ==== The keyword index ===============================================================================================
 
--- Postings in blocks: one row holds up to 128 of a term's postings, 8 bytes each, where a row held one of 97 bytes.
+-- Postings in blocks: one row has up to 128 of a term's postings with 8 bytes each, instead of one per row with 97 bytes.
 -- A posting is the passage's number (4 bytes), the term's frequency in it and the passage's length in terms (2 bytes
--- each), most significant byte first; those of a block stand in the order of their passages, and the blocks of a term
--- do not overlap. `first` is at most the first passage of its block. workbench/storage/postings.py reads them.
--- The terms of a passage are made when it comes and goes, and are not kept: the framework's full text has a table of
--- its own, made when it is first asked for.
+-- each), most significant byte first. A block is ordered by passage, and the blocks of a term do not overlap. `first` is at
+-- most the first passage of its block. workbench/storage/postings.py reads them.
+-- The terms of a passage are computed on insert and delete and not stored; the framework's full text has a table of its
+-- own, created at first use.
 
 CREATE FUNCTION workbench_passage_terms(metadata jsonb, body text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT workbench_terms(coalesce(metadata ->> 'language', 'english'), coalesce(metadata ->> 'context', '') || ' ' || body)
@@ -226,8 +226,8 @@ CREATE FUNCTION workbench_posting(passage integer, frequency integer, length int
     SELECT int4send(passage) || int2send(least(frequency, 32767)::smallint) || int2send(length::smallint)
 $$;
 
--- The statement that takes the passages of a table expression into an index's lexicon, postings and statistics: a
--- term's last block is filled up before a new one begins. Terms are taken in one order everywhere.
+-- The statement that adds the passages of a table expression to an index's lexicon, postings and statistics: a term's last
+-- block is filled up before a new one is started. Terms are processed in one order everywhere.
 CREATE FUNCTION workbench_posting_statement(index_name text, passages text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT format($sql$
         WITH read AS MATERIALIZED (
@@ -263,7 +263,7 @@ CREATE FUNCTION workbench_posting_statement(index_name text, passages text) RETU
     $sql$, index_name, 'lexicon_' || index_name, 'postings_' || index_name, passages)
 $$;
 
--- BEFORE INSERT of passages (once a statement): writers take turns before their passages get numbers, so that blocks
+-- BEFORE INSERT of passages (once per statement): writers are serialised before their passages get numbers, so that blocks
 -- grow at their ends.
 CREATE FUNCTION workbench_take_turn() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -271,7 +271,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- AFTER INSERT of passages (once a statement): postings, document frequencies, statistics, and the framework's full text.
+-- AFTER INSERT of passages (once per statement): postings, document frequencies, statistics, and the framework's full text.
 CREATE FUNCTION workbench_add_postings() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     index_name text := TG_ARGV[0];
@@ -289,11 +289,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The statement that takes the passages of a table expression, whose numbers are `gone` (4 bytes each), out of an index's
--- postings. Either the blocks of their terms are looked up, or all blocks are gone through once, whichever are fewer.
+-- The statement that removes the passages of a table expression, whose numbers are `gone` (4 bytes each), from an index's
+-- postings: it looks up the blocks of their terms or scans all blocks, whichever are fewer.
 CREATE FUNCTION workbench_dropping_statement(index_name text, passages text, gone bytea[]) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    looked_up bigint := cardinality(gone) * 100;  -- terms of so many passages
+    looked_up bigint := cardinality(gone) * 100;  -- terms of these passages, estimated
     many boolean;
 BEGIN
     EXECUTE format('SELECT count(*) < %s FROM (SELECT FROM %I LIMIT %1$s) AS blocks', looked_up, 'postings_' || index_name) INTO many;
@@ -331,7 +331,7 @@ BEGIN
         $sql$, 'lexicon_' || index_name, 'postings_' || index_name) END, gone, passages);
 END $$;
 
--- AFTER DELETE of passages (once a statement, also by cascade).
+-- AFTER DELETE of passages (once per statement, also by cascade).
 CREATE FUNCTION workbench_drop_postings() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     gone bytea[] := (SELECT array_agg(int4send(id)) FROM old_passages);
@@ -342,7 +342,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The tables of the keyword index, and the triggers that keep them, for a table of passages.
+-- The tables of the keyword index for a table of passages, and the triggers that maintain them.
 CREATE FUNCTION workbench_create_postings(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('CREATE TABLE %I (term_id integer NOT NULL, first integer NOT NULL, entries bytea NOT NULL, '
@@ -356,10 +356,10 @@ BEGIN
         'FOR EACH STATEMENT EXECUTE FUNCTION workbench_drop_postings(%L)', 'data_' || index_name, index_name);
 END $$;
 
--- The tables of one index: its passages as LlamaIndex's PGVectorStore knows them, its lexicon and its postings. There is no
--- HNSW graph while the index is small: searches are exact. The vector comes right after the number and stays in the row: an
--- exact search reads these two of every row. At 10,000 passages it took 6.1 ms of processor time, and 9.3 with the vector
--- after the text and partly moved out.
+-- The tables of one index: its passages in the format of LlamaIndex's PGVectorStore, its lexicon and its postings. A small
+-- index has no HNSW graph: searches are exact. The vector comes right after the number and is stored inline: an exact search
+-- reads these two of every row. At 10,000 passages it took 6.1 ms of processor time, and 9.3 with the vector after the text
+-- and partly out of line.
 CREATE FUNCTION workbench_create_index(index_name text, dimensions integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format($sql$
@@ -385,7 +385,7 @@ BEGIN
     PERFORM workbench_create_postings(index_name);
 END $$;
 
--- A new graph is built next to the old one, which is replaced in a transaction of its own.
+-- A new graph is built next to the old one, which is replaced in a separate transaction.
 CREATE FUNCTION workbench_build_graph(index_name text, m integer, ef_construction integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('DROP INDEX IF EXISTS %I', 'data_' || index_name || '_embedding_new');
@@ -406,8 +406,8 @@ BEGIN
         'full_text_' || index_name, 'data_' || index_name, 'lexicon_' || index_name, 'postings_' || index_name);
 END $$;
 
--- The full text of an index as LlamaIndex's PGVectorStore reads it: the terms of every passage, under an index of their
--- own. Made once; the triggers keep it.
+-- The full text of an index for LlamaIndex's PGVectorStore: the terms of every passage, with an index of their own.
+-- Created once and maintained by triggers.
 CREATE FUNCTION workbench_create_full_text(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF to_regclass(quote_ident('full_text_' || index_name)) IS NOT NULL THEN
@@ -424,8 +424,8 @@ BEGIN
     END IF;
 END $$;
 
--- The keyword index of an index made anew from its passages' texts, a few thousand at a time: after words are cut
--- another way, and for an export of an older version.
+-- Rebuilds the keyword index of an index from its passages' texts, a few thousand at a time: after a change of the word
+-- rules, and for an export of an older version.
 CREATE FUNCTION workbench_read_again(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     newest integer;
@@ -447,7 +447,7 @@ END $$;
 
 -- ==== Choices: promoted strategies and trained rankers ================================================================
 
--- Promotions: which strategy serves a scope when none is named. History stays, so that the last one can be undone.
+-- Promotions: the strategy that serves a scope if a search names none. The history is kept for undo.
 CREATE TABLE promotions (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     project_id text REFERENCES projects ON DELETE CASCADE,
@@ -456,7 +456,7 @@ CREATE TABLE promotions (
     scope_key text NOT NULL GENERATED ALWAYS AS (
         CASE WHEN source_id IS NOT NULL THEN 'source:' || source_id WHEN folder_id IS NOT NULL THEN 'folder:' || folder_id
         WHEN project_id IS NOT NULL THEN 'project:' || project_id ELSE 'everywhere' END) STORED,
-    version integer NOT NULL,  -- counts from 1 within a scope
+    version integer NOT NULL,  -- from 1 within a scope
     strategy text NOT NULL,
     parameters jsonb NOT NULL DEFAULT '{}',
     index_name text REFERENCES indexes ON DELETE SET NULL,  -- NULL: the default index
@@ -467,8 +467,8 @@ CREATE TABLE promotions (
     UNIQUE (scope_key, version)
 );
 
--- Rankers: weights of the strategy "learned" that were trained here, or brought from elsewhere. Test set and index are
--- kept by their names, as the weights outlive them.
+-- Rankers: weights of the strategy "learned", trained here or imported. Test set and index are stored by name, as the
+-- weights outlive them.
 CREATE TABLE rankers (
     name text PRIMARY KEY,
     weights jsonb NOT NULL,
@@ -483,10 +483,9 @@ CREATE TABLE rankers (
 
 -- ==== Citations =======================================================================================================
 
--- Citations: what documents point at. A link is stored as written, with the addresses it may mean; where it leads is
--- found when it is read. So a target that arrives later is found, one that is deleted is not, and two writers at
--- once cannot miss each other.
-CREATE TABLE document_addresses (  -- the names a document can be cited by: its path, page, URL, aliases, title
+-- Citations: links between documents. A link is stored as written, with the addresses it may mean, and resolved when it is
+-- read. So a target that is added later is found, a deleted one is not, and concurrent writers cannot miss each other.
+CREATE TABLE document_addresses (  -- names by which a document can be cited: its path, page, URL, aliases, title
     document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
     source_id text NOT NULL,
     key text NOT NULL,  -- kind:address, such as page:guides/setup or url:example.com/setup
@@ -499,10 +498,10 @@ CREATE TABLE citations (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     document_id text NOT NULL REFERENCES documents ON DELETE CASCADE,
     source_id text NOT NULL,
-    position integer NOT NULL,  -- where in the document's text the link begins
+    position integer NOT NULL,  -- of the link in the document's text
     kind text NOT NULL,
     target text NOT NULL,  -- as written
-    url text,  -- absolute, where the link is or becomes one
+    url text,  -- absolute, if the link is or resolves to a URL
     label text NOT NULL,
     context text NOT NULL,
     confidence real NOT NULL,
@@ -510,18 +509,18 @@ CREATE TABLE citations (
 );
 CREATE INDEX citations_by_document ON citations (document_id);
 CREATE INDEX citations_by_source ON citations (source_id);
-CREATE INDEX citations_by_key ON citations USING gin (keys) WITH (fastupdate = off);  -- else every look-up reads a list of the newest links
+CREATE INDEX citations_by_key ON citations USING gin (keys) WITH (fastupdate = off);  -- otherwise lookups read a list of recent links
 
-CREATE TABLE document_mentions (  -- one row a document whose links were read; keys are titles it may mention in words
+CREATE TABLE document_mentions (  -- one row per document with parsed links; keys are titles it may mention in its text
     document_id text PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
     source_id text NOT NULL,
-    reading smallint NOT NULL,  -- version of the reading of links; an older one is read again
+    reading smallint NOT NULL,  -- version of the link parser; links of an older one are parsed again
     keys text[] NOT NULL
 );
 CREATE INDEX document_mentions_by_key ON document_mentions USING gin (keys) WITH (fastupdate = off);
 
 -- Each link with the document it leads to. A path or a name means a document of the same source; a URL also one of
--- another source, as long as it is global or of the same project, and no evaluation corpus.
+-- another source, if that is global or of the same project, and not an evaluation corpus.
 CREATE VIEW citation_links AS
 SELECT c.*, found.document_id AS to_document
 FROM citations c
@@ -537,7 +536,7 @@ FROM citations c
         ORDER BY k.rank, (a.source_id = c.source_id) DESC, a.depth, a.document_id
         LIMIT 1) found ON true;
 
--- Each title of another document of the same source that a document mentions in words.
+-- Each title of another document of the same source that a document mentions in its text.
 CREATE VIEW citation_mentions AS
 SELECT m.document_id, m.source_id, k.key, a.document_id AS to_document
 FROM document_mentions m, unnest(m.keys) AS k (key)
@@ -546,7 +545,7 @@ WHERE a.source_id = m.source_id AND a.document_id <> m.document_id;
 
 -- ==== Jobs ============================================================================================================
 
--- Long work that anyone can start, watch, stop and resume.
+-- Long work that can be started, watched, cancelled and resumed.
 CREATE TABLE jobs (
     id text PRIMARY KEY,
     kind text NOT NULL CHECK (kind IN ('crawl', 'ingest', 'index_build', 'experiment', 'optimise', 'test_set', 'learn')),
@@ -556,19 +555,19 @@ CREATE TABLE jobs (
     status text NOT NULL DEFAULT 'queued'
         CHECK (status IN ('queued', 'running', 'completed', 'completed_with_errors', 'cancelled', 'failed')),
     done bigint NOT NULL DEFAULT 0,
-    total bigint NOT NULL DEFAULT 0,  -- 0: not known yet
+    total bigint NOT NULL DEFAULT 0,  -- 0: unknown
     message text NOT NULL DEFAULT '',
     error text,
     result jsonb NOT NULL DEFAULT '{}',
     cancel_requested boolean NOT NULL DEFAULT false,
     worker text,
-    attempts integer NOT NULL DEFAULT 0,  -- taken up this often since it last got on
-    part real NOT NULL DEFAULT 0,  -- how far what is under way now is, 0..1
-    seconds_left real,  -- as its runner says it from what it has measured; NULL if it cannot say
-    taken_at timestamptz,  -- when the present worker took it: the pace is judged from there
-    moved_at timestamptz NOT NULL DEFAULT now(),  -- its numbers or message changed, or a slow step had a heartbeat
-    share real,  -- of its work, 0..1; NULL before its worker has measured any
-    put_away boolean NOT NULL DEFAULT false,  -- seen by a person, and out of the way
+    attempts integer NOT NULL DEFAULT 0,  -- starts since the last progress
+    part real NOT NULL DEFAULT 0,  -- finished share of the items in progress, 0..1
+    seconds_left real,  -- the runner's estimate; NULL if unknown
+    taken_at timestamptz,  -- when the present worker took it, for its pace
+    moved_at timestamptz NOT NULL DEFAULT now(),  -- last change of numbers or message, or heartbeat of a slow step
+    share real,  -- finished share of its work, 0..1; NULL before it is measured
+    put_away boolean NOT NULL DEFAULT false,  -- hidden by a user
     created_at timestamptz NOT NULL DEFAULT now(),
     started_at timestamptz,
     completed_at timestamptz,
@@ -586,11 +585,11 @@ CREATE TABLE job_log (
 );
 CREATE INDEX job_log_by_job ON job_log (job_id, id);
 
-CREATE TABLE job_files (  -- the files of an ingest and what became of each
+CREATE TABLE job_files (  -- the files of an ingest and their outcomes
     job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
     position integer NOT NULL,
     name text NOT NULL,
-    bytes bytea,  -- uploads only, and only until they have arrived: the worker may run on another machine
+    bytes bytea,  -- of uploads, until they are ingested: the worker may run on another machine
     size bigint NOT NULL DEFAULT 0,
     state text NOT NULL DEFAULT 'waiting'
         CHECK (state IN ('waiting', 'busy', 'added', 'changed', 'unchanged', 'failed')),
@@ -601,16 +600,16 @@ CREATE TABLE job_files (  -- the files of an ingest and what became of each
 );
 ALTER TABLE job_files ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
--- The parts of long work, which any number of workers take one by one: each is done whole, once, or not at all.
+-- The parts of long work, which any number of workers take one by one: each is done once, completely or not at all.
 CREATE TABLE job_parts (
     job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
     position integer NOT NULL,  -- parts are taken in this order
     content jsonb NOT NULL,  -- documents by id, files by position, cells by number
-    items integer NOT NULL,  -- how many of the job's unit it holds
+    items integer NOT NULL,  -- number in the job's unit
     weight bigint NOT NULL DEFAULT 1,  -- bytes of text, or items
     state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'busy', 'done')),
-    holder text,  -- an advisory lock is named after it, and ends with the process that has the part in hand
-    times integer NOT NULL DEFAULT 0,  -- taken so often
+    holder text,  -- name of an advisory lock, which ends with the process that holds the part
+    times integer NOT NULL DEFAULT 0,  -- how often it was taken
     result jsonb NOT NULL DEFAULT '{}',
     taken_at timestamptz,
     done_at timestamptz,
@@ -618,53 +617,53 @@ CREATE TABLE job_parts (
 );
 CREATE INDEX job_parts_to_do ON job_parts (job_id, position) WHERE state <> 'done';
 
--- Texts of one large document that several workers embed, and their vectors until the document is written. They are work under
--- way: not in the log, not on a replica, not in a backup. What a crash of the server takes is embedded again.
+-- Texts of one large document that several workers embed, and their vectors until the document is stored. They are
+-- temporary: not in the log, on replicas or in backups. After a crash of the server they are embedded again.
 CREATE UNLOGGED TABLE embedding_parts (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- parts are taken in this order
     job_id text NOT NULL REFERENCES jobs ON DELETE CASCADE,
     model text NOT NULL,
-    owner text NOT NULL,  -- who writes the document; an advisory lock is named after it
+    owner text NOT NULL,  -- writes the document; name of an advisory lock
     passages integer NOT NULL,
     hashes bytea[] NOT NULL,  -- of the texts, in their order
-    texts bytea,  -- a list as JSON; none once they are embedded
+    texts bytea,  -- a list as JSON; NULL once they are embedded
     state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'busy', 'done')),
-    holder text,  -- who embeds it; an advisory lock is named after it
-    times integer NOT NULL DEFAULT 0,  -- taken so often
-    vectors bytea,  -- of 32 bits a number, one text's after the other's
+    holder text,  -- embeds it; name of an advisory lock
+    times integer NOT NULL DEFAULT 0,  -- how often it was taken
+    vectors bytea,  -- 32 bits per number, the texts one after the other
     token_bits bytea[],
     made_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX embedding_parts_of_job ON embedding_parts (job_id, id);
 
--- ==== Crawls, with the memory of every page they met ==================================================================
+-- ==== Crawls, with every page they met ================================================================================
 
 CREATE TABLE crawl_jobs (
     job_id text PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
-    source_id text REFERENCES sources ON DELETE CASCADE,  -- NULL: it brought nothing in, and its source is gone
+    source_id text REFERENCES sources ON DELETE CASCADE,  -- NULL: nothing was stored, and its source is gone
     url text NOT NULL,
     options jsonb NOT NULL,
     seeded boolean NOT NULL DEFAULT false,
-    seeds jsonb NOT NULL DEFAULT '[]',  -- addresses from sitemaps, llms.txt: [[url, via, lastmod], ...]
-    scope jsonb,  -- host and path the crawl keeps to, once the start page said where it lives
-    skipped jsonb NOT NULL DEFAULT '{}',  -- {reason: addresses met that have no row in crawl_pages}
-    furniture bigint[]  -- hashes of the lines that repeat on most pages; NULL until enough pages were seen
+    seeds jsonb NOT NULL DEFAULT '[]',  -- URLs from sitemaps, llms.txt: [[url, via, lastmod], ...]
+    scope jsonb,  -- host and path of the crawl, known after the start page
+    skipped jsonb NOT NULL DEFAULT '{}',  -- {reason: number of URLs without a row in crawl_pages}
+    furniture bigint[]  -- hashes of boilerplate lines; NULL until enough pages were fetched
 );
 CREATE INDEX crawl_jobs_by_source ON crawl_jobs (source_id);
 
 CREATE TABLE crawl_pages (
     job_id text NOT NULL REFERENCES crawl_jobs ON DELETE CASCADE,
-    position integer NOT NULL,  -- the order of a breadth-first walk by one careful reader, however many fetch
+    position integer NOT NULL,  -- order of a breadth-first traversal, however many fetch in parallel
     url text NOT NULL,
     depth integer NOT NULL,
     parent text,
     via text NOT NULL DEFAULT 'link' CHECK (via IN ('start', 'link', 'sitemap', 'llms', 'memory')),
-    lastmod text,  -- as the sitemap says
+    lastmod text,  -- from the sitemap
     state text NOT NULL DEFAULT 'queued' CHECK (state IN ('queued', 'fetched', 'done')),
     outcome text CHECK (outcome IN ('added', 'changed', 'unchanged', 'duplicate', 'redirected', 'removed', 'held', 'failed',
-        'forbidden', 'not_allowed', 'left_out')),  -- held: its removal waits for acceptance; not_allowed: by us, not by the site
+        'forbidden', 'not_allowed', 'left_out')),  -- held: removal awaits approval; not_allowed: by us, not by the site
     reason text,
-    expanded boolean NOT NULL DEFAULT false,  -- its links have been taken into the frontier
+    expanded boolean NOT NULL DEFAULT false,  -- whether its links are queued
     attempts integer NOT NULL DEFAULT 0,
     status_code integer,
     final_url text,
@@ -677,9 +676,9 @@ CREATE TABLE crawl_pages (
     last_modified text,
     content_hash text,
     links jsonb NOT NULL DEFAULT '[]',
-    blocks bigint[] NOT NULL DEFAULT '{}',  -- hashes of the main text's paragraphs, to recognise what is there twice
+    blocks bigint[] NOT NULL DEFAULT '{}',  -- hashes of the main text's paragraphs, to find duplicates
     metadata jsonb NOT NULL DEFAULT '{}',
-    body bytea,  -- waits here between fetching and storing, so that nothing is fetched twice
+    body bytea,  -- kept between fetching and storing, so that nothing is fetched twice
     size integer NOT NULL DEFAULT 0,
     rendered boolean NOT NULL DEFAULT false,
     seconds real NOT NULL DEFAULT 0,
@@ -690,21 +689,21 @@ CREATE TABLE crawl_pages (
 ALTER TABLE crawl_pages ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE INDEX crawl_pages_by_state ON crawl_pages (job_id, state, position);
 
--- ==== Evaluation: test sets with their whole history, what people judged, and what strategies answered ================
+-- ==== Evaluation: test sets with their history, judgments, and the answers of strategies ==============================
 
 CREATE TABLE datasets (
     id text PRIMARY KEY,
     title text NOT NULL UNIQUE,
     description text NOT NULL DEFAULT '',
-    source_id text REFERENCES sources ON DELETE CASCADE,  -- its own corpus; NULL: over the person's own sources
-    scope jsonb NOT NULL DEFAULT '{}',  -- the part of the corpus it measures, by ids, with the titles of that time; {}: everything
+    source_id text REFERENCES sources ON DELETE CASCADE,  -- its own corpus; NULL: the user's sources
+    scope jsonb NOT NULL DEFAULT '{}',  -- the part of the corpus it measures, by ids, with their titles at that time; {}: everything
     corpus_hash text NOT NULL DEFAULT '',
-    version integer NOT NULL DEFAULT 1,  -- counts edits; every row below says in which versions it holds
+    version integer NOT NULL DEFAULT 1,  -- counts edits; every row below has the range of versions it is valid for
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE TABLE dataset_questions (  -- holds from version "since" until before version "until"
+CREATE TABLE dataset_questions (  -- valid from version "since" until before version "until"
     dataset_id text NOT NULL REFERENCES datasets ON DELETE CASCADE,
     question_id text NOT NULL,
     since integer NOT NULL,
@@ -724,11 +723,11 @@ CREATE TABLE judgments (
     question_id text NOT NULL,
     since integer NOT NULL,
     until integer CHECK (until > since),
-    document text NOT NULL,  -- the document's key in the test set's own corpus, else its id; outlives the document
+    document text NOT NULL,  -- the document's key in the test set's own corpus, otherwise its id; outlives the document
     grade smallint NOT NULL CHECK (grade BETWEEN -100 AND 100),
     start_at integer,  -- a span of the document; both NULL: the document as a whole
     end_at integer,
-    pages integer[] NOT NULL DEFAULT '{}',  -- pages of the document as truth
+    pages integer[] NOT NULL DEFAULT '{}',  -- relevant pages of the document
     quote text NOT NULL DEFAULT '',
     judge text NOT NULL DEFAULT 'person' CHECK (judge IN ('person', 'import', 'rule', 'llm')),
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -739,13 +738,13 @@ CREATE INDEX judgments_by_dataset ON judgments (dataset_id, question_id);
 CREATE UNIQUE INDEX judgments_now ON judgments (dataset_id, question_id, document, (coalesce(start_at, -1)), (coalesce(end_at, -1)), (judge = 'llm'))
     WHERE until IS NULL;
 
-CREATE TABLE eval_runs (  -- one strategy with its parameters over one index; kept as long as nothing it depends on changes
+CREATE TABLE eval_runs (  -- one strategy with parameters over one index; kept as long as nothing it depends on changes
     id text PRIMARY KEY,
-    key text NOT NULL UNIQUE,  -- hash of the five below, and of how deep the rankings go
+    key text NOT NULL UNIQUE,  -- hash of the five below and of the ranking depth
     corpus_hash text NOT NULL,
     index_hash text NOT NULL,
-    strategy_hash text NOT NULL,  -- its name, its parameters and the code that ranks
-    questions_hash text NOT NULL,  -- what is asked; judgments are not part of it, so that judging more costs no run
+    strategy_hash text NOT NULL,  -- name, parameters and ranking code
+    questions_hash text NOT NULL,  -- of the questions without judgments, so that more judgments need no new run
     depth integer NOT NULL,
     strategy text NOT NULL,
     parameters jsonb NOT NULL DEFAULT '{}',
@@ -758,14 +757,14 @@ CREATE TABLE eval_runs (  -- one strategy with its parameters over one index; ke
     finished_at timestamptz
 );
 
-CREATE TABLE eval_answers (  -- what a run found for one question; written as it goes, so that a killed run goes on
+CREATE TABLE eval_answers (  -- a run's results for one question; stored one by one, so that a killed run can resume
     run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
     question_id text NOT NULL,
     documents text[] NOT NULL,
     passages jsonb NOT NULL,
     latency_ms real NOT NULL,
     degraded text[] NOT NULL DEFAULT '{}',
-    within jsonb NOT NULL DEFAULT '[]',  -- what a search within the right document found
+    within jsonb NOT NULL DEFAULT '[]',  -- results of a search within the relevant document
     PRIMARY KEY (run_id, question_id)
 );
 
@@ -779,7 +778,7 @@ CREATE TABLE experiments (
     plan jsonb NOT NULL,  -- the matrix: indexes, strategies with parameters, metrics, questions
     status text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'done', 'stopped', 'failed')),
     message text NOT NULL DEFAULT '',
-    winner jsonb,  -- the best run of a finished experiment, found once
+    winner jsonb,  -- best run of a finished experiment
     created_at timestamptz NOT NULL DEFAULT now(),
     updated_at timestamptz NOT NULL DEFAULT now()
 );
@@ -789,27 +788,27 @@ CREATE TABLE experiment_runs (
     position integer NOT NULL,
     run_id text NOT NULL REFERENCES eval_runs ON DELETE CASCADE,
     label text NOT NULL,
-    extra jsonb NOT NULL DEFAULT '{}',  -- what was measured besides: ragas, index size
+    extra jsonb NOT NULL DEFAULT '{}',  -- further measurements: ragas, index size
     PRIMARY KEY (experiment_id, position)
 );
 CREATE INDEX experiment_runs_by_run ON experiment_runs (run_id);
 
--- ==== Agents: what they asked =========================================================================================
+-- ==== Agents: their tool calls ========================================================================================
 
--- What agents asked: one row a tool call, so that real questions can become test questions.
+-- One row per tool call, so that real questions can become test questions.
 CREATE TABLE tool_calls (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     called_at timestamptz NOT NULL DEFAULT now(),
     tool text NOT NULL,
-    query text,  -- the question of a search, as it was asked; other arguments by size only
+    query text,  -- the question of a search; of other arguments only sizes are stored
     argument_sizes jsonb NOT NULL DEFAULT '{}',
     scope jsonb NOT NULL DEFAULT '{}',
     duration_ms float8 NOT NULL,
     answer_chars integer NOT NULL,
-    results integer,  -- NULL where a tool does not count
+    results integer,  -- NULL if a tool does not count
     zero_result boolean GENERATED ALWAYS AS (results IS NOT NULL AND results = 0) STORED,
     error text,
-    client text  -- the name that its configuration gives, else the one that it gives itself; NULL over plain HTTP
+    client text  -- the name in its configuration, otherwise its own; NULL over plain HTTP
 );
 CREATE INDEX tool_calls_by_time ON tool_calls (called_at DESC);
 CREATE INDEX tool_calls_by_client ON tool_calls (client, called_at) WHERE client IS NOT NULL;

@@ -1,4 +1,4 @@
-"""Sources: the collections documents come in, and what a scope of them means."""
+"""Sources: collections of documents, and the sources of a scope."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIELDS = tuple(Source.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class ScopedSource:
-    """A source that satisfies a scope, as much of it as preferences among equals need."""
+    """A source in a scope, with the fields that preferences among equal passages need."""
 
     id: str
     scope: str
@@ -31,13 +31,13 @@ class ScopedSource:
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """A source that a key may mean, as much of it as tells it from others of that title or URL."""
+    """A source that a key may mean, with the fields that distinguish it from others of that title or URL."""
 
     id: str
     title: str
     source_type: str
     project_id: str | None  # None for a global source
-    project_title: str | None  # that of its project
+    project_title: str | None
 
     def __str__(self) -> str:
         place = f"project {self.project_title!r}" if self.project_id else "global"
@@ -45,7 +45,11 @@ class NamedSource:
 
 
 def the_one(key: str, matching: Sequence[NamedSource]) -> NamedSource:
-    """Return the only one of the sources that a key may mean. Raises Ambiguous."""
+    """Return the only source that a key may mean.
+
+    Raises:
+        Ambiguous: There are several.
+    """
     if len(matching) > 1:
         raise Ambiguous("source", key, {source.id: str(source) for source in matching})
     return matching[0]
@@ -66,7 +70,7 @@ class Sources:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in the order they were made, of ``APART_TYPES`` only those that ``source_type`` asks for."""
+        """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` asks for them."""
         parameters: dict[str, object] = {
             "id": None,
             "scope": scope,
@@ -78,23 +82,27 @@ class Sources:
         return [_source(row) for row in self._database.rows(statement("source_list"), parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
-        """Return how many sources ``list`` would give without a limit."""
+        """Return the number of sources that ``list`` would return without a limit."""
         parameters: dict[str, object] = {"scope": scope, "project_id": project_id, "source_type": source_type}
         parameters |= {"datasets": source_type == DATASET, "apart": list(APART_TYPES)}
         row = self._database.row(statement("source_count"), parameters)
         return int(row["n"]) if row else 0
 
     def ids(self) -> list[str]:
-        """Return the ids of all sources but those of ``APART_TYPES``; without counts, so cheap."""
+        """Return the ids of all sources except ``APART_TYPES``; cheap, as it has no counts."""
         rows = self._database.rows(statement("source_ids"), {"apart": list(APART_TYPES)})
         return [row["id"] for row in rows]
 
     def titles(self) -> dict[str, str]:
-        """Return id -> title of all sources but evaluation corpora, in the order they were made; cheap like ``ids``."""
+        """Return id -> title of all sources except evaluation corpora, in order of creation; as cheap as ``ids``."""
         return {row["id"]: row["title"] for row in self._database.rows(statement("source_titles"))}
 
     def get(self, source_id: str) -> Source:
-        """Return a source by its id. Raises NotFound."""
+        """Return a source by its id.
+
+        Raises:
+            NotFound: There is no such source.
+        """
         for datasets in (False, True):
             parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
             row = self._database.row(
@@ -105,11 +113,20 @@ class Sources:
         raise NotFound("source", source_id, _HINT)
 
     def find(self, key: str) -> Source:
-        """Return the source a person means by an id, an exact title or a URL. Raises NotFound or Ambiguous."""
+        """Return a source by id, exact title or URL.
+
+        Raises:
+            NotFound: There is no such source.
+            Ambiguous: There are several.
+        """
         return self.get(the_one(key, self.matching(key)).id)
 
     def matching(self, key: str) -> list[NamedSource]:
-        """Return the source with that id, or all with that exact title or URL. Raises NotFound."""
+        """Return the source with that id, or all with that exact title or URL.
+
+        Raises:
+            NotFound: There is none.
+        """
         rows = self._database.rows(statement("source_find"), {"key": key})
         if not rows:
             raise NotFound("source", key, _HINT)
@@ -117,7 +134,7 @@ class Sources:
         return sources[:1] if sources[0].id == key else sources
 
     def standing_for(self, url: str, source_type: str) -> str | None:
-        """Return the id of the source of a type that stands for an address, or None; without counts, so cheap."""
+        """Return the id of the source of a type that represents a URL, or None; cheap, as it has no counts."""
         row = self._database.row(statement("source_standing_for"), {"url": url, "source_type": source_type})
         return row["id"] if row else None
 
@@ -134,12 +151,12 @@ class Sources:
         metadata: JsonObject | None = None,
         for_ingest: bool = False,
     ) -> Source:
-        """Create a source; with a project it belongs to that project, without one it is global.
+        """Create a source, in a project or, without one, global.
 
-        One that is made ``for_ingest`` goes away again by ``settle`` where the ingest brings nothing in.
+        With ``for_ingest`` it is removed again by ``settle`` if the ingest stores nothing.
 
         Raises:
-            Conflict: the same place has a source of that type and title already.
+            Conflict: There is already a source of that type and title in the same project.
         """
         source_id = new_id("source")
         values = {
@@ -175,14 +192,14 @@ class Sources:
         return self.get(source_id)
 
     def metadata(self, source_id: str) -> JsonObject:
-        """Return what a service keeps with a source (a dataset's hash, a crawl's settings)."""
+        """Return what a service stores with a source (a dataset's hash, a crawl's settings)."""
         row = self._database.row(statement("source_metadata"), {"id": source_id})
         if row is None:
             raise NotFound("source", source_id, _HINT)
         return dict(row["metadata"])
 
     def delete(self, source_id: str, indexes: Sequence[str]) -> Source:
-        """Delete a source with its documents; passages go first, a statement an index, much the faster way."""
+        """Delete a source with its documents; deleting passages first, one statement per index, is much faster."""
         source = self.get(source_id)
         with self._database.transaction() as connection:
             connection.execute(statement("index_turn"), {"name": None})
@@ -192,19 +209,19 @@ class Sources:
         return source
 
     def claim(self, source_id: str) -> None:
-        """Let a source stay that an ingest made, whatever becomes of that ingest."""
+        """Keep a source that an ingest created, whatever the ingest's outcome."""
         self._database.rows(statement("source_claim"), {"id": source_id})
 
     def settle(self, source_id: str) -> bool:
-        """Take a source away that an ingest made and that is empty after it; returns whether the source stands.
+        """Remove a source that an ingest created and left empty; return whether the source still exists.
 
-        Jobs that were to fill it keep their record. One that holds documents is a source like any other from now on.
+        Jobs that were to fill it keep their record. A source with documents is an ordinary one from then on.
         """
         key = {"id": source_id}
         with self._database.transaction() as connection:
             if connection.execute(statement("source_unfilled"), key).fetchone() is None:
                 return True
-            # asked after the row is held: documents come in under a lock on it
+            # checked after the row is locked, since documents are added under a lock on it
             row = connection.execute(statement("source_has_documents"), key).fetchone()
             filled = row is not None and bool(row["filled"])
             if not filled:
@@ -218,7 +235,7 @@ class Sources:
         return {row["tag"]: int(row["sources"]) for row in self._database.rows(statement("tags_in_use"))}
 
     def any_apart(self) -> bool:
-        """Tell whether there are sources that only their own tools search: conversations, articles, archives."""
+        """Return whether there are sources that only their own tools search: conversations, articles, archives."""
         row = self._database.row(statement("source_of_types"), {"types": list(FAMILY_TYPES)})
         return bool(row and row["found"])
 
@@ -231,9 +248,9 @@ class Sources:
         tags: Sequence[str],
         source_ids: Sequence[str] | None,
     ) -> list[ScopedSource]:
-        """Return the sources that satisfy every given condition, in the order of their ids.
+        """Return the sources that satisfy all given conditions, ordered by id.
 
-        Tags match in any case. Conversations, articles and archives belong only where ``source_ids`` names them.
+        Tags match in any case. Conversations, articles and archives are included only if ``source_ids`` has them.
         """
         parameters = {
             "kind": kind,

@@ -1,7 +1,7 @@
-"""Named statements in ``sql/*.sql``, each with a line of purpose: SQL is data.
+"""Named SQL statements from ``sql/*.sql``.
 
-A file holds blocks that begin with ``-- name: purpose``. Tables that belong to one index are written as the
-placeholders ``{data}``, ``{lexicon}``, ``{postings}`` and ``{full_text}``; values are always bound parameters.
+A file consists of blocks that begin with ``-- name: purpose``. The tables of an index are written as the placeholders
+``{data}``, ``{lexicon}``, ``{postings}`` and ``{full_text}``; values are always bound parameters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.resources import files
 from psycopg import sql
 
 _HEAD = re.compile(r"^-- ([a-z0-9_]+): .*$", re.MULTILINE)
-_PURPOSE = re.compile(r"\A(\s*--.*\n)*")  # its further lines, which the server need not read
+_PURPOSE = re.compile(r"\A(\s*--.*\n)*")  # further comment lines, which are not sent to the server
 
 
 @cache
@@ -25,17 +25,20 @@ def _statements() -> dict[str, str]:
         pieces = _HEAD.split(file.read_text(encoding="utf-8"))
         for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
             if name in bodies:
-                raise ValueError(f"statement {name!r} is written twice")
+                raise ValueError(f"there are two statements {name!r}")
             bodies[name] = _PURPOSE.sub("", body).strip()
     return bodies
 
 
 @cache
 def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
-    """Return the named statement, with the tables of ``index`` and further named statements ``parts`` filled in.
+    """Return a named statement with the tables of ``index`` and nested statements filled in.
 
-    Each keyword in ``parts`` names a statement whose text stands in for ``{keyword}`` (a scope's predicate); it may
-    hold the parts named after it.
+    Args:
+        name: Name of the statement.
+        index: Name of the index whose tables it uses.
+        parts: Names of statements that replace ``{keyword}``, such as a scope's predicate. A part may contain those
+            after it.
     """
     tables = {}
     if index is not None:
@@ -50,4 +53,4 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
         for place, name in enumerate(names)
     }
     composed = sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]
-    return sql.SQL(composed.as_string())  # pyright: ignore[reportArgumentType] - one text, put together once
+    return sql.SQL(composed.as_string())  # pyright: ignore[reportArgumentType] - composed once, not per call

@@ -1,7 +1,7 @@
-"""One index's passages: the embeddings that its table holds already, its bulk load, and how searches reach it.
+"""The passages of one index: stored embeddings, bulk writes, and connections for searches.
 
-The strategies read the table by statements of their own: ``ranking``, ``scores``, ``passages`` and ``lexicon`` over a
-connection from ``reading``. LlamaIndex reads it by ``for_llama_index``.
+Strategies read the table by the statements in ``ranking``, ``postings`` and ``passages``, over a connection from
+``reading``. LlamaIndex reads it through ``for_llama_index``.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from workbench.types import Index
 if TYPE_CHECKING:
     from workbench.storage.llamaindex import LlamaStore
 
-# --- A read beside another one: on a further thread and connection, where a core and a connection are free ---
+# Parallel reads: a second thread and connection, if a core and a connection are free
 
 Fetched = TypeVar("Fetched")
 
-# One for each core but the caller's. With every core at work a second thread only takes another caller's turn.
+# One for each core except the caller's; with all cores busy a second thread only delays another caller.
 _MOST = max(0, (os.cpu_count() or 1) - 1)
 _free = threading.Semaphore(_MOST)
 _threads = ThreadPoolExecutor(max(1, _MOST), thread_name_prefix="side-read")
@@ -41,9 +41,9 @@ _threads = ThreadPoolExecutor(max(1, _MOST), thread_name_prefix="side-read")
 def side_read(
     database: Database, connection: Connection, read: Callable[[Connection], Fetched]
 ) -> Callable[[], Fetched]:
-    """Begin a read and return the call that waits for it, and raises what it raises.
+    """Start a read and return the function that waits for its result, and raises what it raises.
 
-    Where nothing is free for it, that call reads over the given ``connection``.
+    If no thread or connection is free, that function reads over the given ``connection``.
     """
     if not _free.acquire(blocking=False):
         return lambda: read(connection)
@@ -57,7 +57,7 @@ def side_read(
 
 
 def _apart(database: Database, read: Callable[[Connection], Fetched]) -> tuple[Fetched] | None:
-    """Read over a spare connection; None where there is none."""
+    """Read over a spare connection; None if there is none."""
     try:
         with database.spare() as connection:
             return None if connection is None else (read(connection),)
@@ -69,36 +69,36 @@ class PassageStore:
     """The table ``data_<index>`` with its lexicon and postings."""
 
     def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
-        """Take ``reader``, the database for searches (a replica), by default the same one. Opens no connection."""
+        """Configure the store without connecting; ``reader`` is the database for searches (default: the same)."""
         self.database, self.index = database, index
         self._reader = reader or database
 
     @cached_property
     def for_llama_index(self) -> LlamaStore:
-        """The same table as a store of LlamaIndex, made when it is first asked for."""
+        """The same table as a LlamaIndex store, created at first use."""
         from workbench.storage.llamaindex import LlamaStore
 
         return LlamaStore(self.database, self.index, self._reader)
 
     @property
     def database_url(self) -> str:
-        """The URL of the database for searches: with the index's name it says which lexicon is whose."""
+        """URL of the database for searches; with the index's name it identifies the lexicon."""
         return self._reader.url
 
     @property
     def replica_is_away(self) -> bool:
-        """True while searches go to the primary, because the replica cannot be reached."""
+        """True while searches use the primary, because the replica cannot be reached."""
         return isinstance(self._reader, Replica) and self._reader.is_away
 
-    # --- writing ----------------------------------------------------------------------------------------------------
+    # Writing
 
     def known_embeddings(self, hashes: Sequence[bytes]) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
-        """Return vector and token bits of the texts this index has embedded before, by passage hash."""
+        """Return vector and token bits of texts that this index has already embedded, by passage hash."""
         rows = self.database.rows(statement("embeddings_by_hash", self.index.name), {"hashes": list(hashes)})
         return {bytes(row["passage_hash"]): (vector_from(row["embedding"]), row["token_bits"]) for row in rows}
 
     def maintain_graph(self, say: Say | None = None) -> None:
-        """Build, measure or rebuild the HNSW graph if the size of the index asks for it."""
+        """Build, measure or rebuild the HNSW graph if the size of the index requires it."""
         maintain_graph(self.database, self.index.name, say)
 
     def pack(self) -> None:
@@ -106,12 +106,16 @@ class PassageStore:
         self.database.autocommit(statement("pack_postings", self.index.name))
         self.database.autocommit(statement("analyse", self.index.name))
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # Reading
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Lend one connection for the statements of one search. Raises StorageError."""
+        """Yield one connection for the statements of one search.
+
+        Raises:
+            StorageError: The database cannot be reached.
+        """
         return self._reader.reading()
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
-        """Begin a read of a search beside what goes on over its ``connection``; return the call for its result."""
+        """Start a read parallel to those over ``connection``; return the function that waits for its result."""
         return side_read(self._reader, connection, read)

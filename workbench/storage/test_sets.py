@@ -1,4 +1,4 @@
-"""Test sets with their history: every edit makes a version, and every version can be read again."""
+"""Test sets with their history: every edit makes a version, and every version stays readable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ class TestSetTables:
         return self._database.rows(statement("dataset_list"), {"key": None})
 
     def get(self, key: str) -> Row:
-        """Return a test set by id or title. Raises NotFound."""
+        """Return a test set by id or title.
+
+        Raises:
+            NotFound: There is no such test set.
+        """
         row = self._database.row(statement("dataset_list"), {"key": key})
         if row is None:
             raise NotFound("test set", key, "List the test sets to see the valid ids and titles.")
@@ -30,10 +34,17 @@ class TestSetTables:
     def create(
         self, title: str, description: str, source_id: str | None, corpus_hash: str, scope: JsonObject | None = None
     ) -> Row:
-        """Create an empty test set. Raises Conflict if the title is taken.
+        """Create an empty test set.
 
         Args:
-            scope: The part of the user's documents it measures, as ``MeasuredScope.to_stored`` writes it.
+            title: Its title.
+            description: Its description.
+            source_id: Source of its own corpus; None if it is about the user's documents.
+            corpus_hash: Hash of that corpus.
+            scope: The part of the user's documents that it measures, as written by ``MeasuredScope.to_stored``.
+
+        Raises:
+            Conflict: The title is taken.
         """
         test_set_id = new_id("dataset")
         values: Row = {"id": test_set_id, "title": title, "description": description}
@@ -42,7 +53,11 @@ class TestSetTables:
         return self.get(test_set_id)
 
     def update(self, test_set_id: str, title: str | None, description: str | None) -> Row:
-        """Rename or describe a test set; None leaves a field as it is. Raises Conflict."""
+        """Change title or description of a test set; None leaves a field as it is.
+
+        Raises:
+            Conflict: The title is taken.
+        """
         values = {"id": test_set_id, "title": title, "description": description}
         self._database.rows(statement("dataset_update"), values)
         return self.get(test_set_id)
@@ -62,8 +77,8 @@ class TestSetTables:
     ) -> int:
         """Change a test set in one transaction and return its new version.
 
-        A question is replaced by one of the same id, a judgment by one on the same place of the same document (a
-        person's and an LLM's stand side by side). A question that is dropped takes its judgments along.
+        A question replaces the one with the same id, a judgment the one on the same place of the same document (a
+        person's and an LLM's judgments are independent). Dropping a question drops its judgments.
         """
         added = {row["question_id"]: dict(row) for row in questions}
         judged = {_place(row): dict(row) for row in judgments}
@@ -90,7 +105,7 @@ class TestSetTables:
         return self._database.rows(statement("question_list"), {"dataset_id": test_set_id, "version": version})
 
     def judgments(self, test_set_id: str, version: int) -> list[Row]:
-        """Return the judgments of one version, those by an LLM too."""
+        """Return the judgments of one version, including those by an LLM."""
         return self._database.rows(statement("judgment_list"), {"dataset_id": test_set_id, "version": version})
 
 

@@ -12,12 +12,12 @@ from workbench.storage.database import Database, clean
 from workbench.storage.statements import statement
 from workbench.types import JsonValue, Value
 
-KEEP = 50_000  # calls; older ones go, so that the log never outgrows the corpus
+KEEP = 50_000  # calls; older ones are deleted, so that the log never outgrows the corpus
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall(Value):
-    """One call: ``argument_sizes`` in characters of JSON, ``results`` None where the tool does not count."""
+    """One call; ``argument_sizes`` are characters of JSON, ``results`` is None if the tool does not count."""
 
     tool: str
     called_at: datetime
@@ -35,7 +35,7 @@ class ToolCall(Value):
 
 @dataclass(frozen=True, slots=True)
 class Caller(Value):
-    """A client that called: its name, how many of its calls are kept, and when the last one came."""
+    """A client with the number of its logged calls and the time of the last one."""
 
     client: str
     calls: int
@@ -49,7 +49,7 @@ class ToolCalls:
         self._database = database
 
     def add(self, calls: Sequence[ToolCall]) -> None:
-        """Write calls down in one transaction, and let the oldest go."""
+        """Store calls in one transaction and delete the oldest."""
         with self._database.transaction() as connection:
             for call in calls:
                 values = {
@@ -82,7 +82,7 @@ class ToolCalls:
         return [ToolCall(**row) for row in rows]
 
     def count(self, *, tool: str | None = None, zero_only: bool = False, queries_only: bool = False) -> int:
-        """Return how many calls ``list`` would give without a limit."""
+        """Return the number of calls that ``list`` would return without a limit."""
         parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
         row = self._database.row(statement("tool_call_count"), parameters)
         return int(row["n"]) if row else 0
@@ -93,5 +93,5 @@ class ToolCalls:
         return {str(row["client"]): Caller(str(row["client"]), int(row["calls"]), row["last"]) for row in rows}
 
     def clear(self) -> None:
-        """Forget every call."""
+        """Delete all calls."""
         self._database.rows(statement("tool_call_clear"))

@@ -1,4 +1,4 @@
-"""JSON as Python holds it: for values that are written as JSON, or read from it."""
+"""JSON types, and checked conversion of JSON values."""
 
 from __future__ import annotations
 
@@ -12,57 +12,85 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a value that is a text. Raises TypeError."""
+    """Return a JSON value as a string.
+
+    Raises:
+        TypeError: It is not a string.
+    """
     if isinstance(value, str):
         return value
-    raise TypeError(f"A text was expected, not {value!r}.")
+    raise TypeError(f"Expected a string, got {value!r}.")
 
 
 def as_text_or_none(value: JsonValue) -> str | None:
-    """Return a value that is a text or null. Raises TypeError."""
+    """Return a JSON value as a string or None.
+
+    Raises:
+        TypeError: It is neither a string nor null.
+    """
     return None if value is None else as_text(value)
 
 
 def as_number(value: JsonValue) -> float:
-    """Return a value that is a number. Raises TypeError."""
+    """Return a JSON value as a float.
+
+    Raises:
+        TypeError: It is not a number.
+    """
     if isinstance(value, int | float):
         return value
-    raise TypeError(f"A number was expected, not {value!r}.")
+    raise TypeError(f"Expected a number, got {value!r}.")
 
 
 def as_whole(value: JsonValue) -> int:
-    """Return a value that is a number as a whole one. Raises TypeError."""
+    """Return a JSON number as an int.
+
+    Raises:
+        TypeError: It is not a number.
+    """
     return int(as_number(value))
 
 
 def as_items(value: JsonValue) -> Sequence[JsonValue]:
-    """Return a value that is an array; null has no items. Raises TypeError."""
+    """Return a JSON array; empty for null.
+
+    Raises:
+        TypeError: It is neither an array nor null.
+    """
     if value is None:
         return ()
     if isinstance(value, Sequence) and not isinstance(value, str):
         return value
-    raise TypeError(f"An array was expected, not {value!r}.")
+    raise TypeError(f"Expected an array, got {value!r}.")
 
 
 def as_texts(value: JsonValue) -> list[str]:
-    """Return a value that is an array of texts. Raises TypeError."""
+    """Return a JSON array of strings as a list.
+
+    Raises:
+        TypeError: It is not an array of strings.
+    """
     return [as_text(item) for item in as_items(value)]
 
 
 def as_object(value: JsonValue) -> Mapping[str, JsonValue]:
-    """Return a value that is an object; null has no entries. Raises TypeError."""
+    """Return a JSON object; empty for null.
+
+    Raises:
+        TypeError: It is neither an object nor null.
+    """
     if value is None:
         return {}
     if isinstance(value, Mapping):
         return value
-    raise TypeError(f"An object was expected, not {value!r}.")
+    raise TypeError(f"Expected an object, got {value!r}.")
 
 
-# --- The JSON form that every value has ---
+# Conversion of values to JSON
 
 
 def plain(value: object) -> JsonValue:
-    """Turn a value into what JSON can hold: dataclasses to dicts, dates to ISO strings, tuples to lists."""
+    """Convert a value to JSON types: dataclasses to dicts, dates to ISO strings, tuples to lists."""
     if hasattr(value, "to_dict"):
         return cast("Value", value).to_dict()
     if isinstance(value, datetime | date):
@@ -75,9 +103,9 @@ def plain(value: object) -> JsonValue:
 
 
 class Value:
-    """Mixin of the frozen values: ``to_dict`` gives the JSON form that interfaces promise."""
+    """Mixin of frozen values; ``to_dict`` returns the JSON form that the interfaces specify."""
 
     def to_dict(self) -> JsonObject:
-        """Return the value as plain JSON types, in field order; fields that are not shown are left out."""
-        told = (item.name for item in fields(self) if item.repr)  # pyright: ignore[reportArgumentType]
-        return {name: plain(getattr(self, name)) for name in told}
+        """Return the value as JSON types, in field order; fields that are hidden in ``repr`` are omitted."""
+        shown = (item.name for item in fields(self) if item.repr)  # pyright: ignore[reportArgumentType]
+        return {name: plain(getattr(self, name)) for name in shown}

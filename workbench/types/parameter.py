@@ -1,4 +1,4 @@
-"""Parameters of strategies and chunkers, and how a given value is checked."""
+"""Parameters of strategies and chunkers, and validation of their values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from workbench.errors import InvalidInput, choices
 from workbench.types.json import Value
 
-# --- The names of the legs, which are the keys of an attribution; ``workbench.retrieval.legs`` has a row for each ---
+# Names of the legs, the keys of an attribution (``workbench.retrieval.legs`` describes them)
 
 VECTOR = "vector"
 KEYWORD = "keyword"
@@ -26,34 +26,34 @@ NOVELTY = "novelty"
 
 
 ParameterValue: TypeAlias = bool | int | float | str
-LONGEST_NAME = 60  # characters of something that is named by a parameter
+LONGEST_NAME = 60  # characters of a name that is a parameter's value
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Value):
-    """One thing that can be set about a strategy or a chunker: drawn by the app, offered by the command line.
-
-    ``kind`` is "float", "int", "bool", "choice" or "name" (a text by which something that was made is called);
-    ``low`` and ``high`` bound numbers inclusively; ``why`` is one line on what it is good for.
-    """
+    """A parameter of a strategy or a chunker, shown by the app and the command line."""
 
     name: str
-    kind: Literal["float", "int", "bool", "choice", "name"]
+    kind: Literal["float", "int", "bool", "choice", "name"]  # "name": the name of a stored object, such as a ranker
     default: ParameterValue
-    why: str
-    low: float | None = None
-    high: float | None = None
+    why: str  # one line on its purpose
+    low: float | None = None  # inclusive
+    high: float | None = None  # inclusive
     choices: tuple[str, ...] = ()
 
     def read(self, value: object) -> ParameterValue:
-        """Return the value in its type, also from text. Raises InvalidInput naming the valid values."""
+        """Return the value in its type, converted from text if necessary.
+
+        Raises:
+            InvalidInput: The value is invalid; the message names the valid ones.
+        """
         try:
             return self._read(value)
         except (ValueError, TypeError, KeyError, OverflowError):
-            raise InvalidInput(f"{self.name} cannot be {value!r}; {self.valid()}.") from None
+            raise InvalidInput(f"Invalid {self.name} {value!r}; {self.valid()}.") from None
 
     def valid(self) -> str:
-        """Say which values are valid."""
+        """Return a clause that names the valid values."""
         if self.kind == "choice":
             return f"use one of {choices(self.choices, 20)}"
         if self.kind == "bool":
@@ -72,7 +72,7 @@ class Parameter(Value):
             return read_name(value)
         if isinstance(value, bool):
             raise ValueError(value)
-        number = float(value)  # pyright: ignore[reportArgumentType] - what is no number raises, which read tells
+        number = float(value)  # pyright: ignore[reportArgumentType] - read catches what this raises
         if self.kind == "int" and number != int(number):
             raise ValueError(value)
         if not (self.low is None or self.low <= number) or not (self.high is None or number <= self.high):
@@ -81,7 +81,11 @@ class Parameter(Value):
 
 
 def read_name(value: object) -> str:
-    """Return a name without surplus blanks. Raises ValueError where it is no text, empty, overlong or not printable."""
+    """Return a name with normalised spaces.
+
+    Raises:
+        ValueError: It is not a string, is empty or too long, or contains unprintable characters.
+    """
     name = " ".join(value.split()) if isinstance(value, str) else ""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise ValueError(value)
@@ -91,10 +95,10 @@ def read_name(value: object) -> str:
 def read_parameters(
     owner: str, declared: Sequence[Parameter], given: Mapping[str, object]
 ) -> dict[str, ParameterValue]:
-    """Return every declared parameter's value: the given one, checked, or the default.
+    """Return the value of every declared parameter: the given one, validated, or the default.
 
     Raises:
-        InvalidInput: a name ``owner`` does not have, or a value out of its range.
+        InvalidInput: ``owner`` has no parameter of a given name, or a value is out of range.
     """
     by_name = {parameter.name: parameter for parameter in declared}
     for name in given:

@@ -1,4 +1,4 @@
-"""The progress of long work, and the two callbacks that long work takes: one is told, the other is asked."""
+"""Progress of long work, and its two callbacks: one reports progress, the other checks for cancellation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Protocol
 
 from workbench.types.json import JsonObject, Value
 
-# --- The result of an ingest ---
+# Results of an ingest
 
-SHOWN_KINDS = 8  # kinds of files named in a line
+SHOWN_KINDS = 8  # file types named in a line
 
 
 class _Printer(Protocol):
@@ -25,23 +25,17 @@ class _Printer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IngestFailure(Value):
-    """A file that could not be read, and the reason in one sentence."""
+    """A file that could not be read."""
 
     path: str
-    error: str
+    error: str  # the reason, as a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
-    """The changes of an ingest; ``source_id`` is "" where nothing could be stored in a source that was to be made.
+    """The changes of an ingest."""
 
-    ``left_out`` counts by suffix the files in its folders whose kind is not read. ``offer`` says, where new documents
-    are in languages that the model was not trained for, which index would find them by meaning too, and how long it
-    takes to build; "" otherwise. ``notes`` are sentences on documents that were read but for some pages, or whose scans
-    may hold errors.
-    """
-
-    source_id: str
+    source_id: str  # "" if nothing was stored and the source was therefore not created
     added: int = 0
     updated: int = 0
     unchanged: int = 0
@@ -50,29 +44,29 @@ class IngestReport(Value):
     embedded: int = 0
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    offer: str = ""
-    notes: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files of unsupported types, by suffix
+    offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained for
+    notes: tuple[str, ...] = ()  # sentences on documents with unread pages or uncertain scans
 
     @property
     def left_out_sentence(self) -> str:
-        """Say in one line how many files were left out and of which kinds; empty where there were none."""
+        """The number and types of skipped files as a sentence; "" if there are none."""
         count = sum(self.left_out.values())
         if not count:
             return ""
-        kinds = [f"{suffix or 'without suffix'} ({number:,})" for suffix, number in self.left_out.items()]
+        kinds = [f"{suffix or 'no suffix'} ({number:,})" for suffix, number in self.left_out.items()]
         more = f" and {len(kinds) - SHOWN_KINDS} more" if len(kinds) > SHOWN_KINDS else ""
         files = "1 file" if count == 1 else f"{count:,} files"
-        return f"{files} left out, of kinds that are not read: {', '.join(kinds[:SHOWN_KINDS])}{more}."
+        return f"{files} skipped (unsupported type): {', '.join(kinds[:SHOWN_KINDS])}{more}."
 
     @property
     def counts(self) -> dict[str, int]:
-        """The report's numbers of documents and passages, without any word of a document or of its path."""
+        """Numbers of documents and passages, without any text of a document or path."""
         documents = {"added": self.added, "updated": self.updated, "unchanged": self.unchanged}
         return documents | {"failed": len(self.failures), "passages": self.passages, "embedded": self.embedded}
 
     def to_dict(self) -> JsonObject:
-        """Return the JSON form of ``workbench ingest --json``."""
+        """Return the JSON of ``workbench ingest --json``."""
         return {
             "source_id": self.source_id,
             "documents": {
@@ -103,36 +97,31 @@ class IngestReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Value):
-    """One step of long work: ``done`` of ``total`` (0 = not known yet), and what is happening now.
-
-    ``part`` is how far what is under way is, 0..1; it is not counted in ``done``. ``under_way`` is how many things that
-    is, which are done together. ``seconds_left`` is None where the work cannot say it. ``share`` (0..1) is how much of
-    all the work is done, by its slowest stage; None if ``done`` of ``total`` says it.
-    """
+    """A step of long work."""
 
     done: int
-    total: int
-    message: str = ""
-    part: float = 0.0
-    seconds_left: float | None = None
-    under_way: int = 1
-    share: float | None = None
+    total: int  # 0 if unknown
+    message: str = ""  # what is happening now
+    part: float = 0.0  # finished share (0..1) of the items in progress, which are not counted in ``done``
+    seconds_left: float | None = None  # None if unknown
+    under_way: int = 1  # items in progress at the same time
+    share: float | None = None  # finished share (0..1) of all work by its slowest stage; None if done/total is exact
 
     @property
     def done_share(self) -> float:
-        """The share of the work that is done, 0..1; 0 if the total is unknown."""
+        """Finished share of the work, 0..1; 0 if the total is unknown."""
         if self.share is not None:
             return min(1.0, max(0.0, self.share))
         return min(1.0, (self.done + self.part * self.under_way) / self.total) if self.total else 0.0
 
     def counted(self) -> Progress:
-        """Return it with what is finished of the things under way counted in ``done``, as if they went one by one."""
+        """Return it with the finished share of items in progress counted in ``done``, as if they ran one at a time."""
         far = self.done + self.part * self.under_way
         return replace(self, done=int(far), part=far - int(far), under_way=1)
 
 
 def span_text(seconds: float | None) -> str:
-    """Return how long something takes, roughly: "40 s", "3 min", "2.5 h"; "" where it is not known."""
+    """Return a rough duration: "40 s", "3 min", "2.5 h"; "" if unknown."""
     if seconds is None:
         return ""
     if seconds < 90:
@@ -141,27 +130,27 @@ def span_text(seconds: float | None) -> str:
 
 
 def far_text(share: float, done: int, total: int) -> str:
-    """Return how far work is, in percent and in its unit: "73 %, 0 of 80"; 100 % only once everything is done."""
+    """Return progress in percent and in items: "73%, 0 of 80"; 100% only once everything is done."""
     if not total:
         return f"{done:,}"
     percent = 100 if done >= total and share >= 1 else min(99, int(share * 100))
-    return f"{percent} %, {done:,} of {total:,}"
+    return f"{percent}%, {done:,} of {total:,}"
 
 
 def time_left(seconds: float | None) -> str:
-    """Say how long work will still take: "about 40 s left", "about 3 min left"; "" where it is not known."""
+    """Return the time left: "about 40 s left", "about 3 min left"; "" if unknown."""
     return f"about {span_text(seconds)} left" if seconds is not None else ""
 
 
 class Countdown:
-    """The time left as it is shown: an estimate counts down from when the numbers last changed, until it has passed."""
+    """The time left for display: an estimate counts down from the last change of the numbers until it has passed."""
 
     def __init__(self) -> None:
         self._numbers: tuple[object, ...] = ()
         self._ends: float | None = None
 
     def take(self, progress: Progress) -> float | None:
-        """Take news, and return the seconds left; None if unknown, or if the estimate has passed."""
+        """Update the estimate and return the seconds left; None if unknown, or if the estimate has passed."""
         numbers = (progress.done, progress.total, progress.part, progress.share, progress.message)
         if numbers != self._numbers:
             self._numbers = numbers
@@ -170,36 +159,36 @@ class Countdown:
 
     @property
     def seconds_left(self) -> float | None:
-        """The seconds left now; None if unknown, or if the estimate has passed."""
+        """Seconds left now; None if unknown, or if the estimate has passed."""
         left = None if self._ends is None else self._ends - time.monotonic()
         return left if left is not None and left > 0 else None
 
 
 class SlowSteps:
-    """The steps of one job that may take minutes without news, but end by themselves with an answer or a timeout."""
+    """Running steps of a job that may take minutes without progress, but end by themselves or by a timeout."""
 
     def __init__(self) -> None:
         self._count, self._lock = 0, threading.Lock()
 
     @property
     def any_under_way(self) -> bool:
-        """True while a step is under way."""
+        """True while such a step is running."""
         return self._count > 0
 
     def add(self, change: int) -> None:
-        """Count a step that begins (1) or ends (-1)."""
+        """Count a step that starts (1) or ends (-1)."""
         with self._lock:
             self._count += change
 
 
-SLOW_STEPS: ContextVar[SlowSteps | None] = ContextVar("slow_steps", default=None)  # of the job that runs here
+SLOW_STEPS: ContextVar[SlowSteps | None] = ContextVar("slow_steps", default=None)  # of the job in this context
 
 
 @contextmanager
 def slow_step() -> Generator[None]:
-    """Mark a step that may take minutes without news; its job does not count as stalled while it is under way.
+    """Mark a step that may run for minutes without progress, so that its job does not count as stalled.
 
-    Only for steps that end by themselves: what waits for another worker or for a lock is no such step.
+    Only for steps that end by themselves, not for waiting for another worker or a lock.
     """
     steps = SLOW_STEPS.get()
     if steps is None:

@@ -1,4 +1,4 @@
-"""Values that are kept: projects and folders, sources and documents, indexes, and which strategy serves where."""
+"""Stored values: projects and folders, sources and documents, indexes, promotions and rankers."""
 
 from __future__ import annotations
 
@@ -11,34 +11,30 @@ from workbench.text import AUTO
 from workbench.types.json import JsonValue, Value
 from workbench.types.parameter import ParameterValue
 
-# --- A ranker: what each feature of a candidate counts, and where these weights come from ---
+# Trained rankers
 
 
 @dataclass(frozen=True, slots=True)
 class Ranker(Value):
-    """The weights of the strategy ``learned`` under a name, by the feature's name; they may be negative.
-
-    ``trained_on`` is the title of the test set (several with commas), ``version`` its version, ``index`` the index it
-    was asked on, ``questions`` how many were learned from. ``figures`` are nDCG@10 cross-validated ("learned"), of the
-    fixed strategies on the same questions, and "p" of the paired test against "rerank"; ``note`` says more.
-    """
+    """Weights of the strategy ``learned`` under a name."""
 
     name: str
-    weights: Mapping[str, float]
-    trained_on: str = ""
-    version: int = 0
-    index: str = ""
-    questions: int = 0
-    figures: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float]  # by feature; may be negative
+    trained_on: str = ""  # titles of the test sets, separated by commas
+    version: int = 0  # of the test set
+    index: str = ""  # that the questions were asked on
+    questions: int = 0  # number of training questions
+    figures: Mapping[str, float] = field(default_factory=dict)  # cross-validated nDCG@10 of "learned", of the fixed
+    # strategies on the same questions, and "p" of the paired test against "rerank"
     note: str = ""
     created_at: datetime | None = None
 
 
 SOURCE_TYPES = ("upload", "crawl", "api", "workspace", "articles", "archive", "dataset")
-DATASET = "dataset"  # sources of this type hold evaluation corpora and are never part of a person's scope
-FAMILY_TYPES = ("workspace", "articles", "archive")  # searched by their own tools; others need to name the source
-APART_TYPES = (DATASET, *FAMILY_TYPES)  # neither listed nor counted among a person's sources and documents
-ARTICLE_CATEGORIES = ("concepts", "patterns", "practices")  # the folders that articles lie in
+DATASET = "dataset"  # sources of this type contain evaluation corpora and are never part of a user's scope
+FAMILY_TYPES = ("workspace", "articles", "archive")  # searched by their own tools; other searches must name the source
+APART_TYPES = (DATASET, *FAMILY_TYPES)  # neither listed nor counted among a user's sources and documents
+ARTICLE_CATEGORIES = ("concepts", "patterns", "practices")  # folders of articles
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class Source(Value):
 
 @dataclass(frozen=True, slots=True)
 class Document(Value):
-    """One file, page or text, whole; ``text`` is None where only a listing was asked for."""
+    """A file, page or text."""
 
     id: str
     source_id: str
@@ -107,7 +103,7 @@ class Document(Value):
 
 @dataclass(frozen=True, slots=True)
 class Index(Value):
-    """One way of cutting and embedding all documents: a (chunker, embedding model) pair and its table."""
+    """All documents split by one chunker and embedded by one model, with tables of its own."""
 
     name: str
     chunker: str
@@ -120,23 +116,19 @@ class Index(Value):
     documents_count: int = 0
     passages_count: int = 0
     created_at: datetime | None = None
-    has_graph: bool = False  # searches of everything use its graph; otherwise they compute every distance
-    graph: Mapping[str, JsonValue] | None = None  # ``GraphState`` of its graph, measured when it was built or grew
+    has_graph: bool = False  # whether searches of everything use its HNSW graph instead of exact search
+    graph: Mapping[str, JsonValue] | None = None  # ``GraphState``, measured when the graph was built or had grown
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion(Value):
-    """A strategy that serves, or served, a scope when none is named.
+    """A strategy that serves, or served, a scope if a search names none."""
 
-    ``scope`` is "everywhere", "project:ID", "folder:ID" or "source:ID"; ``index`` None is the default index;
-    ``version`` counts from 1 within the scope.
-    """
-
-    scope: str
-    version: int
+    scope: str  # "everywhere", "project:ID", "folder:ID" or "source:ID"
+    version: int  # from 1 within the scope
     strategy: str
     parameters: Mapping[str, ParameterValue]
-    index: str | None = None
+    index: str | None = None  # None: the default index
     note: str = ""
     serves: bool = True
     scope_title: str = ""

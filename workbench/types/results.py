@@ -18,47 +18,36 @@ if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter
     from PIL.Image import Image
 
-# --- A name that a question says, and that tells documents apart ---
+# Document names in a question
 
 
 @dataclass(frozen=True, slots=True)
 class Name(Value):
-    """A name of documents in a question; the documents that have it are preferred.
-
-    ``kind`` is "title", "name" (a part of a file's name or title), "year", "quarter", "type", "source", or the key of a
-    document's metadata. ``documents`` is how many have it.
-    """
+    """A name in a question that identifies documents; they are preferred."""
 
     text: str
-    kind: str
-    documents: int = 1
+    kind: str  # "title", "name" (part of a file name or title), "year", "quarter", "type", "source", or a metadata key
+    documents: int = 1  # that have the name
 
 
 def preference(names: Iterable[Name]) -> str:
-    """Return a sentence on what is preferred, such as "Preferring: 3M · 2018."; "" without a name."""
+    """Return a sentence on the preferred documents, such as "Preferring: 3M · 2018."; "" without names."""
     texts = " · ".join(name.text for name in names)
     return f"Preferring: {texts}." if texts else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Leg(Value):
-    """The verdict of one way of matching about a passage.
+    """The score that one way of matching gives a passage."""
 
-    ``score`` is in the leg's own unit (cosine, BM25, MaxSim); ``contribution`` is what it adds to the final score;
-    ``rank`` counts from 1 and is None where the leg did not find the passage by itself.
-    """
-
-    score: float
-    rank: int | None = None
-    contribution: float = 0.0
+    score: float  # in the leg's own unit (cosine, BM25, MaxSim)
+    rank: int | None = None  # from 1; None if the leg did not retrieve the passage itself
+    contribution: float = 0.0  # to the final score
 
 
 @dataclass(frozen=True, slots=True)
 class Passage(Value):
-    """A piece of a document that was found, with why: ``sum(leg.contribution) == score`` for fused strategies.
-
-    ``draw_page`` is the workbench's way to the pictures of pages; a hit that was copied to another process has none.
-    """
+    """A passage that was found, with its attribution: ``sum(leg.contribution) == score`` for fused strategies."""
 
     rank: int
     score: float
@@ -74,30 +63,32 @@ class Passage(Value):
     match_type: str
     attribution: Mapping[str, Leg]
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    # Renders a page of the document; None for a hit that was copied to another process.
     draw_page: Callable[[Passage], Image] | None = field(default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type[Passage], tuple[object, ...]]:
         return Passage, tuple(getattr(self, item.name) for item in fields(self) if item.repr)
 
     def page_image(self) -> Image:
-        """Return the picture of the page that it begins on, with its lines marked; a notebook shows it as it is.
+        """Return the image of the page where the passage starts, with its lines marked; notebooks display it.
 
         Raises:
-            NotFound: its document has no pages that can be seen. UnreadableDocument: the page cannot be drawn.
-            InvalidInput: it came without a workbench.
+            NotFound: The document has no page images.
+            UnreadableDocument: The page cannot be rendered.
+            InvalidInput: The hit came without a workbench.
         """
         if self.draw_page is None:
-            raise InvalidInput("This hit came without its workbench; ask wb.pages.of_passage(hit) for its page.")
+            raise InvalidInput("This hit is not connected to a workbench; call wb.pages.of_passage(hit) for its page.")
         return self.draw_page(self)
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The headings it stands under, the document's own first; empty where it has none."""
+        """The heading path, the document's own heading first; empty if there is none."""
         return tuple(str(heading) for heading in as_items(self.metadata.get("heading_path")))
 
     @property
     def page(self) -> str:
-        """The page it begins on, counted from 1, with the number that the page bears where that differs: "12 (xii)"."""
+        """The page where it starts, counted from 1, with the printed page number if that differs: "12 (xii)"."""
         page, label = self.metadata.get("page"), self.metadata.get("page_label")
         return f"{page} ({label})" if page and label else str(page or "")
 
@@ -110,22 +101,19 @@ class Passage(Value):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Value):
-    """Evidence that something close to the question was found; ``reason`` is a sentence where nothing was, else ""."""
+    """Evidence that a search found something close to the question."""
 
     close: bool = True
-    reason: str = ""
+    reason: str = ""  # sentence on why nothing is close
 
 
 CLOSE = Evidence()
-MOST_RANKED = 200  # passages of one question
+MOST_RANKED = 200  # passages per question
 _T = TypeVar("_T")
 
 
 class Found(Sequence[_T]):
-    """A sequence of what was found for a question, best first.
-
-    ``evidence`` says whether anything of it is close to the question at all.
-    """
+    """A sequence of results for a question, best first; ``evidence`` is whether any of them is close to it."""
 
     __slots__ = ()
     results: tuple[_T, ...]
@@ -146,66 +134,57 @@ class Found(Sequence[_T]):
 
     @property
     def nothing_close(self) -> str:
-        """The sentence that says why nothing of what was found is close; "" where something is, or nothing is there."""
+        """The sentence on why no result is close; "" if one is, or if there are no results."""
         return far_sentence(self.results, self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings(Found[_T], Value):
-    """The things of one kind that were found for a question, as a sequence; ``degraded`` says what could not serve."""
+    """Results of one kind for a question, as a sequence."""
 
     results: tuple[_T, ...] = ()
     evidence: Evidence = CLOSE
-    degraded: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()  # sentences on what could not be searched
 
 
 def far_sentence(results: Sequence[object], evidence: Evidence) -> str:
-    """Return why nothing of the results is close to the question; "" where something is, or there are none."""
+    """Return the sentence on why no result is close to the question; "" if one is, or if there are none."""
     return "" if evidence.close or not results else evidence.reason
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Found["Passage"], Value):
-    """The passages that one strategy found for one query, best first; behaves as a sequence of them.
-
-    ``corrections`` are words of the query that the index does not know, with the known words tried for each, as the
-    passages write them.
-    ``evidence`` says whether anything that was found is close to the question at all. ``preferring`` are the names in
-    the query whose documents were preferred.
-    """
+    """The passages that one strategy found for one query, best first; behaves as a sequence of them."""
 
     query: str
     strategy: str
     scope: ResolvedScope
-    under_filled: bool
-    degraded: tuple[str, ...]
-    timings_ms: Mapping[str, float]
+    under_filled: bool  # whether there are fewer passages than requested
+    degraded: tuple[str, ...]  # sentences on parts that failed
+    timings_ms: Mapping[str, float]  # by ``TimedStep`` and ``TOTAL``
     results: tuple[Passage, ...]
-    index: str = ""  # pyright: ignore[reportIncompatibleMethodOverride] - the index searched; a place is nobody's wish
-    corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    index: str = ""  # pyright: ignore[reportIncompatibleMethodOverride] - the index searched, not Sequence.index
+    corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word -> words tried instead
     evidence: Evidence = CLOSE
-    preferring: tuple[Name, ...] = ()
+    preferring: tuple[Name, ...] = ()  # names in the query whose documents were preferred
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes for a person, a sentence each: what is preferred, nothing is close, the scope is odd, a part failed."""
+        """Sentences on preferred documents, weak matches, the scope, and parts that failed."""
         return (*_preferred(self.preferring), *self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes but for what is preferred."""
+        """The notes except on preferred documents."""
         return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded, *self._limit_reached())
 
     def _limit_reached(self) -> list[str]:
         if len(self.results) < MOST_RANKED:
             return []
-        return [
-            f"A search ranks at most {MOST_RANKED} passages; to see others, narrow the scope or ask a more specific "
-            "question."
-        ]
+        return [f"A search ranks at most {MOST_RANKED} passages; narrow the scope or ask a more specific question."]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a DataFrame, one row a passage: rank, score, title, heading, text and each leg's score."""
+        """Return a DataFrame, one row per passage: rank, score, title, heading, text and the score of each leg."""
         from workbench.display import result_frame
 
         return result_frame(self)
@@ -223,11 +202,11 @@ class SearchResult(Found["Passage"], Value):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Value):
-    """The same query answered by several strategies, and how far they agree (each pair: 0..1)."""
+    """Results of several strategies for one query."""
 
     query: str
     strategies: Mapping[str, SearchResult]
-    agreement: Mapping[str, Mapping[str, float]]
+    agreement: Mapping[str, Mapping[str, float]]  # measure -> pair of strategies -> 0..1
 
     @property
     def preferring(self) -> tuple[Name, ...]:
@@ -236,7 +215,7 @@ class Comparison(Value):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all results, each once; those of one strategy alone begin with its name."""
+        """The notes of all results without repetition; a note on one strategy only is prefixed with its name."""
         notes = [(name, note) for name, result in self.strategies.items() for note in result.remarks]
         texts = [note for _, note in notes]
         return tuple(
@@ -249,13 +228,13 @@ class Comparison(Value):
         )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a DataFrame, one row a passage, one rank column a strategy."""
+        """Return a DataFrame with one row per passage and one rank column per strategy."""
         from workbench.display import comparison_frame
 
         return comparison_frame(self)
 
     def plot(self) -> altair.LayerChart | altair.FacetChart:
-        """Return an Altair bump chart that joins the same passage across the strategies."""
+        """Return an Altair bump chart that connects the ranks of each passage across the strategies."""
         from workbench.display import bump_chart
 
         return bump_chart(self)
@@ -276,59 +255,56 @@ def _preferred(names: Iterable[Name]) -> tuple[str, ...]:
     return (sentence,) if sentence else ()
 
 
-# --- The words that OCR read on a page, each with its place in the text and on the page's picture ---
+# Words that OCR read on a page
 
 
 @dataclass(frozen=True, slots=True)
 class WordPlace:
-    """A word's characters ``start`` to ``end`` of a text, and its box in shares (0..1) of the page from its top left.
+    """A word in a text and on the page's image.
 
-    ``confidence`` is the recogniser's own, 0..1. A word that a line's end divides has one place a line.
+    A word that is divided at the end of a line has one place per line.
     """
 
-    start: int
+    start: int  # characters of the text
     end: int
-    left: float
+    left: float  # box in shares (0..1) of the page, from its top left
     top: float
     right: float
     bottom: float
-    confidence: float
+    confidence: float  # of the OCR engine, 0..1
 
     def moved(self, by: int) -> WordPlace:
-        """Return the place in a text that has ``by`` more characters before it."""
+        """Return the place shifted by a number of characters."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedPage:
-    """A page that OCR read: its number (from 1), the mean confidence of its words (0..1) and their places.
+    """A page that OCR read; if the page has text of its own, only the words in its images."""
 
-    Of a page that has text of its own these are the words in its pictures alone.
-    """
-
-    number: int
-    confidence: float
+    number: int  # from 1
+    confidence: float  # mean of the words, 0..1
     words: tuple[WordPlace, ...]
 
     def moved(self, by: int) -> ScannedPage:
-        """Return the page as part of a text that has ``by`` more characters before it."""
+        """Return the page with its words shifted by a number of characters."""
         return replace(self, words=tuple(word.moved(by) for word in self.words))
 
 
-# --- Spans: stretches of a text, counted in characters, from ``start`` to before ``end`` ---
+# Spans in characters; the end is exclusive
 
 Span: TypeAlias = tuple[int, int]  # start, end
-PageSpan: TypeAlias = tuple[int, int, int]  # page from 1, start, end: the characters that stand on it
-DocumentSpan: TypeAlias = tuple[str, int, int]  # document, start, end: a stretch of its text
+PageSpan: TypeAlias = tuple[int, int, int]  # page from 1, start, end
+DocumentSpan: TypeAlias = tuple[str, int, int]  # document, start, end
 
 
-# --- The steps of a search whose time is kept, declared once and in the order in which they happen ---
+# Timed steps of a search, in their order
 
-TOTAL = "total"  # beside the steps in ``timings_ms``: the whole search; the steps need not add up to it
+TOTAL = "total"  # key of the whole search in ``timings_ms``; the steps need not add up to it
 
 
 class TimedStep(StrEnum):
-    """A step that ``Trace.stage`` times; its value is the key in ``timings_ms``."""
+    """A timed step; its value is the key in ``timings_ms``."""
 
     LLM = "llm"
     EMBED = "embed"

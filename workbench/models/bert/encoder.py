@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from onnxruntime.capi.onnxruntime_pybind11_state import RunOptions
 
-# --- The forward pass: texts of one length go through a session together, several at once, stopped where asked ---
+# The forward pass
 
-ASK = 0.1  # seconds
-BATCH_TOKENS = 2048  # of texts of one length that share a run
+ASK = 0.1  # seconds between calls of a callback that may cancel
+BATCH_TOKENS = 2048  # tokens per run, of texts of one length
 Output = tuple[
     FloatArray, ...
-]  # vectors (texts, dimensions) and, of some models, (texts, tokens, dimensions) of tokens
+]  # vectors (texts, dimensions) and, for some models, token vectors (texts, tokens, dimensions)
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardPass:
-    """A session and how it is used best: ``workers`` runs at once, and texts ``together`` in one run or each alone.
+    """A session with its best use: ``workers`` concurrent runs, and texts ``together`` in a run or one by one.
 
-    In 8 bits each text runs alone: its scales are its own, so that a text has the same vector whatever comes with it.
+    In 8 bits each text runs alone: its scales are its own, so its vector does not depend on other texts.
     """
 
     session: InferenceSession
@@ -49,16 +49,16 @@ class ForwardPass:
     together: bool
 
     def run(self, ids: Sequence[Sequence[int]], options: RunOptions | None = None) -> Output:
-        """Return what the model says of texts of one length."""
+        """Return the model's output for texts of one length."""
         outputs = self.session.run(None, {"input_ids": np.array(ids, dtype=np.int32)}, options)
         return cast(Output, tuple(outputs))
 
     def batches(
         self, ids: Sequence[Sequence[int]], ask: Callable[[], None] | None = None
     ) -> Iterator[tuple[list[int], Output]]:
-        """Yield places and outputs, longest texts first: those need most memory, and fail early if at all.
+        """Yield indexes and outputs, longest texts first: those need most memory, so they fail early if at all.
 
-        ``ask`` is called every tenth of a second meanwhile, and may raise to stop: runs end before their next operator.
+        ``ask`` is called every .1 s and may raise to cancel; runs stop before their next operator.
         """
         import onnxruntime
 
@@ -92,15 +92,15 @@ def _finished(places: list[int], future: Future[Output], ask: Callable[[], None]
 
 
 def usable_cores() -> int:
-    """Return the number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-# --- One-bit token vectors through ONNX Runtime: numpy's own product wakes threads that spin, which halves the ---
+# One-bit token vectors through ONNX Runtime, since numpy's product wakes spinning threads
 
 
 class BitProjection:
-    """The product with a model's token axes in a session of its own, on the calling thread."""
+    """Projection on a model's token axes, in a session of its own on the calling thread."""
 
     def __init__(self, axes: TokenAxes) -> None:
         import onnxruntime
@@ -124,49 +124,52 @@ class BitProjection:
 
 @cache
 def load_projection(path: Path) -> BitProjection:
-    """Return the projection on the axes of a file."""
+    """Return the projection on the axes in a file."""
     return BitProjection(load_token_axes(path))
 
 
 @dataclass(frozen=True, slots=True)
 class BertModel:
-    """A model as published: its weights, tokenizer and token axes, and how texts are put to it.
-
-    ``model_tokens`` is the length it reads, special tokens included. ``query_prefix`` and ``passage_prefix`` are put in
-    front of every text; their tokens count in the vector and not in late interaction.
-    """
+    """A published model: its weights, tokenizer and token axes, and the format of its texts."""
 
     name: str
     dimensions: int
-    model_tokens: int
+    model_tokens: int  # maximum length, including special tokens
     languages: frozenset[str] | None
     published: PublishedWeights
     tokens: Tokens
     axes_file: Path
-    query_prefix: str = ""
-    passage_prefix: str = ""
+    query_prefix: str = ""  # its tokens count in the vector, but not in late interaction
+    passage_prefix: str = ""  # the same
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Texts that went through the model together: their places in the input, their vectors, their tokens' vectors."""
+    """Texts that went through the model together."""
 
-    places: Sequence[int]
+    places: Sequence[int]  # indexes in the input
     vectors: FloatArray
-    token_vectors: list[FloatArray]  # a text's (tokens, dimensions), without the special ones
+    token_vectors: list[FloatArray]  # (tokens, dimensions) for each text, without special tokens
 
 
 class BertEncoder:
-    """A built-in model; weights and tokenizer are read, and graphs are built, when the first text is encoded.
+    """A built-in model; weights and tokenizer are read, and graphs are built, at the first text.
 
-    Queries are encoded in full precision. Passages are encoded in 8 bits where that is faster on this machine
-    (``workbench.models.bert.session``); both kinds of vectors belong to one index.
+    Queries are encoded in full precision, passages in 8 bits if that is faster on this machine
+    (``workbench.models.bert.session``). Both kinds of vectors may be in one index.
     """
 
     has_token_vectors = True
 
     def __init__(self, model: BertModel, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Take ``models_dir`` for the graphs; ``threads`` 0 means one per core; ``passages`` spares the trial."""
+        """Configure the model.
+
+        Args:
+            model: The published model.
+            models_dir: Folder of the graphs.
+            threads: Threads of a session; 0 means one per core.
+            passages: Precision for passages; by default a trial chooses it.
+        """
         self.name = model.name
         self.dimensions = model.dimensions
         self.languages: frozenset[str] | None = model.languages
@@ -178,7 +181,7 @@ class BertEncoder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a text that are read, the longer prefix and the special ones not counted."""
+        """Tokens of a text that are read, without the longer prefix and special tokens."""
         return self._room
 
     @cached_property
@@ -200,7 +203,7 @@ class BertEncoder:
         return EncodedTexts(vectors, bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query; its tokens keep float vectors on the axes whose bits the passages keep."""
+        """Encode a query; its tokens keep float vectors on the axes of which passages keep bits."""
         prefix = self._prefix(self._model.query_prefix)
         (ids,) = self._model.tokens.ids([text], self.max_tokens)
         vectors, hidden = self._query_pass.run([self._framed(prefix, ids)])
@@ -209,18 +212,15 @@ class BertEncoder:
         return EncodedQuery(vectors[0], axes.directions(hidden[0, 1 + len(prefix) : -1]), spans)
 
     def token_spans(self, text: str) -> list[Span]:
-        """Return the (start, end) characters of every token of the text, however long it is."""
+        """Return the (start, end) characters of every token of the text, whatever its length."""
         return self._model.tokens.spans(text)
 
     def reads(self, text: str) -> float:
-        """Return the share of letters and digits in pieces that the vocabulary tells apart."""
+        """Return the share of letters and digits in pieces that the vocabulary distinguishes."""
         return self._model.tokens.reads(text)
 
     def batches(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> Iterator[Batch]:
-        """Run passages through the model, longest first.
-
-        ``ask`` is called again and again meanwhile, and may raise to stop.
-        """
+        """Run passages through the model, longest first; ``ask`` is called often and may raise to cancel."""
         if not texts:
             return
         prefix = self._prefix(self._model.passage_prefix)

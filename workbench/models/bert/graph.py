@@ -1,11 +1,11 @@
 """The ONNX graph of a BERT encoder, built from its weights in full precision or in 8-bit integers.
 
 BERT (Devlin et al. 2019, arXiv:1810.04805), then mean pooling over the tokens (Reimers & Gurevych 2019,
-arXiv:1908.10084). Texts that go through it together have the same number of tokens: without padding there is no mask,
-and attention runs in ONNX Runtime's fused operator for that case, three times as fast as the one with a mask.
+arXiv:1908.10084). Texts in one run have the same number of tokens: without padding there is no mask, and attention uses
+ONNX Runtime's fused operator for that case, three times as fast as the one with a mask.
 
-In 8 bits every dense layer multiplies integers. Embeddings, attention's own products, normalisations and the
-perceptron's curve stay float.
+In 8 bits every dense layer multiplies integers. Embeddings, the products of attention, normalisations and the
+perceptron's activation stay float.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from workbench.models.bert.onnx_file import Attribute, Constant, OnnxFile
 from workbench.models.encoder import FloatArray
 
-# --- The weights of a BERT encoder as values, whatever file they come from ---
+# Weights of a BERT encoder, independent of their file
 
-BLOCK = 32  # weights that share one scale in a table of four-bit numbers
+BLOCK = 32  # weights that share a scale in a table of four-bit numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class PackedTable:
 
 @dataclass(frozen=True, slots=True)
 class BertWeights:
-    """A whole encoder; ``positions`` (tokens, dimensions) hold the vector of the one segment too."""
+    """A whole encoder; ``positions`` (tokens, dimensions) include the vector of the only segment."""
 
     words: FloatArray | PackedTable
     positions: FloatArray
@@ -81,17 +81,17 @@ class BertWeights:
         return int(self.positions.shape[1])
 
 
-# --- Blocks that the graphs of our models are put together from: dense layers in floats or 8-bit integers, ---
+# Building blocks of the graphs
 
 Precision = Literal["float", "int8"]
 
-FUSED = "com.microsoft"  # the domain of ONNX Runtime's own operators
-LARGEST = 127  # of a weight in 8 bits
-TINY = np.float32(1e-12)  # no scale is smaller
+FUSED = "com.microsoft"  # domain of ONNX Runtime's own operators
+LARGEST = 127  # absolute value of an 8-bit weight
+TINY = np.float32(1e-12)  # smallest scale
 
 
 class Scaled(NamedTuple):
-    """A layer's input in 8 bits, by the names of its nodes: ``numbers`` times ``scale`` times each token's ``rows``."""
+    """A layer's input in 8 bits, by node names: ``numbers`` times ``scale`` times each token's ``rows``."""
 
     numbers: str
     scale: str
@@ -100,9 +100,9 @@ class Scaled(NamedTuple):
 
 
 class GraphBlocks:
-    """Nodes and constants while a graph is put together; each method adds one block and returns its output's name.
+    """Nodes and constants of a graph under construction; each method adds a block and returns its output's name.
 
-    Values that go through them are float32 of shape (texts, tokens, numbers).
+    Values between blocks are float32 of shape (texts, tokens, numbers).
     """
 
     def __init__(self, name: str, precision: Precision) -> None:
@@ -117,7 +117,7 @@ class GraphBlocks:
         return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
 
     def scaled(self, hidden: str) -> Scaled | None:
-        """Scale to 8 bits, where the dense layers want it: first each token by its largest number, then all of them."""
+        """Scale to 8 bits, if dense layers need it: first each token by its largest number, then all of them."""
         if self.precision == "float":
             return None
         largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)
@@ -146,7 +146,7 @@ class GraphBlocks:
     def node(
         self, operator: str, inputs: list[str], domain: str = "", outputs: int = 1, **attributes: Attribute
     ) -> str:
-        """Add an operator and return its first output; the others are called the same with ``.1``, ``.2``."""
+        """Add an operator and return its first output; further ones have the same name with ``.1``, ``.2``."""
         name = f"{operator}{self.nodes}"
         names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
         self.file.add_node(operator, inputs, names, domain, attributes)
@@ -154,7 +154,7 @@ class GraphBlocks:
         return name
 
 
-SIGNS = np.uint8(0x88)  # turns two numbers 0..15 around 8 into signed ones around 0
+SIGNS = np.uint8(0x88)  # converts two numbers 0..15 around 8 to signed ones around 0
 
 
 def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
@@ -189,7 +189,7 @@ class _BertGraph(GraphBlocks):
         return self.normalised(self.node("Add", [self.words(), rows]), self.weights.norm)
 
     def words(self) -> str:
-        """Look the words' vectors up; those of a packed table stay packed until then."""
+        """Look up the words' vectors; a packed table is only unpacked for these."""
         words = self.weights.words
         if not isinstance(words, PackedTable):
             return self.node("Gather", [self.constant(words), "input_ids"])

@@ -1,8 +1,8 @@
-"""A graph in the file format of ONNX, as far as our graphs need it.
+"""Writer for the ONNX file format, as far as our graphs need it.
 
-The format is that of protocol buffers: a message is a row of fields, a field its number, its kind of coding and its
-content (https://protobuf.dev/programming-guides/encoding; the numbers are those of onnx.proto). The package ``onnx``
-writes the same bytes, which a test holds, and weighs 25 MB with what it asks for; ONNX Runtime reads files without it.
+The format is protocol buffers: a message is a sequence of fields, each with a number, a wire type and content
+(https://protobuf.dev/programming-guides/encoding; the numbers are those of onnx.proto). The package ``onnx`` writes the
+same bytes, which a test verifies, but takes 25 MB with its dependencies; ONNX Runtime reads files without it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 Attribute = int | float | str | list[int]
 Constant = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.int64]
-Pieces = list[bytes]  # of a message, put together once, at the end: weights are large
+Pieces = list[bytes]  # of a message, joined once at the end because weights are large
 
-_VARINT, _BYTES, _FLOAT = 0, 2, 5  # the kinds of coding
-_TYPES = {"float32": 1, "int8": 3, "int32": 6, "int64": 7}  # of numbers, by their names in NumPy
+_VARINT, _BYTES, _FLOAT = 0, 2, 5  # wire types
+_TYPES = {"float32": 1, "int8": 3, "int32": 6, "int64": 7}  # element types by their NumPy names
 _INT4 = 22
 IR_VERSION, OPSET = 10, 18
 PRODUCER = "rag-workbench"
 
 
 class OnnxFile:
-    """The nodes, constants and ends of one graph; each method adds one of them."""
+    """The nodes, constants, inputs and outputs of one graph; each method adds one of them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class OnnxFile:
         domain: str = "",
         attributes: Mapping[str, Attribute] | None = None,
     ) -> None:
-        """Add an operator between named values; ``domain`` "" is that of ONNX itself."""
+        """Add an operator between named values; ``domain`` "" is ONNX itself."""
         pieces = [piece for name in inputs for piece in _text(1, name)]
         pieces += [piece for name in outputs for piece in _text(2, name)]
         pieces += _text(4, operator)
@@ -51,24 +51,24 @@ class OnnxFile:
         self._nodes += _message(1, [*pieces, *_text(7, domain)])
 
     def add_constant(self, name: str, value: Constant) -> None:
-        """Add an array of any shape, of float32, int8 or int64."""
-        rows = np.ascontiguousarray(value).reshape(value.shape)  # which gives a number without axes one
+        """Add an array of any shape, of type float32, int8 or int64."""
+        rows = np.ascontiguousarray(value).reshape(value.shape)  # ascontiguousarray makes scalars one-dimensional
         self._constants += _tensor(name, value.shape, _TYPES[value.dtype.name], rows.tobytes())
 
     def add_packed(self, name: str, shape: Sequence[int], data: bytes) -> None:
-        """Add an array of signed numbers of four bits, two in a byte, the lower half first."""
+        """Add an array of signed four-bit numbers, two per byte, the lower half first."""
         self._constants += _tensor(name, shape, _INT4, data)
 
     def add_input(self, name: str, kind: str, axes: Sequence[str | int]) -> None:
-        """Add a value that is given; ``kind`` is a type of NumPy, an axis is as long as a number or a name says."""
+        """Add an input; ``kind`` is a NumPy type, and the length of an axis is a number or a symbolic name."""
         self._inputs += _message(11, _end(name, kind, axes))
 
     def add_output(self, name: str, kind: str, axes: Sequence[str | int]) -> None:
-        """Add a value that is returned; as ``add_input``."""
+        """Add an output; arguments as for ``add_input``."""
         self._outputs += _message(12, _end(name, kind, axes))
 
     def to_bytes(self, domains: Mapping[str, int] | None = None) -> bytes:
-        """Return the file; ``domains`` are the versions of further domains of operators."""
+        """Return the file; ``domains`` are the versions of further operator domains."""
         graph = [*self._nodes, *_text(2, self._name), *self._constants, *self._inputs, *self._outputs]
         model = [*_number(1, IR_VERSION), *_text(2, PRODUCER), *_message(7, graph)]
         for domain, version in {"": OPSET, **(domains or {})}.items():
@@ -90,7 +90,7 @@ def _end(name: str, kind: str, axes: Sequence[str | int]) -> Pieces:
 
 
 def _attribute(name: str, value: Attribute) -> Pieces:
-    """Return the message of one attribute; the last field says which of its fields holds the value."""
+    """Return the message of one attribute; its last field tells which field has the value."""
     if isinstance(value, float):
         held, kind = [_tag(2, _FLOAT), struct.pack("<f", value)], 1
     elif isinstance(value, int):
@@ -119,7 +119,7 @@ def _tag(number: int, coding: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Return a whole number seven bits a byte, the lowest first; a negative one as its 64 bits."""
+    """Encode an integer with seven bits per byte, the lowest first; a negative one as its 64 bits."""
     value &= (1 << 64) - 1
     coded = bytearray()
     while value > 0x7F:

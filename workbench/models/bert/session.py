@@ -1,4 +1,4 @@
-"""A graph in ONNX Runtime: built once into a file, and opened."""
+"""Graphs in ONNX Runtime: built once into a file, opened, and tried in both precisions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from workbench.types import Value
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-# --- Files of models: the published ones, found in their packages and checked, and graphs that are built from them ---
+# Model files: published weights and graphs built from them
 
 
 def packaged_file(package: str, name: str, install: str) -> Path:
-    """Return a data file of an installed package, whose Python code is not imported.
+    """Return a data file of an installed package without importing it.
 
     Raises:
-        ModelError: the package or the file is missing; the sentence ends with ``install``.
+        ModelError: The package or the file is missing; the message ends with ``install``.
     """
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or []) if spec else []:
@@ -41,15 +41,15 @@ def packaged_file(package: str, name: str, install: str) -> Path:
 
 
 def checked_bytes(path: Path, sha256: str, install: str) -> bytes:
-    """Read a file that must be the published one.
+    """Read a file and check its digest.
 
     Raises:
-        ModelError: it cannot be read, or its sha256 differs.
+        ModelError: It is unreadable, or its sha256 differs.
     """
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"The model file {path} cannot be read ({error.strerror}).") from error
+        raise ModelError(f"The model file {path} is unreadable ({error.strerror}).") from error
     digest = hashlib.sha256(data).hexdigest()
     if digest != sha256:
         raise ModelError(
@@ -60,10 +60,10 @@ def checked_bytes(path: Path, sha256: str, install: str) -> bytes:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step: a reader finds the whole file or none, and writers at once do not mix.
+    """Write a file atomically: readers find the whole file or none, and concurrent writers do not mix.
 
     Raises:
-        ModelError: the folder cannot be written.
+        ModelError: The folder is not writable.
     """
     temporary: str | None = None
     try:
@@ -82,26 +82,26 @@ def write_whole(path: Path, data: bytes) -> None:
         ) from error
 
 
-GRAPH_VERSION = 3  # raise it when graphs change, so that one in a file is not taken for the new one
+GRAPH_VERSION = 3  # raise it when graphs change, so that older files are not used
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedWeights:
-    """A model's published weights: the name and sha256 of their file, and how a graph is built from them."""
+    """A model's published weights: name and sha256 of their file, and the builder of graphs from them."""
 
     name: str
     sha256: str
     build: Callable[[Precision], bytes]
 
     def graph_path(self, models_dir: Path, precision: Precision) -> Path:
-        """Return where a graph is kept; the name changes with the graph and with the weights."""
+        """Return the path of a graph; the name depends on the graph version and the weights."""
         return models_dir / f"{self.name}-graph{GRAPH_VERSION}-{precision}-{self.sha256[:12]}.onnx"
 
     def ensure_graph(self, models_dir: Path, precision: Precision) -> Path:
-        """Return the graph's file, building it the first time (about a second); processes may do so at once.
+        """Return the graph's file, building it at first use (about a second); concurrent processes are safe.
 
         Raises:
-            ModelError: the weights are missing or not the published ones, or the folder cannot be written.
+            ModelError: The weights are missing or not the published ones, or the folder is not writable.
         """
         path = self.graph_path(models_dir, precision)
         if not path.is_file():
@@ -109,7 +109,7 @@ class PublishedWeights:
         return path
 
     def opened(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:
-        """Open the graph; a file that a full disk or a crash damaged is built anew."""
+        """Open the graph; a damaged file (full disk, crash) is rebuilt."""
         path = self.ensure_graph(models_dir, precision)
         try:
             return open_session(path, threads)
@@ -119,43 +119,45 @@ class PublishedWeights:
 
 
 def open_session(path: Path, threads: int) -> InferenceSession:
-    """Open a graph on the processor; ``threads`` work on one run.
+    """Open a graph on the CPU; ``threads`` share one run.
 
     Raises:
-        ModelError: ONNX Runtime refuses the file.
+        ModelError: ONNX Runtime rejects the file.
     """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # leave the cores to the database between
-    options.log_severity_level = 3  # errors only: it warns of missing graphics cards otherwise
+    options.add_session_config_entry(
+        "session.intra_op.allow_spinning", "0"
+    )  # leaves the cores to the database in between
+    options.log_severity_level = 3  # errors only, since it warns of missing GPUs
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its errors have no class in common
+    except Exception as error:  # its errors have no common class
         raise ModelError(f"ONNX Runtime cannot open {path} ({error}); remove the file and try again.") from error
 
 
-# --- The trial that chooses, on the machine it runs on, between 8 bits and full precision for passages ---
+# Trial of 8 bits against full precision for passages
 
-TOKENS = 128  # of the text that both are tried on
-RUNS = 4  # each; the fastest counts
-FASTER = 1.1  # times at least, or full precision stays
-ALIKE = 0.98  # cosine at least of the two vectors; 0.99 is usual, overflowing integers give far less
+TOKENS = 128  # of the trial text
+RUNS = 4  # per precision; the fastest counts
+FASTER = 1.1  # minimum speedup for 8 bits
+ALIKE = 0.98  # minimum cosine of the two vectors; 0.99 is usual, integer overflow gives far less
 
 
 @dataclass(frozen=True, slots=True)
 class PrecisionChoice(Value):
-    """The choice of a trial on this machine; ``times`` as fast are 8 bits, ``cosine`` is of the two vectors."""
+    """The result of a trial on this machine."""
 
     precision: Precision
-    times: float
-    cosine: float
+    times: float  # speedup of 8 bits
+    cosine: float  # of the vectors in both precisions
 
     @property
     def sentence(self) -> str:
-        """The outcome in a sentence."""
+        """The result in a sentence."""
         if self.precision == "int8":
             return f"passages in 8 bits, {self.times:g} times as fast here as in full precision"
         rest = f"8 bits are {self.times:g} times as fast here, with a cosine of {self.cosine:g}"
@@ -163,7 +165,7 @@ class PrecisionChoice(Value):
 
 
 def remembered_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
-    """Return what was chosen on this machine for a model; None where nothing was tried yet, or there is no choice."""
+    """Return the stored choice for a model on this machine; None without a trial."""
     remembered = _remembered(models_dir / f"{name}-passages.json")
     if remembered is None or remembered.get("machine") != machine_key():
         return None
@@ -175,9 +177,9 @@ def remembered_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
 
 
 def chosen_precision(name: str, models_dir: Path, opened: Callable[[Precision], InferenceSession]) -> Precision:
-    """Return the precision for passages: as remembered, or by trying both graphs.
+    """Return the precision for passages: the stored choice, or the result of a trial.
 
-    ``opened`` opens a graph for one thread. Where the folder cannot be written, the next process tries again.
+    ``opened`` opens a graph for one thread. If the folder is not writable, the next process repeats the trial.
     """
     path = models_dir / f"{name}-passages.json"
     machine = machine_key()
@@ -195,9 +197,9 @@ def chosen_precision(name: str, models_dir: Path, opened: Callable[[Precision], 
 
 
 def tried(full: InferenceSession, integers: InferenceSession) -> tuple[float, float]:
-    """Return how many times faster the second session is, and the cosine of their vectors of the same tokens.
+    """Return the speedup of the second session, and the cosine of the sessions' vectors for the same tokens.
 
-    The thread's own time is measured, so that a machine that does other things besides is no disturbance.
+    The thread's processor time is measured, so that other processes do not disturb it.
     """
     ids = np.random.default_rng(0).integers(1000, 20_000, (1, TOKENS)).astype(np.int32)
     sessions = (full, integers)
@@ -213,7 +215,7 @@ def tried(full: InferenceSession, integers: InferenceSession) -> tuple[float, fl
 
 
 def machine_key() -> str:
-    """Return a text that changes with the processor, ONNX Runtime and the graphs."""
+    """Return a key that changes with the processor, ONNX Runtime and the graph version."""
     import onnxruntime
 
     return f"{_processor()}, onnxruntime {onnxruntime.__version__}, graph {GRAPH_VERSION}"

@@ -1,8 +1,8 @@
-"""Tokenizing texts of any size in pieces: no single call holds the interpreter for more than some milliseconds.
+"""Tokenizing texts of any size in pieces, so that no call blocks the interpreter for more than some milliseconds.
 
-The tokenizer's own call keeps every other thread of the process waiting until a text is done, which takes 38 s for
-7 MB. Pieces end before a space, so that the tokens are those of the whole text; where a piece of text has no space at
-all (a script without them, a line of base64) it ends anywhere, which may split one token in two.
+The tokenizer blocks all other threads of the process until a text is done, which takes 38 s for 7 MB. Pieces end before
+a space, so that the tokens are those of the whole text. A piece without any space (unspaced scripts, a line of base64)
+ends anywhere, which may split one token in two.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 PIECE = 16_000  # characters: about ten milliseconds
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character: not text, and refused by the tokenizer
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # not text, and rejected by the tokenizer
 SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """Ids with a meaning of their own: before and after every text, and of every piece that is not known."""
+    """Ids of special tokens: before and after every text, and for unknown pieces."""
 
     begin: int
     end: int
@@ -36,19 +36,19 @@ class Special:
 
 
 class Tokens:
-    """A model's tokenizer, read when first needed; may be used from several threads."""
+    """A model's tokenizer, read at first use. Thread-safe."""
 
     def __init__(self, read: Callable[[], Tokenizer], special: Special, *, letters_are_words: bool) -> None:
-        """Take ``letters_are_words``: whether the vocabulary holds ideographs as words (see ``share_read``)."""
+        """Configure the tokenizer; ``letters_are_words`` as in ``share_read``."""
         self.special = special
         self._read = read
         self._letters_are_words = letters_are_words
         self._lock = Lock()
 
     def ids(self, texts: Sequence[str], most: int, ask: Callable[[], None] | None = None) -> list[list[int]]:
-        """Return the first ``most`` tokens of each text, without special ones; the rest of a text is not read.
+        """Return the first ``most`` tokens of each text, without special ones.
 
-        ``ask`` is called again and again meanwhile, and may raise to stop.
+        ``ask`` is called often and may raise to cancel.
         """
         rows: list[list[int]] = []
         for group in _groups(texts):
@@ -61,11 +61,11 @@ class Tokens:
         return rows
 
     def spans(self, text: str, most: int | None = None) -> list[Span]:
-        """Return the (start, end) characters of the first ``most`` tokens of the text; None: of all."""
+        """Return the (start, end) characters of the first ``most`` tokens of the text, or of all."""
         return list(islice(self._spans(text), most))
 
     def reads(self, text: str) -> float:
-        """Return the share 0..1 of the text's letters and digits that the model can tell apart."""
+        """Return the share (0..1) of the text's letters and digits that the model distinguishes."""
         part = whole_characters(text[:SAMPLE])
         (encoding,) = self._encoded([part])
         in_vocabulary = (number != self.special.unknown for number in encoding.ids)
@@ -106,12 +106,12 @@ class Tokens:
 
 
 def whole_characters(text: str) -> str:
-    """Return the text with a mark in the place of each half character; places stay as they are."""
+    """Return the text with every lone surrogate replaced; positions do not change."""
     return LONE_SURROGATE.sub("\ufffd", text)
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the text in pieces of at most PIECE characters, cut before a space where there is one; "" is one piece."""
+    """Yield the text in pieces of at most PIECE characters, split before a space if possible; "" is one piece."""
     start = 0
     while len(text) - start > PIECE:
         end = start + PIECE
@@ -123,7 +123,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield neighbouring texts of at most PIECE characters together, at least one."""
+    """Yield groups of neighbouring texts of at most PIECE characters in total, with at least one text each."""
     sizes = accumulate(min(len(text), PIECE) for text in texts)
     group: list[str] = []
     begun = 0

@@ -21,19 +21,19 @@ SELECT name FROM schema_migrations ORDER BY number
 -- backup_people_have: whether there is anything that a restore would mix with
 SELECT (SELECT count(*) FROM sources) + (SELECT count(*) FROM projects) AS n
 
--- backup_snapshot: read everything as of one moment, whatever others write meanwhile
+-- backup_snapshot: read one snapshot, independent of concurrent writes
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
--- backup_alone: nobody else writes a source or an index until the restore is done
+-- backup_alone: prevent others from writing a source or an index until the restore is done
 LOCK TABLE projects, sources, indexes IN SHARE ROW EXCLUSIVE MODE
 
 -- backup_advance: numbers given from now on come after the restored ones
 SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greatest(%(last)s::bigint, 1), %(last)s::bigint IS NOT NULL)
 
--- backup_read_again: the keyword index of a backup that holds it in another form, made anew
+-- backup_read_again: rebuild the keyword index of a backup with another format of it
 SELECT workbench_read_again(%(name)s)
 
--- backup_unfinished_jobs: the jobs of a backup that go on here: those that ran wait, and those that were asked to stop have stopped
+-- backup_unfinished_jobs: unfinished jobs of a backup: running ones are queued, cancelled ones end
 WITH freed AS (
     UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
         seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END, attempts = greatest(0, attempts - 1),

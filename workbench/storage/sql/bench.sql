@@ -1,4 +1,4 @@
--- bench_nearest: the nearest passages as anyone would select them, their texts and metadata included, by as wide a walk as ours
+-- bench_nearest: the nearest passages in plain SQL, their texts and metadata included, by as wide a walk as ours
 SELECT id, node_id, text, metadata_, 1 - (embedding <=> %(vector)s::halfvec) AS score
 FROM {data} WHERE {breadth} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
@@ -11,7 +11,7 @@ SELECT set_config('hnsw.ef_search', %(width)s, true)
 -- bench_plain_drop: the plain postings of an earlier bench
 DROP TABLE IF EXISTS {plain}
 
--- bench_plain: postings as anyone would keep them, a row each
+-- bench_plain: postings as plain rows
 CREATE TABLE {plain} AS
 SELECT l.id AS term_id, d.id AS passage_id, cardinality(u.positions) AS tf, workbench_length(d.terms) AS length
 FROM (SELECT id, workbench_passage_terms(metadata_, text) AS terms FROM {data} OFFSET 0) AS d,
@@ -23,7 +23,7 @@ ALTER TABLE {plain} ADD PRIMARY KEY (term_id, passage_id) INCLUDE (tf, length)
 -- bench_plain_analyse: give the planner the table's numbers
 VACUUM ANALYZE {plain}
 
--- bench_bm25: the passages with the best BM25 scores as anyone would select them
+-- bench_bm25: the passages with the best BM25 scores in plain SQL
 SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.length)) AS score
 FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {plain} o ON o.term_id = t.id
 GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s

@@ -60,13 +60,13 @@ SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at
 -- source_ids: the ids of all sources but those of the types in "apart"
 SELECT id FROM sources WHERE source_type <> ALL(%(apart)s)
 
--- source_find: the sources that a person may mean by an id, a URL or an exact title; the one with the id first
+-- source_find: the sources that match an id, a URL or an exact title; the one with the id first
 SELECT s.id, s.title, s.source_type, s.project_id, p.title AS project_title
 FROM sources s LEFT JOIN projects p ON p.id = s.project_id
 WHERE (s.id = %(key)s OR s.title = %(key)s OR s.url = %(key)s) AND (s.source_type <> 'dataset' OR s.id = %(key)s)
 ORDER BY (s.id = %(key)s) DESC, s.created_at, s.id
 
--- source_standing_for: the source of a type that stands for an address (a mirrored folder's)
+-- source_standing_for: the source of a type that represents a URL (a mirrored folder's)
 SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORDER BY created_at LIMIT 1
 
 -- source_update: all the fields a person may change
@@ -76,10 +76,10 @@ UPDATE sources SET title = %(title)s, url = %(url)s, scope = %(scope)s, project_
 -- source_metadata: the facts that a service keeps with a source
 SELECT metadata FROM sources WHERE id = %(id)s
 
--- source_claim: a source that an ingest made is meant by somebody else, too, or holds documents: it stays
+-- source_claim: keep a source that an ingest created, as it has documents or other users
 UPDATE sources SET metadata = metadata - 'unfilled' WHERE id = %(id)s AND metadata ? 'unfilled'
 
--- source_unfilled: a source that an ingest made and that nobody else has meant since, held until the transaction ends
+-- source_unfilled: lock a source that an ingest created and nothing else has used since
 SELECT id FROM sources WHERE id = %(id)s AND metadata ? 'unfilled' FOR UPDATE
 
 -- source_has_documents: whether anything is in a source
@@ -135,7 +135,7 @@ SELECT name, media_type, bytes FROM document_files WHERE document_id = %(documen
 -- scanned_page_insert: the words that OCR read on a page
 INSERT INTO scanned_pages (document_id, number, confidence, words) VALUES (%(document_id)s, %(number)s, %(confidence)s, %(words)s)
 
--- scanned_pages_delete: a new version of the document is read anew
+-- scanned_pages_delete: before a new version of the document is read
 DELETE FROM scanned_pages WHERE document_id = %(document_id)s
 
 -- scanned_pages_of_document: the words that OCR read, of one page or of all
@@ -194,7 +194,7 @@ DELETE FROM documents WHERE id = ANY(%(ids)s)
 UPDATE documents SET language = %(language)s, updated_at = now()
 WHERE source_id = %(source_id)s AND language <> %(language)s RETURNING id
 
--- language_of_source: the language that a person chose for a source's documents; no row where each text tells its own
+-- language_of_source: the language that a user chose for a source; no row if the language of each text is identified
 SELECT language FROM sources WHERE id = %(source_id)s AND language <> 'auto'
 
 -- beginnings_of_documents: a source's documents after an id, each with the beginning of its text
@@ -209,7 +209,7 @@ WHERE d.id = n.id AND d.language <> n.language RETURNING d.id
 -- languages_of_documents: the languages of documents, each once
 SELECT DISTINCT language FROM documents WHERE id = ANY(%(ids)s) ORDER BY language
 
--- documents_to_stem_anew: no index holds these documents in their present version any more; building it brings them in
+-- documents_to_stem_anew: remove these documents' present versions from all indexes, so that a build adds them again
 UPDATE index_documents SET content_hash = '' WHERE document_id = ANY(%(ids)s)
 
 -- documents_missing_from_index: documents an index does not hold, or holds in an older version
@@ -242,7 +242,7 @@ WHERE (%(name)s::text IS NULL OR x.name = %(name)s)
   AND (%(name)s::text IS NOT NULL OR x.dataset IS NOT DISTINCT FROM %(dataset)s)
 GROUP BY x.name ORDER BY x.created_at, x.name
 
--- index_get: one index by name, or the default one where the name is NULL
+-- index_get: one index by name, or the default one if the name is NULL
 SELECT i.*, {graph_serves} AS has_graph FROM indexes i WHERE CASE WHEN %(name)s::text IS NULL THEN i.is_default ELSE i.name = %(name)s END
 
 -- index_status: building, ready or failed
@@ -266,7 +266,7 @@ SELECT workbench_create_index(%(name)s, %(dimensions)s)
 -- index_drop_tables: the tables of an index that goes
 SELECT workbench_drop_index(%(name)s)
 
--- full_text_create: the framework's full text of an index, where it is not there yet
+-- full_text_create: the framework's full text of an index, unless it exists
 SELECT workbench_create_full_text(%(name)s)
 
 -- index_names_of_dataset: the indexes that belong to an evaluation corpus
@@ -280,7 +280,7 @@ INSERT INTO index_documents (index_name, document_id, content_hash, passages)
 VALUES (%(index)s, %(document_id)s, %(content_hash)s, %(passages)s)
 ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.content_hash, passages = excluded.passages
 
--- index_turn: a writer of an index's passages waits here for the others, and so never in the middle, where
+-- index_turn: a writer of an index's passages waits here for others, not in the middle, where
 -- two could wait for each other's words; a NULL name means every index. The lock goes with the transaction.
 SELECT pg_advisory_xact_lock(7215005, hashtext(x.name))
 FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name) x

@@ -6,27 +6,27 @@ INSERT INTO crawl_jobs (job_id, source_id, url, options, furniture) VALUES (%(jo
 -- crawl_get: the task of a crawl job, and how far it is
 SELECT * FROM crawl_jobs WHERE job_id = %(job_id)s
 
--- crawl_source: the source that a crawl fills, where it was made anew
+-- crawl_source: the source that a crawl fills, if it was created again
 WITH job AS (UPDATE jobs SET source_id = %(source_id)s WHERE id = %(job_id)s)
 UPDATE crawl_jobs SET source_id = %(source_id)s WHERE job_id = %(job_id)s
 
--- crawl_seeded: the crawl knows where it keeps to and what the site lists itself
+-- crawl_seeded: scope and seeds of the crawl are known
 UPDATE crawl_jobs SET seeded = true, scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
 
--- crawl_furniture: the lines that repeat on most pages
+-- crawl_furniture: the boilerplate lines
 UPDATE crawl_jobs SET furniture = %(furniture)s WHERE job_id = %(job_id)s
 
--- page_insert: an address that was met, in the order of a breadth-first walk
+-- page_insert: a discovered URL, in the order of a breadth-first walk
 INSERT INTO crawl_pages (job_id, position, url, depth, parent, via, lastmod, state, outcome, reason, expanded)
 VALUES (%(job_id)s, %(position)s, %(url)s, %(depth)s, %(parent)s, %(via)s, %(lastmod)s,
     CASE WHEN %(outcome)s::text IS NULL THEN 'queued' ELSE 'done' END, %(outcome)s, %(reason)s, %(outcome)s::text IS NOT NULL)
 
--- page_frontier: as much of every page as a crawl needs in memory; links only where they are still to be taken up
+-- page_frontier: the fields of every page that a crawl keeps in memory; links only if they are not yet queued
 SELECT position, url, depth, via, lastmod, state, outcome, expanded, attempts, content_hash, document_key, document_id, size,
     body IS NOT NULL AS has_body, media_type, metadata, CASE WHEN expanded THEN '[]'::jsonb ELSE links END AS links
 FROM crawl_pages WHERE job_id = %(job_id)s ORDER BY position
 
--- page_fetched: the answer of an address
+-- page_fetched: the response of a URL
 UPDATE crawl_pages SET state = %(state)s, outcome = %(outcome)s, reason = %(reason)s, attempts = %(attempts)s,
     status_code = %(status_code)s, final_url = %(final_url)s, document_key = %(document_key)s, document_id = %(document_id)s,
     title = %(title)s, media_type = %(media_type)s, etag = %(etag)s, last_modified = %(last_modified)s,
@@ -34,10 +34,10 @@ UPDATE crawl_pages SET state = %(state)s, outcome = %(outcome)s, reason = %(reas
     size = %(size)s, rendered = %(rendered)s, seconds = %(seconds)s, fetched_at = now()
 WHERE job_id = %(job_id)s AND position = %(position)s
 
--- page_attempted: a try that is worth another one
+-- page_attempted: a failed attempt that will be retried
 UPDATE crawl_pages SET attempts = %(attempts)s, reason = %(reason)s WHERE job_id = %(job_id)s AND position = %(position)s
 
--- page_expanded: the page's links are in the frontier now
+-- page_expanded: the page's links are queued
 UPDATE crawl_pages SET expanded = true WHERE job_id = %(job_id)s AND position = %(position)s
 
 -- page_settled: the outcome of a page
@@ -56,20 +56,20 @@ UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, document_id
     passages = coalesce((SELECT i.passages FROM index_documents i WHERE i.document_id = d.id AND i.index_name = %(index)s), 0)
 FROM documents d WHERE d.id = %(document_id)s AND p.job_id = %(job_id)s AND p.position = %(position)s
 
--- page_unchanged: the document there is holds the same text
+-- page_unchanged: the stored document has the same text
 UPDATE crawl_pages p SET state = 'done', body = NULL, reason = NULL, outcome = 'unchanged', document_id = d.id
 FROM crawl_jobs c, documents d WHERE c.job_id = p.job_id AND d.source_id = c.source_id AND d.key = p.document_key
   AND p.job_id = %(job_id)s AND p.position = %(position)s
 
--- page_requeue: fetch it once more, from nothing
+-- page_requeue: fetch the page again from the start
 UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, body = NULL, metadata = %(metadata)s
 WHERE job_id = %(job_id)s AND position = %(position)s
 
--- pages_retry_failed: let the failed pages wait for another try
+-- pages_retry_failed: queue the failed pages again
 UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, expanded = false
 WHERE job_id = %(job_id)s AND outcome = 'failed' RETURNING position
 
--- pages_accept_held: let the pages whose removal was held be visited once more, and removed if the site still says so
+-- pages_accept_held: fetch the pages whose removal was held back again, and remove them if the site confirms it
 UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts = 0, expanded = false,
     metadata = jsonb_build_object('accepted', true)
 WHERE job_id = %(job_id)s AND outcome = 'held' RETURNING position
@@ -83,13 +83,13 @@ SELECT key FROM documents WHERE source_id = %(source_id)s
 -- crawl_documents: the number of a source's documents
 SELECT count(*) AS n FROM documents WHERE source_id = %(source_id)s
 
--- crawl_unlisted: addresses that pages or the site's own lists lead to and that were not taken into the frontier
+-- crawl_unlisted: URLs from pages or the site's own lists that were not queued
 SELECT met.url FROM (
     SELECT jsonb_array_elements_text(links) AS url FROM crawl_pages WHERE job_id = %(job_id)s
     UNION SELECT seed->>0 FROM crawl_jobs, jsonb_array_elements(seeds) AS seed WHERE job_id = %(job_id)s
 ) AS met WHERE NOT EXISTS (SELECT FROM crawl_pages p WHERE p.job_id = %(job_id)s AND p.url = met.url)
 
--- crawl_skipped: addresses that were not taken into the frontier, by reason
+-- crawl_skipped: URLs that were not queued, by reason
 UPDATE crawl_jobs SET skipped = %(skipped)s WHERE job_id = %(job_id)s
 
 -- page_reasons: addresses that were not fetched, by reason

@@ -1,4 +1,4 @@
--- source_places: the places of sources, for results that tell them
+-- source_places: projects and folders of sources, for results
 SELECT s.id AS source_id, s.title AS source_title, s.scope, s.project_id, f.name AS folder_name, s.tags
 FROM sources s LEFT JOIN folders f ON f.id = s.folder_id WHERE s.id = ANY(%(ids)s)
 

@@ -78,7 +78,7 @@ DELETE FROM eval_runs WHERE id = %(id)s
 DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
   AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
 
--- answer_insert: the answer of a run to one question; two processes may find it at once
+-- answer_insert: the answer of a run to one question; two processes may find it at the same time
 INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within)
 VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s) ON CONFLICT DO NOTHING
 

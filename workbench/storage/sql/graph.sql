@@ -2,7 +2,7 @@
 (coalesce((i.graph ->> 'recall')::float8 >= %(least_recall)s, false) AND (
     SELECT coalesce(sum(s.passages), 0) > %(exact_up_to)s FROM index_statistics s WHERE s.index_name = i.name))
 
--- graph_state: what is known of the graph of an index, and the size of the index
+-- graph_state: the state of an index's graph, and the size of the index
 SELECT i.graph, (SELECT coalesce(sum(s.passages), 0)::bigint FROM index_statistics s WHERE s.index_name = i.name) AS passages,
     to_regclass(quote_ident('data_' || i.name || '_embedding_idx')) IS NOT NULL AS is_built
 FROM indexes i WHERE i.name = %(index)s
@@ -22,7 +22,7 @@ SELECT workbench_build_graph(%(index)s, %(m)s, %(ef_construction)s)
 -- graph_replace: the new graph takes the place of the old one
 SELECT workbench_replace_graph(%(index)s)
 
--- graph_note: what is known of the graph of an index
+-- graph_note: store the state of an index's graph
 UPDATE indexes SET graph = %(graph)s WHERE name = %(index)s
 
 -- graph_settings: the next statements of the transaction search the graph, this widely

@@ -2,7 +2,7 @@
 INSERT INTO job_files (job_id, position, name, bytes, size)
 VALUES (%(job_id)s, %(position)s, %(name)s, %(bytes)s, octet_length(%(bytes)s::bytea))
 
--- job_files_found: files that a worker found by itself; those it found before keep their places
+-- job_files_found: files that a worker found; known ones keep their positions
 INSERT INTO job_files (job_id, position, name, size)
 SELECT %(job_id)s, (SELECT coalesce(max(position), -1) FROM job_files WHERE job_id = %(job_id)s) + row_number() OVER (ORDER BY place), name, size
 FROM (SELECT DISTINCT ON (name) name, size, place
@@ -15,7 +15,7 @@ SELECT position, name, size, bytes IS NOT NULL AS uploaded FROM job_files WHERE 
 -- job_file_bytes: one upload
 SELECT bytes FROM job_files WHERE job_id = %(job_id)s AND position = %(position)s AND bytes IS NOT NULL
 
--- job_files_wait: files that a vanished worker had in hand wait again
+-- job_files_wait: files of a worker that is gone wait again
 UPDATE job_files SET state = 'waiting' WHERE job_id = %(job_id)s AND state = 'busy'
 
 -- job_files_note: the news of files; one that this job brought in stays brought in when it is met again unchanged
@@ -27,7 +27,7 @@ WHERE f.job_id = %(job_id)s AND f.position = told.position AND NOT (told.state =
 -- job_files_forget_bytes: uploads that have arrived; those that failed stay, so that they can be tried again
 UPDATE job_files SET bytes = NULL WHERE job_id = %(job_id)s AND bytes IS NOT NULL AND state <> 'failed'
 
--- job_files_list: a job's files in order; where they are many, first of all those that failed and those under way
+-- job_files_list: a job's files in order; beyond the limit, failed ones and those in progress first
 SELECT position, name, size, state, passages, error FROM (
     SELECT * FROM job_files WHERE job_id = %(job_id)s
     ORDER BY CASE state WHEN 'failed' THEN 0 WHEN 'busy' THEN 1 ELSE 2 END, settled_at DESC NULLS LAST, position LIMIT %(limit)s) AS chosen

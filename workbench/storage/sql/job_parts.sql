@@ -3,7 +3,7 @@ INSERT INTO job_parts (job_id, position, content, items, weight)
 SELECT %(job_id)s, place - 1, content::jsonb, items, weight
 FROM unnest(%(contents)s::text[], %(items)s::int[], %(weights)s::bigint[]) WITH ORDINALITY AS given (content, items, weight, place)
 
--- job_parts_plan_index: parts of neighbouring documents that an index lacks, of so many bytes of text and one document more
+-- job_parts_plan_index: parts of neighbouring documents that an index lacks, of about so many bytes of text
 INSERT INTO job_parts (job_id, position, content, items, weight)
 SELECT %(job_id)s, row_number() OVER (ORDER BY part) - 1, jsonb_agg(id ORDER BY place), count(*), sum(size)
 FROM (
@@ -25,7 +25,7 @@ NOT EXISTS (
       AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(holder, 7215004)
 )
 
--- job_part_take: the first part that waits, or whose holder is gone
+-- job_part_take: take the first part that waits or whose holder is gone
 -- MATERIALIZED: as a plain subquery, a nested loop runs it again for each row and takes several parts for one taker
 WITH next AS MATERIALIZED (
     SELECT position FROM job_parts
@@ -36,15 +36,15 @@ UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, t
 FROM next WHERE p.job_id = %(job_id)s AND p.position = next.position
 RETURNING p.position, p.content, p.items
 
--- job_part_done: a part is done, in the transaction that keeps its work; no row where somebody else has it now
+-- job_part_done: a part is done, in the transaction that keeps its work; no row if another worker holds it now
 UPDATE job_parts SET state = 'done', holder = NULL, result = %(result)s, done_at = clock_timestamp()
 WHERE job_id = %(job_id)s AND position = %(position)s AND state = 'busy' AND holder = %(holder)s RETURNING position
 
--- job_parts_give_back: the parts that somebody has in hand wait again, as if they had not been taken
+-- job_parts_give_back: release the parts that a holder has, as if they had not been taken
 UPDATE job_parts SET state = 'waiting', holder = NULL, times = times - 1
 WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
 
--- job_parts_tally: how far the parts of a job are, and how many have one in hand
+-- job_parts_tally: how far the parts of a job are, and how many workers hold one
 SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'waiting') AS waiting,
     coalesce(sum(items), 0)::bigint AS items, coalesce(sum(items) FILTER (WHERE state = 'done'), 0)::bigint AS items_done,
     coalesce(sum(weight), 0)::bigint AS weight, coalesce(sum(weight) FILTER (WHERE state = 'done'), 0)::bigint AS weight_done,

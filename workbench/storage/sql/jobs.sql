@@ -2,7 +2,7 @@
 INSERT INTO jobs (id, kind, title, parameters, source_id, message)
 VALUES (%(id)s, %(kind)s, %(title)s, %(parameters)s, %(source_id)s, 'Waiting for a worker.')
 
--- job_standing: how long a job's numbers have not changed, and what is known of its worker and of others
+-- job_standing: how long a job's numbers have not changed, and the state of its worker and of others
 CASE WHEN j.status IN ('queued', 'running') THEN extract(epoch FROM clock_timestamp() - j.moved_at)::float END AS quiet,
 CASE WHEN j.status = 'running' THEN (
     SELECT extract(epoch FROM clock_timestamp() - w.last_heartbeat)::float FROM procrastinate_jobs q
@@ -32,17 +32,17 @@ SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(par
   AND (NOT %(unfinished)s OR status IN ('queued', 'running'))
 ORDER BY created_at DESC, id LIMIT 1
 
--- job_in_view: the work that people want to see: unfinished jobs, and those that brought something in until they are put away
+-- job_in_view: unfinished jobs, and finished ingests and builds until they are put away
 SELECT j.*, {standing} FROM jobs j WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
--- job_heard: when the workers of jobs in hand were last heard of; the queue's own record, by which a job is taken over
+-- job_heard: the last heartbeats of workers with jobs, from the queue's own record by which jobs are taken over
 SELECT q.args->>'job_id' AS id, max(w.last_heartbeat) AS at FROM procrastinate_jobs q
     JOIN procrastinate_workers w ON w.id = q.worker_id
 WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
 
--- job_put_away: seen; only work that has ended
+-- job_put_away: hide a job; only finished ones
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 
 -- job_requeue: a finished job waits for a worker again; its parts will be planned anew, and vectors that it has are kept
@@ -73,10 +73,10 @@ FROM (
 ) AS new
 WHERE j.id = %(id)s
 
--- job_beat: a slow step of a job goes on, though no number changes
+-- job_beat: heartbeat of a slow step, during which no number changes
 UPDATE jobs SET moved_at = now() WHERE id = %(id)s AND status = 'running'
 
--- job_got_on: a step is done that will not have to be done again: whatever killed workers before, it was not this
+-- job_got_on: a step is finished for good, so the count of attempts is reset
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
 
 -- job_finish: the end of a job; what was embedded for one that did not complete is kept for a day, in which it may go on
@@ -85,20 +85,20 @@ WITH spent AS (DELETE FROM embedding_parts p USING jobs j WHERE j.id = p.job_id
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
     seconds_left = NULL, cancel_requested = false, completed_at = now(), updated_at = now() WHERE id = %(id)s
 
--- job_release: the worker stops before the job is over; another one goes on with it, unless somebody asked it to stop
+-- job_release: the worker stops before the job is finished; another resumes it unless it was cancelled
 UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
     attempts = greatest(0, attempts - 1), seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END,
     message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
         ELSE 'Waiting for a worker to go on.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status = 'running'
 
--- job_cancel: stop a job; one that no worker has taken is over at once
+-- job_cancel: stop a job; one that no worker has taken ends immediately
 UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
     completed_at = CASE status WHEN 'queued' THEN now() END,
     message = CASE status WHEN 'queued' THEN 'Cancelled before it began.' ELSE 'Stopping.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING status
 
--- job_cancel_requested: whether somebody asked the job to stop (one that is over or deleted is to stop, too)
+-- job_cancel_requested: whether the job was cancelled (one that is over or deleted is to stop, too)
 SELECT coalesce((SELECT cancel_requested OR status NOT IN ('queued', 'running') FROM jobs WHERE id = %(id)s), true) AS stop
 
 -- job_delete: a job with its log, files and pages

@@ -9,7 +9,7 @@ p.source_id = ANY(%(source_ids)s)
     AND (%(document_ids)s::text[] IS NULL OR p.document_id = ANY(%(document_ids)s))
     AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
 
--- scope_properties: the same for a scope that also looks at what documents say of themselves
+-- scope_properties: the same for a scope with conditions on properties of documents
 (%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s))
     AND (%(document_ids)s::text[] IS NULL OR p.document_id = ANY(%(document_ids)s))
     AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
@@ -21,7 +21,7 @@ p.source_id = ANY(%(source_ids)s)
           AND (%(since)s::date IS NULL OR d.document_date >= %(since)s)
           AND (%(until)s::date IS NULL OR d.document_date <= %(until)s))
 
--- count_in_scope: the number of passages in a scope, counted no further than a cap
+-- count_in_scope: the number of passages in a scope, counted up to a cap
 SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped
 
 -- breadth_by_size: a condition that always holds, and before a graph is walked sets how many of the nearest the walk keeps in
@@ -37,13 +37,13 @@ SELECT id, score FROM (
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
 ORDER BY score DESC, id
 
--- vector_filtered: nearest passages within a large scope, HNSW scanned on until the limit is filled
+-- vector_filtered: nearest passages within a large scope, HNSW scanned until the limit is reached
 SELECT id, score FROM (
     SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
     ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
 ORDER BY score DESC, id
 
--- vector_exact: nearest passages within a small scope, every distance computed (the expression keeps HNSW out)
+-- vector_exact: nearest passages within a small scope, every distance computed (the expression prevents the use of HNSW)
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
 ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
@@ -52,7 +52,7 @@ SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND
 ORDER BY passages DESC, language
 
 -- query_terms: the index's size, and the query's terms in each of its languages with what the lexicon knows of them;
--- one row without a term where the query has none
+-- one row without a term if the query has none
 WITH spoken AS MATERIALIZED (
     SELECT language, passages, terms FROM index_statistics WHERE index_name = %(index)s AND passages > 0),
 totals AS (
@@ -68,7 +68,7 @@ known AS (
 SELECT totals.*, term, id, coalesce(df, 0) AS df, position, asked.passages
 FROM totals LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
 
--- postings_of_terms: all postings of given terms, the blocks of each in one piece
+-- postings_of_terms: all postings of given terms, the blocks of each as one value
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
 WHERE o.term_id = ANY(%(term_ids)s::integer[]) GROUP BY o.term_id
 
@@ -117,10 +117,10 @@ WHERE {scope}
 -- documents_within: those of given documents that lie in a scope
 SELECT p.document_id FROM (SELECT id AS document_id, source_id FROM documents WHERE id = ANY(%(ids)s)) AS p WHERE {scope}
 
--- ids_of_scope: the passages of a scope, in one piece of memory
+-- ids_of_scope: the passages of a scope, as one value
 SELECT string_agg(int8send(p.id), ''::bytea) AS ids FROM {data} p WHERE {scope}
 
--- ids_in_scope: those of given passages that lie in a scope
+-- ids_in_scope: those of given passages that are in a scope
 SELECT p.id FROM {data} p WHERE p.id = ANY(%(ids)s) AND {scope}
 
 -- passage_columns: the columns of a passage that are shown
@@ -161,7 +161,7 @@ SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 -- embeddings_by_id: the vectors of given passages, as pgvector sends them: read as text they take a second statement's time
 SELECT p.id, halfvec_send(p.embedding) AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- likeness_to_all: the likeness of given passages to a sample of the index's: inner products with its mean vector
+-- likeness_to_all: the hubness of given passages against a sample of the index: inner products with its mean vector
 WITH centre AS MATERIALIZED (
     SELECT avg(p.embedding) AS mean FROM {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1))
 SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL

@@ -1,11 +1,11 @@
--- spans_around: for each wanted passage the span that it makes with its neighbours in the same document
+-- spans_around: for each given passage the span that it makes with its neighbours in the same document
 SELECT w.place, min((n.metadata_ ->> 'start')::integer) AS first, max((n.metadata_ ->> 'end')::integer) AS last
 FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
     JOIN {data} n ON n.document_id = w.document_id
         AND (n.metadata_ ->> 'ordinal')::integer BETWEEN w.at - %(reach)s AND w.at + %(reach)s
 GROUP BY w.place
 
--- spans_of_sections: for each wanted passage the span of the passages around it that stand under the same heading
+-- spans_of_sections: for each given passage the span of the passages around it under the same heading
 SELECT w.place, min((s.metadata_ ->> 'start')::integer) AS first, max((s.metadata_ ->> 'end')::integer) AS last
 FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
     JOIN {data} p ON p.document_id = w.document_id AND (p.metadata_ ->> 'ordinal')::integer = w.at
@@ -25,7 +25,7 @@ FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY A
         AND (s.metadata_ ->> 'ordinal')::integer > other.before AND (s.metadata_ ->> 'ordinal')::integer < other.after
 GROUP BY w.place
 
--- spans_of_pages: for each wanted stretch of a document the span of the pages that it stands on
+-- spans_of_pages: for each given span of a document the span of its pages
 SELECT w.place, min((page ->> 1)::integer) AS first, max((page ->> 2)::integer) AS last
 FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[])
         WITH ORDINALITY AS w (document_id, first, last, place)
@@ -34,7 +34,7 @@ FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[]
 WHERE (page ->> 1)::integer < w.last AND (page ->> 2)::integer > w.first
 GROUP BY w.place
 
--- document_slices: parts of documents, characters counted from 0, where the index holds the document's present version
+-- document_slices: parts of documents, characters counted from 0, if the index holds the document's present version
 SELECT w.place, substr(d.text, w.first + 1, w.last - w.first) AS text
 FROM unnest(%(document_ids)s::text[], %(starts)s::integer[], %(ends)s::integer[])
         WITH ORDINALITY AS w (document_id, first, last, place)

@@ -5,6 +5,6 @@ FROM jobs j CROSS JOIN LATERAL (
     FROM job_parts WHERE job_id = j.id
 ) p WHERE j.status IN ('queued', 'running') ORDER BY j.status DESC, j.created_at, j.id LIMIT %(limit)s
 
--- work_counts: the jobs that wait and run, and the workers that were heard of lately
+-- work_counts: the jobs that wait and run, and the workers with a recent heartbeat
 SELECT count(*) FILTER (WHERE status = 'queued') AS queued, count(*) FILTER (WHERE status = 'running') AS running,
     (SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => %(silent)s)) AS workers FROM jobs

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from evals.experiments.catalogue import Experiments, run_together
 from evals.experiments.runs import Cell, cells_from
 from evals.experiments.tuning import StoredBook, optimise
-from evals.gateway import check_index, index_corpus
+from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.learn import LEARNED_HERE, learn_from
 from evals.learning.training import check_enough
@@ -86,7 +86,7 @@ def enqueue_on_sample(
     if ragas == "llm":
         Endpoint.of(wb, Limits.from_settings(wb.settings))
     for index in {cell.index for cell in cells}:
-        check_index(wb, index)
+        wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
     return enqueue_import(wb, SAMPLE, experiment=plan | {"metrics": list(check_metrics(metrics))})
 
@@ -118,7 +118,7 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     check_extra("eval")
     info = TestSetStore(wb).info(test_set)
     check_enough(info.title, info.answerable)
-    check_index(wb, index)
+    wb.corpus.index(index)
     return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
 
 

@@ -20,7 +20,7 @@ from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
 from workbench.services.crawls import CrawlService
-from workbench.services.documents import DocumentService, Intake
+from workbench.services.documents import Destination, DocumentService, IngestOptions
 from workbench.services.explain import ExplainService
 from workbench.services.folders import FolderWork
 from workbench.services.health import HealthService, Status
@@ -30,9 +30,9 @@ from workbench.services.page_images import PagePictures
 from workbench.services.promotions import PromotionService, RankerService
 from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
-from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings
+from workbench.storage.tool_calls import ToolCalls
 from workbench.telemetry import export
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
@@ -125,9 +125,9 @@ class Workbench:
         self.search_service = SearchService(corpus, self.requests)
         self.indexes = IndexService(corpus)
         self.sources = SourceService(corpus, self.indexes)
-        self.documents = DocumentService(corpus, self.sources, Intake(corpus, self.indexes))
+        self.documents = DocumentService(corpus, self.sources, self.indexes)
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
-        self.tool_calls = ToolCallService(corpus)
+        self.tool_calls = ToolCalls(corpus.database)
         self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()
@@ -254,16 +254,9 @@ class Workbench:
             raise InvalidInput(f"A path cannot be {paths!r}; give a text or a Path.")
         places = [paths] if isinstance(paths, str | Path) else list(paths)
         with progress_bar("Ingest", on_progress) as show:
-            return self.documents.ingest(
-                places,
-                source=source,
-                project=project,
-                folder=folder,
-                tags=tags,
-                index=index,
-                on_progress=show,
-                should_stop=should_stop,
-            )
+            destination = Destination(source=source, project=project, folder=folder, tags=tags)
+            options = IngestOptions(index=index, on_progress=show, should_stop=should_stop)
+            return self.documents.ingest(places, destination, options)
 
     def search(
         self,

@@ -22,7 +22,7 @@ from evals.experiments.runs import (
     scored,
     stored_answer,
 )
-from evals.gateway import Row, bytes_on_disk, check_index, complete_part, experiment_tables, own_hash, run_tables
+from evals.gateway import ExperimentTables, Row, RunTables, own_hash
 from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
@@ -43,7 +43,7 @@ class Experiments:
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
         self.test_sets = TestSetStore(wb)
-        self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
+        self._experiments, self._runs = ExperimentTables(wb.corpus.database), RunTables(wb.corpus.database)
 
     def create(
         self,
@@ -68,7 +68,7 @@ class Experiments:
         if not chosen.answerable:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
         for index in {cell.index for cell in cells}:
-            check_index(self._wb, index)
+            self._wb.corpus.index(index)
         plan: JsonObject = {
             "cells": [plain(cell) for cell in cells],
             "metrics": list(check_metrics(metrics)),
@@ -167,7 +167,7 @@ class Experiments:
         if row["status"] == "done":
             answers = {answer["question_id"]: stored_answer(answer) for answer in self._runs.answers(row["id"])}
             run = scored(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
-        size = bytes_on_disk(self._wb, row["index_name"])
+        size = self._wb.corpus.indexes.bytes_on_disk(row["index_name"])
         cell = experiment.cells[row["position"]]
         place = (row["index_name"], size, row["error"], row["position"], row["extra"])
         return CellResult(cell, row["id"], row["status"], run, *place)
@@ -241,7 +241,8 @@ def _outcomes(
             before = [_outcome(result) for _, result in in_hand.results()]
             failed = any(each.failed and each.cell == share.cell for each in before)
             outcome = ShareOutcome(share.cell, 0, 0, failed=True) if failed else runs.answer(share)
-            complete_part(wb, in_hand, part, outcome.to_dict())
+            with wb.corpus.database.transaction() as connection:
+                in_hand.done(connection, part, outcome.to_dict())
         return [_outcome(result) for _, result in in_hand.results()]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evals.gateway import IndexedCorpus, answer, search
+from evals.gateway import IndexedCorpus
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.options import Ask
@@ -65,7 +65,7 @@ def _first_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy:
     """Return the first ten documents with the scores of their best passages, best first."""
     scores: dict[str, float] = {}
     for limit in PASSAGES:
-        result = search(wb, query, Ask(strategy, limit, corpus.scope, corpus.index.name))
+        result = wb.search_service.search(query, Ask(strategy, limit, corpus.scope, corpus.index.name))
         for hit in result:
             scores.setdefault(corpus.key(hit.document_id), hit.score)
         if len(scores) >= DOCUMENTS or len(result) < limit:
@@ -129,7 +129,7 @@ def reference_answers(
             raise Cancelled("Stopped; the answers so far are not kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), "answers"))
-        found = answer(wb, question.text, Ask(strategy, READ, corpus.scope, corpus.index.name))
+        found = wb.answers.ask(question.text, Ask(strategy, READ, corpus.scope, corpus.index.name)).answer()
         refused += found.refused
         texts.append("" if found.refused else MARK.sub("", found.text))
     return _compared(questions, texts, refused)

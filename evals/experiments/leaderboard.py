@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evals.experiments.runs import CellResult, Experiment, StrategyRun
-from evals.gateway import deleted_parts, documents_in, documents_of, resolved_scope
+from evals.gateway import deleted_parts, documents_in, resolved_scope
 from evals.measures.metrics import metric_title
 from evals.measures.significance import EQUAL, Difference, bootstrap_interval, compare
 from evals.test_set import TestSet
@@ -385,7 +385,7 @@ def judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]:
     if test_set.corpus is not None or test_set.scope.is_everything or deleted_parts(wb, test_set.scope):
         return ()
     relevant = {key for grades in test_set.qrels.values() for key, grade in grades.items() if grade > 0}
-    present = {document.id for document in documents_of(wb)} & relevant
+    present = {document.id for document in wb.documents.list()} & relevant
     outside = present - {document.id for document in documents_in(wb, resolved_scope(wb, test_set.scope))}
     if not outside:
         return ()

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 import workbench
-from evals.gateway import IndexedCorpus, NewRun, Row, experiment_tables, index_corpus, run_tables, search
+from evals.gateway import ExperimentTables, IndexedCorpus, NewRun, Row, RunTables, index_corpus
 from evals.measures.metrics import (
     DEFAULT_METRICS,
     FAMILIES,
@@ -48,28 +48,12 @@ from workbench.workbench import Workbench
 # Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
 RANKS = (
     "retrieval/**/*.py",
-    "retrieval/ranker/*.json",
+    "retrieval/*.json",
     "models/**/*.py",
-    "services/requests.py",
     "services/search.py",
     *(
         f"storage/{name}.py"
-        for name in (
-            "embedded_text",
-            "filters",
-            "lexicon",
-            "llama_store",
-            "passages",
-            "postings",
-            "ranking",
-            "rows",
-            "said_names",
-            "scores",
-            "side_read",
-            "surroundings",
-            "term_ranking",
-            "vector_store",
-        )
+        for name in ("documents", "graph", "llamaindex", "passages", "postings", "ranking", "store")
     ),
     *(f"storage/sql/{name}.sql" for name in ("search", "spelling", "surroundings")),
 )
@@ -254,7 +238,7 @@ def warm(
 ) -> None:
     """Search once without timing it, so that the first load of a process is in no question's latency."""
     if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and its latency is the LLM's
-        search(wb, question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
+        wb.search_service.search(question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
 
 
 def ask(
@@ -274,7 +258,7 @@ def ask(
     documents, deeper searches add theirs below, so that a person's first passages stay first.
     """
     first_ask = Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters)
-    first = search(wb, question.text, first_ask)
+    first = wb.search_service.search(question.text, first_ask)
     ranked = _documents(corpus, first)
     result = first
     for limit in DEEPER:
@@ -282,13 +266,13 @@ def ask(
             break
         if limit < min(documents, DEEPER[-1]):  # so many documents do not lie in so few passages
             continue
-        result = search(wb, question.text, replace(first_ask, limit=limit))
+        result = wb.search_service.search(question.text, replace(first_ask, limit=limit))
         ranked = list(dict.fromkeys([*ranked, *_documents(corpus, result)]))
     within: tuple[RankedPassage, ...] = ()
     if pages and question.id in pages:
         right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
         alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
-        within = _hits(corpus, search(wb, question.text, alone), paged=True)
+        within = _hits(corpus, wb.search_service.search(question.text, alone), paged=True)
     passages = _hits(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
     return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
@@ -504,7 +488,7 @@ class CellRuns:
         """Take ``on_progress``, which is told of the questions of all cells, as if no other process asked any."""
         self._wb, self._experiment, self._test_set = wb, experiment, test_set
         self._on_progress, self._should_stop = on_progress, should_stop
-        self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
+        self._experiments, self._runs = ExperimentTables(wb.corpus.database), RunTables(wb.corpus.database)
         self._open: dict[int, _OpenRun] = {}
         self._done, self._part = 0, 0.0  # questions, and how far the share that is asked is
 

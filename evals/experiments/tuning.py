@@ -18,7 +18,7 @@ from typing import NotRequired, Protocol, TypedDict, cast
 
 from evals.experiments.leaderboard import pareto_front
 from evals.experiments.runs import Ranking, StrategyRun, ask, run_values, scored, stored_answer, warm
-from evals.gateway import IndexedCorpus, run_tables
+from evals.gateway import IndexedCorpus, RunTables
 from evals.measures.metrics import check_metrics, depth
 from evals.measures.significance import Difference, bootstrap_interval, compare
 from evals.test_set import Question, TestSet
@@ -116,7 +116,7 @@ class StoredBook:
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, depth: int) -> None:
         """Take ``depth``, the number of documents of each ranking."""
-        self._tables = run_tables(wb)
+        self._tables = RunTables(wb.corpus.database)
         self._test_set, self._corpus, self._depth = test_set, corpus, depth
         self._runs: dict[str, str] = {}
         self._answers: dict[str, dict[str, Ranking]] = {}

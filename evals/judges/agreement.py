@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals.experiments.runs import StrategyRun
-from evals.gateway import IndexedCorpus, document_of, passages_of
+from evals.gateway import IndexedCorpus
 from evals.judges.endpoint import Endpoint
 from evals.judges.ragas import NONSENSE, Sample, run_judging
 from evals.measures.metrics import Agreement, JudgeAgreement
@@ -170,7 +170,7 @@ class Texts:
         if self._corpus.keys and document_id not in self._corpus.keys:
             return None
         try:
-            return document_of(self._wb, document_id)
+            return self._wb.documents.get(document_id)
         except NotFound:  # judged once, deleted since
             return None
 
@@ -180,7 +180,7 @@ class Texts:
             return [text for text in map(self.judged, spans) if text]
         texts = []
         for document in filter(None, map(self._document, relevant)):
-            passages = passages_of(self._wb, document.id, self._corpus.index.name)
+            passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
             texts += [passage.text for passage in passages]
         return texts[:MOST_REFERENCES]
 

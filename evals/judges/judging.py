@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import EvalRun, Experiment
-from evals.gateway import encoder_of, index_corpus
+from evals.gateway import index_corpus
 from evals.judges import FREE, JUDGED, JudgedMetric, Sample, judge
 from evals.judges.agreement import Texts, answered, judge_agreement
 from evals.judges.endpoint import Endpoint
@@ -40,7 +40,7 @@ def judge_run(
     texts = Texts(wb, run.test_set, run.corpus)
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
-    encoder = encoder_of(wb, run.corpus.index)
+    encoder = wb.corpus.encoder_of(run.corpus.index)
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
         for question_id in list(strategy.answers)[:questions]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals.experiments.runs import StrategyRun
-from evals.gateway import IndexedCorpus, known_rankers
+from evals.gateway import IndexedCorpus
 from evals.learning.fitting import (
     Fitted,
     QuestionSheet,
@@ -204,7 +204,7 @@ def verdict(difference: Difference) -> str:
 def rankers_that_saw(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
     """Return the rankers of these runs that a test set of this title taught, each once; deleted ones are not known."""
     used = {str(run.parameters.get(RANKER.name, SHIPPED)) for run in runs if run.strategy == LEARNED}
-    return [ranker.name for ranker in known_rankers(wb) if ranker.name in used and has_seen(ranker, title)]
+    return [ranker.name for ranker in wb.rankers.list() if ranker.name in used and has_seen(ranker, title)]
 
 
 def sentence(ranker: str) -> str:

@@ -10,13 +10,13 @@ from typing import ClassVar
 
 from evals.gateway import (
     Row,
+    TestSetTables,
     check_title,
     delete_corpus,
     index_corpus,
     measured_scope,
     new_id,
     store_source,
-    tables_of_test_sets,
 )
 from evals.test_set import (
     EVERYTHING,
@@ -80,7 +80,7 @@ class TestSetStore:
 
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
-        self._tables = tables_of_test_sets(wb)
+        self._tables = TestSetTables(wb.corpus.database)
 
     def list(self) -> list[TestSetInfo]:
         """Return all test sets, oldest first."""

@@ -13,8 +13,8 @@ from workbench.errors import Cancelled, InvalidInput, StorageError, choices
 
 if TYPE_CHECKING:
     from workbench.app.connect.connections import FileChange
-    from workbench.services.tool_calls import Caller
     from workbench.settings import Settings
+    from workbench.storage.tool_calls import Caller
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,8 +112,8 @@ def _undone(change: FileChange, settings: Settings) -> str:
 
 def _callers(out: Out) -> dict[str, Caller]:
     try:
-        with opened() as workbench:
-            return workbench.tool_calls.callers()
+        with opened() as wb:
+            return wb.tool_calls.callers()
     except StorageError as error:  # the file can be written all the same
         out.message(f"{error} So it is not known which clients have called.")
         return {}

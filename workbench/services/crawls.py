@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,17 +19,19 @@ from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, No
 from workbench.runtime import check_extra
 from workbench.services.checks import check_key, check_title
 from workbench.services.corpus import Corpus
-from workbench.services.documents import DocumentService
+from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
 from workbench.services.sources import PlaceNames, SourceService
 from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
 from workbench.storage.job_parts import EmbeddingHands, PartLost
 from workbench.storage.jobs import FINISHED, Job
 from workbench.types import (
+    IngestReport,
     JsonObject,
     JsonValue,
     OnProgress,
     Progress,
+    ShouldStop,
     Source,
     Value,
     as_object,
@@ -42,6 +43,8 @@ from workbench.types import (
 if TYPE_CHECKING:
     from workbench.crawling.egress import Guard
     from workbench.crawling.preview import DryRun
+    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.pipeline import AfterWrite
 
 # --- A crawl as every face shows it: what it is to do, how far it is, and what it found different ---
 
@@ -477,7 +480,13 @@ class CrawlService:
             self.table.fills(job_id, source.id)
             plan = self.table.plan(job_id)
         index = self._corpus.index().name
-        ingest = partial(self._documents.ingest_items, hands=hands)
+
+        def ingest(
+            source_id: str, items: Sequence[Incoming], *, should_stop: ShouldStop, after_write: AfterWrite
+        ) -> IngestReport:
+            options = IngestOptions(should_stop=should_stop, after_write=after_write, hands=hands)
+            return self._documents.ingest_items(source_id, items, options)
+
         storing = Storing(self.table, job_id, plan.source_id, index, ingest)
         memory = self.table.memory(plan.source_id, job_id, index)
 

@@ -20,7 +20,7 @@ from workbench.storage.database import Connection, clean
 from workbench.storage.documents import NewDocument
 from workbench.storage.jobs import pace_of_ingests
 from workbench.telemetry import INGEST, measured
-from workbench.types import Document, IngestFailure, IngestReport, OnProgress, Progress, ShouldStop, Value
+from workbench.types import Document, Index, IngestFailure, IngestReport, OnProgress, Progress, ShouldStop, Value
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
@@ -30,89 +30,31 @@ if TYPE_CHECKING:
     from workbench.storage.job_parts import EmbeddingHands
     from workbench.storage.passages import StoredPassage
 
-# --- The intake: documents on their way into a source, its citations and the indexes that serve ---
+# Values for bringing documents in
 
 
-class Intake:
-    """The composer of the ingestion pipeline, for one source and one index at a time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """The source that files are read into; it is created if no source has that title."""
 
-    def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
-        self._corpus, self._indexes = corpus, indexes
+    source: str | None = None  # id or title; None for a title taken from the paths
+    project: str | None = None  # of a source that is created
+    folder: str | None = None  # of the project
+    tags: Sequence[str] = ()
 
-    def take(
-        self,
-        source_id: str,
-        items: Sequence[Incoming],
-        *,
-        failures: Iterable[IngestFailure] = (),
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
-        after_write: AfterWrite | None = None,
-        on_items: OnItems | None = None,
-        shared: SharedItems | None = None,
-        hands: EmbeddingHands | None = None,
-    ) -> IngestReport:
-        """Bring items into a source; see ``DocumentService.ingest_items``."""
-        pace: float | None = None
-        if on_progress is not None and items:  # the framework takes seconds to be imported
-            from workbench.ingestion.progress import FIRST_PACE, Forecast
 
-            pace = pace_of_ingests(self._corpus.database) or FIRST_PACE
-            forecast = Forecast([item.size for item in items], pace)
-            message = f"0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
-            on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
-        import_framework()
-        from workbench.ingestion.citations import citation_writer
-        from workbench.ingestion.pipeline import Pipeline
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestOptions:
+    """How items are brought into a source, who is notified, and who helps."""
 
-        corpus = self._corpus
-        write_citations = citation_writer(corpus.citations)
-
-        def written(connection: Connection, document_id: str, document: NewDocument) -> None:
-            write_citations(connection, document_id, document)
-            if after_write is not None:
-                after_write(connection, document_id, document)
-
-        chosen = corpus.index(index)
-        pipeline = Pipeline(
-            corpus.database,
-            corpus.documents,
-            corpus.writer_of(chosen, shared.parts.embedding if shared is not None else hands),
-            after_write=written,
-            on_items=on_items,
-            pace=pace,
-        )
-        report = pipeline.ingest(
-            source_id,
-            items,
-            failures=failures,
-            on_progress=on_progress,
-            should_stop=should_stop,
-            shared=shared,
-        )
-        if shared is not None and not shared.parts.leads:
-            return report
-        if report.added + report.updated:
-            corpus.store(chosen).maintain_graph(saying(on_progress, len(items)))
-        if index is None:
-            self._bring_up_to_date(chosen.name, on_progress, should_stop)
-        changed = chosen.is_default and report.added + report.updated
-        offer = self._indexes.language_offer(report.document_ids) if changed else None
-        return replace(report, offer=f"{offer.sentence} {offer.way}") if offer else report
-
-    def _bring_up_to_date(self, filled: str, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> None:
-        """Let the new documents be found by the searches that a promotion sends to another index."""
-        for name in self._corpus.promotions.indexes():
-            if name == filled:
-                continue
-
-            def tell(progress: Progress, name: str = name) -> None:
-                if on_progress is not None:
-                    on_progress(replace(progress, message=f"index {name}: {progress.message}"))
-
-            with suppress(ModelError):  # its model is gone: searches say so, and what the index lacks
-                self._indexes.build(name, on_progress=tell, should_stop=should_stop)
+    index: str | None = None  # None for the default index; indexes that serve by promotion are then updated, too
+    failures: Iterable[IngestFailure] = ()  # of items that could not be read before; the report includes them
+    on_progress: OnProgress | None = None
+    should_stop: ShouldStop | None = None
+    after_write: AfterWrite | None = None  # (connection, document id, document), in the transaction of the write
+    on_items: OnItems | None = None  # (events, connection), in the transaction of the write if there is one
+    shared: SharedItems | None = None  # the parts of a job that several workers share; only the leader reports
+    hands: EmbeddingHands | None = None  # lets other workers help to embed, for a job without parts
 
 
 # --- One file or one text, as the item that ingestion takes ---
@@ -157,101 +99,142 @@ class WriteResult(Value):
     offer: str = ""
 
 
-TURNS = 64  # contents that are written side by side
+NEW_SOURCE, DEFAULTS = Destination(), IngestOptions()
+TURNS = 64  # locks, so that equal texts created at the same time become one document
 
 
 class DocumentService:
     """The verbs over documents."""
 
-    def __init__(self, corpus: Corpus, sources: SourceService, intake: Intake) -> None:
-        self._corpus, self._sources, self._intake = corpus, sources, intake
+    def __init__(self, corpus: Corpus, sources: SourceService, indexes: IndexService) -> None:
+        self._corpus, self._sources, self._indexes = corpus, sources, indexes
         self._turns = tuple(threading.Lock() for _ in range(TURNS))
 
-    # --- bringing many in -------------------------------------------------------------------------------------------
+    # Ingest many documents
 
     def ingest(
         self,
         paths: Iterable[Path | str],
-        *,
-        source: str | None = None,
-        project: str | None = None,
-        folder: str | None = None,
-        tags: Sequence[str] = (),
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
+        destination: Destination = NEW_SOURCE,
+        options: IngestOptions = DEFAULTS,
     ) -> IngestReport:
-        """Read files and folders into a source (its id or title; made when no source has that title).
+        """Read files and folders into a source.
 
-        A source that was made and in which nothing could be stored goes away again; the report then names none.
+        A source that was created for them is removed if nothing could be stored; the report then names no source.
 
         Raises:
-            InvalidInput: none of the paths exists, or an argument is of the wrong type. NotFound: no such index.
-            Cancelled: ``should_stop`` said so; the stored documents stay.
+            InvalidInput: None of the paths exists, or an argument has the wrong type.
+            NotFound: No such index.
+            Cancelled: ``should_stop`` returned True; documents stored so far are kept.
         """
         from workbench.ingestion.incoming import files_under, own_title
         from workbench.ingestion.readers import absence, expanded
 
-        named = {"source": source, "project": project, "folder": folder, "index": index}
-        for noun, key in named.items():
+        keys = {
+            "source": destination.source,
+            "project": destination.project,
+            "folder": destination.folder,
+            "index": options.index,
+        }
+        for noun, key in keys.items():
             if key is not None:
                 check_key(noun, key)
         places = [expanded(path) for path in paths]
         if (sentence := absence(places)) is not None:
             raise InvalidInput(sentence)
-        self._corpus.index(index)  # before a source is made for nothing
-        title = source or own_title(places) or UPLOADS
-        target = self._sources.ensure(title, project=project, folder=folder, tags=tags, for_ingest=True)
+        self._corpus.index(options.index)  # fails before a source is created
+        target = self._sources.ensure(
+            destination.source or own_title(places) or UPLOADS,
+            project=destination.project,
+            folder=destination.folder,
+            tags=destination.tags,
+            for_ingest=True,
+        )
         with self._sources.settling(target.id):
             files = files_under(places)
-            report = self.ingest_items(
-                target.id,
-                files.items,
-                failures=files.failures,
-                index=index,
-                on_progress=on_progress,
-                should_stop=should_stop,
-            )
+            report = self.ingest_items(target.id, files.items, replace(options, failures=files.failures))
         stands = bool(report.document_ids) or self._sources.stands(target.id)
         return replace(report, left_out=files.left_out, source_id=target.id if stands else "")
 
     def ingest_items(
-        self,
-        source_id: str,
-        items: Sequence[Incoming],
-        *,
-        failures: Iterable[IngestFailure] = (),
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
-        after_write: AfterWrite | None = None,
-        on_items: OnItems | None = None,
-        shared: SharedItems | None = None,
-        hands: EmbeddingHands | None = None,
+        self, source_id: str, items: Sequence[Incoming], options: IngestOptions = DEFAULTS
     ) -> IngestReport:
-        """Bring uploads, pages or texts into an existing source, and into one index.
-
-        Where none is named it is the default one, and those that serve by promotion are brought up to date, too.
-        ``after_write(connection, document id, document)`` runs in the transaction that writes a document;
-        ``on_items(news, connection)`` is told what becomes of each item, in that transaction where there is one.
-        ``shared`` are the parts of a job in which several workers do this together; only the leading one reports.
-        By ``hands`` (of a job without parts) others help to embed many passages.
-        """
-        with measured(INGEST, self._corpus.index(index).name, items=len(items)) as told:
-            report = self._intake.take(
-                source_id,
-                items,
-                failures=failures,
-                index=index,
-                on_progress=on_progress,
-                should_stop=should_stop,
-                after_write=after_write,
-                on_items=on_items,
-                shared=shared,
-                hands=hands,
-            )
-            told.tell(**report.counts)
+        """Bring files, uploads, pages or texts into an existing source, and into one index."""
+        index = self._corpus.index(options.index)
+        with measured(INGEST, index.name, items=len(items)) as span:
+            pace = self._show_forecast(items, options.on_progress)
+            report = self._run_pipeline(source_id, items, index, pace, options)
+            if options.shared is None or options.shared.parts.leads:
+                report = self._complete(report, len(items), index, options)
+            span.tell(**report.counts)
         return report
+
+    def _show_forecast(self, items: Sequence[Incoming], on_progress: OnProgress | None) -> float | None:
+        """Report the size and expected duration of the work; return the pace that this assumes."""
+        if on_progress is None or not items:
+            return None
+        from workbench.ingestion.progress import FIRST_PACE, Forecast
+
+        pace = pace_of_ingests(self._corpus.database) or FIRST_PACE
+        forecast = Forecast([item.size for item in items], pace)
+        message = f"0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
+        on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
+        return pace
+
+    def _run_pipeline(
+        self, source_id: str, items: Sequence[Incoming], index: Index, pace: float | None, options: IngestOptions
+    ) -> IngestReport:
+        import_framework()  # takes seconds, so the first progress is reported before
+        from workbench.ingestion.citations import citation_writer
+        from workbench.ingestion.pipeline import Pipeline
+
+        corpus, shared = self._corpus, options.shared
+        write_citations = citation_writer(corpus.citations)
+
+        def after_write(connection: Connection, document_id: str, document: NewDocument) -> None:
+            write_citations(connection, document_id, document)
+            if options.after_write is not None:
+                options.after_write(connection, document_id, document)
+
+        pipeline = Pipeline(
+            corpus.database,
+            corpus.documents,
+            corpus.writer_of(index, shared.parts.embedding if shared is not None else options.hands),
+            after_write=after_write,
+            on_items=options.on_items,
+            pace=pace,
+        )
+        return pipeline.ingest(
+            source_id,
+            items,
+            failures=options.failures,
+            on_progress=options.on_progress,
+            should_stop=options.should_stop,
+            shared=shared,
+        )
+
+    def _complete(self, report: IngestReport, items: int, index: Index, options: IngestOptions) -> IngestReport:
+        """Maintain the graph, update the other indexes that serve, and add an offer for a new language."""
+        changed = bool(report.added + report.updated)
+        if changed:
+            self._corpus.store(index).maintain_graph(saying(options.on_progress, items))
+        if options.index is None:
+            self._update_promoted(index.name, options)
+        offer = self._indexes.language_offer(report.document_ids) if changed and index.is_default else None
+        return replace(report, offer=f"{offer.sentence} {offer.way}") if offer else report
+
+    def _update_promoted(self, filled: str, options: IngestOptions) -> None:
+        """Add the new documents to the other indexes that serve by promotion."""
+        for name in self._corpus.promotions.indexes():
+            if name == filled:
+                continue
+
+            def show(progress: Progress, name: str = name) -> None:
+                if options.on_progress is not None:
+                    options.on_progress(replace(progress, message=f"index {name}: {progress.message}"))
+
+            with suppress(ModelError):  # its model is missing: searches report that, and what the index lacks
+                self._indexes.build(name, on_progress=show, should_stop=options.should_stop)
 
     # --- one document -----------------------------------------------------------------------------------------------
 
@@ -414,7 +397,8 @@ class DocumentService:
     def _write(
         self, source_id: str, item: Incoming, on_progress: OnProgress | None, should_stop: ShouldStop | None
     ) -> WriteResult:
-        report = self.ingest_items(source_id, [item], on_progress=on_progress, should_stop=should_stop)
+        options = IngestOptions(on_progress=on_progress, should_stop=should_stop)
+        report = self.ingest_items(source_id, [item], options)
         if report.failures:
             raise UnreadableDocument(report.failures[0].error)
         outcome = "created" if report.added else "updated" if report.updated else "unchanged"

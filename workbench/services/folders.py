@@ -13,7 +13,7 @@ from workbench.errors import Conflict, UnreadableDocument
 from workbench.ingestion.incoming import Stamps, stamps_of
 from workbench.services.checks import LARGE, work_bytes
 from workbench.services.corpus import Corpus
-from workbench.services.documents import DocumentService
+from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
 from workbench.services.sources import SourceService
 from workbench.storage.jobs import Job
@@ -131,7 +131,9 @@ class FolderMirror:
         should_stop: ShouldStop | None = None,
     ) -> SyncReport:
         """Bring items in and remove the source's other documents, unless ``still_there`` says of a key to keep it."""
-        report = self._documents.ingest_items(source_id, items, on_progress=on_progress, should_stop=should_stop)
+        report = self._documents.ingest_items(
+            source_id, items, IngestOptions(on_progress=on_progress, should_stop=should_stop)
+        )
         present = {item.key for item in items}
         indexed = self._corpus.documents.by_key(source_id, self._corpus.index().name)
         vanished_ids = [indexed[key].id for key in indexed if key not in present and not still_there(key)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.errors import Ambiguous, NotFound
 from workbench.ingestion.readers import discover
 from workbench.sample import articles_dir
-from workbench.services.documents import DocumentService
+from workbench.services.documents import Destination, DocumentService, IngestOptions
 from workbench.services.sources import SourceService
 from workbench.types import IngestReport, OnProgress, ShouldStop
 
@@ -29,9 +29,9 @@ def load_sample(
     Raises:
         Cancelled: ``should_stop`` said so; the articles stored before stay.
     """
-    return documents.ingest(
-        [articles_dir()], source=SAMPLE_TITLE, tags=SAMPLE_TAGS, on_progress=on_progress, should_stop=should_stop
-    )
+    destination = Destination(source=SAMPLE_TITLE, tags=SAMPLE_TAGS)
+    options = IngestOptions(on_progress=on_progress, should_stop=should_stop)
+    return documents.ingest([articles_dir()], destination, options)
 
 
 def needs_sample(sources: SourceService) -> bool:

@@ -16,7 +16,7 @@ import platformdirs
 
 from workbench.app.connect.clients import NAME, ClientSetup
 from workbench.errors import ConfigurationError, InvalidInput
-from workbench.services.tool_calls import Caller
+from workbench.storage.tool_calls import Caller
 from workbench.types import JsonObject, JsonValue, as_object, as_text, as_text_or_none
 
 # --- The file that each client keeps its list of servers in, and the entry of this workbench in it ---

@@ -90,9 +90,9 @@ def _overhead(home: Path) -> JsonObject:
     from workbench.services.sample_corpus import load_sample
 
     lines = (questions_dir() / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    with open_bench(home) as workbench:
-        load_sample(workbench.documents)
-        return measure(workbench, [json.loads(line)["text"] for line in lines[:30]])
+    with open_bench(home) as wb:
+        load_sample(wb.documents)
+        return measure(wb, [json.loads(line)["text"] for line in lines[:30]])
 
 
 def _print(console: Console, result: Figures) -> None:

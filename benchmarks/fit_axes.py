@@ -21,8 +21,8 @@ from workbench.models.bert.encoder import BertEncoder
 from workbench.models.minilm import MINILM
 from workbench.models.multilingual import MULTILINGUAL
 from workbench.models.token_axes import fit_token_axes, save_token_axes
+from workbench.sample import articles_dir
 
-SAMPLE = Path(__file__).resolve().parent.parent / "sample" / "articles"
 MODELS = {model.name: model for model in (MINILM, MULTILINGUAL)}
 PASSAGE_TOKENS = 200  # the length of the passages that the bits are kept of
 
@@ -49,7 +49,9 @@ def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit_axes", description="Fit the token axes.")
     parser.add_argument("--model", choices=sorted(MODELS), default="minilm", help="whose axes (%(default)s)")
-    parser.add_argument("--folder", type=Path, default=SAMPLE, help="folder of Markdown files (default: the sample)")
+    parser.add_argument(
+        "--folder", type=Path, default=articles_dir(), help="folder of Markdown files (default: the sample)"
+    )
     parser.add_argument("--out", type=Path, help="file to write (default: the package's own)")
     arguments = parser.parse_args()
     model = MODELS[arguments.model]

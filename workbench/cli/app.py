@@ -31,8 +31,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     check_extra("app")
     from workbench.app.shell.serve import serve
 
-    def first_run(workbench: Workbench, should_stop: ShouldStop) -> None:
-        load_sample_once(workbench, out, should_stop)
+    def first_run(wb: Workbench, should_stop: ShouldStop) -> None:
+        load_sample_once(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
     end_now(serve(arguments.port, host=arguments.host, prepare=prepare))  # the server's threads would be waited for

@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        result = workbench.archives.search(
+    with opened() as wb:
+        result = wb.archives.search(
             arguments.query,
             fuzzy=not arguments.exact,
             citations=arguments.citations,
@@ -45,7 +45,7 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
             limit=arguments.limit,
         )
         ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
-        titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
+        titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
     for note in (*result.degraded, result.nothing_close):
         out.remark(note)
     out.show(result, lambda console: _print(console, result, titles))
@@ -54,8 +54,8 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
 
 def _refresh(arguments: argparse.Namespace, out: Out) -> int:
     del arguments
-    with opened() as workbench, stoppable(out) as should_stop, out.progress("Archives") as show:
-        source = workbench.sources.get(workbench.archives.refresh(show, should_stop))
+    with opened() as wb, stoppable(out) as should_stop, out.progress("Archives") as show:
+        source = wb.sources.get(wb.archives.refresh(show, should_stop))
     sentence = f"{source.title} holds {source.documents_count:,} documents."
     out.show(source, lambda console: console.print(sentence))
     return 0

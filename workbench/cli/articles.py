@@ -33,24 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        articles = workbench.articles.list(arguments.category, arguments.limit)
+    with opened() as wb:
+        articles = wb.articles.list(arguments.category, arguments.limit)
     return _print(out, articles)
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        article = workbench.articles.get(arguments.slug)
+    with opened() as wb:
+        article = wb.articles.get(arguments.slug)
     text = f"{article.title}\n{article.description}\n\n{article.content}"
     out.show(article, lambda console: console.print(printable(text), soft_wrap=True))
     return 0
 
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         if not arguments.semantic:
-            return _print(out, workbench.articles.search(arguments.query, content=arguments.content))
-        found = workbench.articles.search_by_meaning(arguments.query, content=arguments.content)
+            return _print(out, wb.articles.search(arguments.query, content=arguments.content))
+        found = wb.articles.search_by_meaning(arguments.query, content=arguments.content)
     for note in (*found.degraded, found.nothing_close):
         out.remark(note)
     return _print(out, found, found.evidence)

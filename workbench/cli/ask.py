@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Answer; a refusal, where nothing in the documents answers, is an answer too."""
-    with opened() as workbench:
-        stream = workbench.answers.ask(
+    with opened() as wb:
+        stream = wb.answers.ask(
             arguments.query,
             Ask(
                 arguments.strategy,

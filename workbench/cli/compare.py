@@ -54,8 +54,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     names = across(names_of(arguments.strategies), list(dict.fromkeys(indexes)))
     parameters = parameters_by_strategy(names, arguments.set)
     scope = scope_of(arguments)
-    with opened() as workbench:
-        comparison = workbench.compare(
+    with opened() as wb:
+        comparison = wb.compare(
             arguments.query,
             strategies=names,
             limit=arguments.limit,

@@ -69,15 +69,15 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     storing = [f"--{name}" for name in ("wait", "source", "project", "folder", "tag") if getattr(arguments, name)]
     if arguments.dry_run and storing:
         raise InvalidInput(f"--dry-run stores nothing; leave out {' and '.join(storing)}, or --dry-run itself.")
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.dry_run:
-            report = workbench.crawls.dry_run(arguments.url, **options)
+            report = wb.crawls.dry_run(arguments.url, **options)
             out.show(report, lambda console: _print_dry_run(console, report))
             return 0
         place = {"source": arguments.source, "project": arguments.project, "folder": arguments.folder}
-        crawl = workbench.crawls.start(arguments.url, **place, tags=arguments.tag, **options).to_dict()
+        crawl = wb.crawls.start(arguments.url, **place, tags=arguments.tag, **options).to_dict()
         if arguments.wait:
-            return wait_for(workbench, as_text(crawl["id"]), out)
+            return wait_for(wb, as_text(crawl["id"]), out)
         out.show(crawl, lambda console: print_crawl(console, crawl))
         out.message(
             f"A worker crawls it (the app, the MCP server, or 'workbench worker'); 'workbench jobs show {crawl['id']}'."
@@ -85,16 +85,16 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def wait_for(workbench: Workbench, job_id: str, out: Out) -> int:
+def wait_for(wb: Workbench, job_id: str, out: Out) -> int:
     """Work here until a crawl has ended, show how it goes, then the outcome; Ctrl-C cancels it."""
-    workbench.work()
+    wb.work()
     with out.progress("Crawl") as show, stoppable(out) as should_stop:
         is_cancelled = False
-        while not (job := workbench.jobs.wait(job_id, timeout=0.3, on_progress=show)).is_finished:
+        while not (job := wb.jobs.wait(job_id, timeout=0.3, on_progress=show)).is_finished:
             if should_stop() and not is_cancelled:
-                workbench.jobs.cancel(job_id)
+                wb.jobs.cancel(job_id)
                 is_cancelled = True
-    crawl = workbench.crawls.get(job_id).to_dict()
+    crawl = wb.crawls.get(job_id).to_dict()
     out.show(crawl, lambda console: print_crawl(console, crawl))
     if crawl["pages_failed"]:
         out.message(f"Every failed address with its reason: 'workbench jobs show {job_id}'.")

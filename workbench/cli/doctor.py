@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
 def _checks() -> list[Check]:
     try:
-        with opened() as workbench:
-            return workbench.health.doctor()
+        with opened() as wb:
+            return wb.health.doctor()
     except WorkbenchError as error:  # without a database nothing else can be tried
         from workbench.services.health import Check
 

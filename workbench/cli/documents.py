@@ -54,12 +54,12 @@ def _add_content(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.get(arguments.source).id if arguments.source else None
+    with opened() as wb:
+        source = wb.sources.get(arguments.source).id if arguments.source else None
         conditions = {"source_id": source, "document_type": arguments.type, "contains": arguments.contains}
         conditions["named"] = arguments.named
-        documents = workbench.documents.list(limit=arguments.limit, offset=arguments.offset, **conditions)
-        total = workbench.documents.count(**conditions)
+        documents = wb.documents.list(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = wb.documents.count(**conditions)
     rows = [(d.id, d.title, d.document_type, d.path or d.url, d.passages_count) for d in documents]
 
     def human(console: Console) -> None:
@@ -72,9 +72,9 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        document = workbench.documents.get(arguments.id)
-        passages = workbench.documents.passages(document.id, index=arguments.index) if arguments.passages else []
+    with opened() as wb:
+        document = wb.documents.get(arguments.id)
+        passages = wb.documents.passages(document.id, index=arguments.index) if arguments.passages else []
     value = document.to_dict()
     if arguments.passages:
         value["passages"] = [
@@ -97,8 +97,8 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
     path, text = _content(arguments)
     if path is None and text is None:
         raise InvalidInput("A document needs content; give it by --file or --text.")
-    with opened() as workbench:
-        written = workbench.documents.create(
+    with opened() as wb:
+        written = wb.documents.create(
             path=path,
             text=text,
             source=arguments.source,
@@ -111,8 +111,8 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
     path, text = _content(arguments)
-    with opened() as workbench:
-        written = workbench.documents.update(
+    with opened() as wb:
+        written = wb.documents.update(
             arguments.id,
             path=path,
             text=text,
@@ -124,10 +124,10 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        document = workbench.documents.get(arguments.id)
+    with opened() as wb:
+        document = wb.documents.get(arguments.id)
         confirm(arguments, out, f"{document.title!r} has {document.passages_count:,} passages.")
-        deletion = workbench.documents.delete(document.id)
+        deletion = wb.documents.delete(document.id)
     out.show(
         deletion, lambda console: console.print(f"Deleted {deletion.title!r} with {deletion.passages:,} passages.")
     )

@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Export: documents, passages with their vectors, projects, judgments, everything."""
-    with opened() as workbench, out.progress("Export") as show:
-        report = workbench.backups.write(arguments.file, replace=arguments.force, on_progress=show)
+    with opened() as wb, out.progress("Export") as show:
+        report = wb.backups.write(arguments.file, replace=arguments.force, on_progress=show)
     sentence = (
         f"Wrote {counted(report.documents, 'document')}, with those of test sets ({report.rows:,} rows, "
         f"{size_text(report.bytes)}), to {report.path}"

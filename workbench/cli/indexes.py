@@ -51,9 +51,9 @@ def _add_background(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        indexes = workbench.indexes.list()
-        sizes = {index.name: workbench.indexes.bytes_on_disk(index.name) for index in indexes}
+    with opened() as wb:
+        indexes = wb.indexes.list()
+        sizes = {index.name: wb.indexes.bytes_on_disk(index.name) for index in indexes}
     rows = [
         (
             index.name,
@@ -74,21 +74,21 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench, workbench.indexes.get(arguments.name))
+    with opened() as wb:
+        return _print(out, wb, wb.indexes.get(arguments.name))
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
     options = assignments(arguments.option, "--option")
-    with opened() as workbench:
-        index = workbench.indexes.create(
+    with opened() as wb:
+        index = wb.indexes.create(
             arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
         )
         if arguments.background:
-            return _enqueue(out, workbench, index.name)
+            return _enqueue(out, wb, index.name)
         if arguments.build:
-            index = _filled(workbench, out, index.name)
-        return _print(out, workbench, index)
+            index = _filled(wb, out, index.name)
+        return _print(out, wb, index)
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
@@ -96,43 +96,43 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
         raise InvalidInput("An index becomes the default once it is built: use --default when its job has ended.")
     if not (arguments.build or arguments.default or arguments.background):
         raise InvalidInput("Say what to change: --build adds what the index lacks, --default makes it the default.")
-    with opened() as workbench:
-        index = workbench.indexes.get(arguments.name)
+    with opened() as wb:
+        index = wb.indexes.get(arguments.name)
         if arguments.background:
-            return _enqueue(out, workbench, index.name)
+            return _enqueue(out, wb, index.name)
         if arguments.build:
-            index = _filled(workbench, out, index.name)
+            index = _filled(wb, out, index.name)
         if arguments.default:
-            workbench.indexes.set_default(index.name)
-        return _print(out, workbench, workbench.indexes.get(index.name))
+            wb.indexes.set_default(index.name)
+        return _print(out, wb, wb.indexes.get(index.name))
 
 
 def _build(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.background:
-            return _enqueue(out, workbench, arguments.name)
-        return _print(out, workbench, _filled(workbench, out, arguments.name))
+            return _enqueue(out, wb, arguments.name)
+        return _print(out, wb, _filled(wb, out, arguments.name))
 
 
 def _default(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.indexes.set_default(arguments.name)
-        return _print(out, workbench, workbench.indexes.get(arguments.name))
+    with opened() as wb:
+        wb.indexes.set_default(arguments.name)
+        return _print(out, wb, wb.indexes.get(arguments.name))
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        index = workbench.indexes.get(arguments.name)
+    with opened() as wb:
+        index = wb.indexes.get(arguments.name)
         confirm(arguments, out, f"The index {index.name!r} holds {index.passages_count:,} passages.")
-        workbench.indexes.delete(index.name)
+        wb.indexes.delete(index.name)
     out.show(index, lambda console: console.print(f"Dropped the index {index.name!r}; its documents stay."))
     return 0
 
 
-def _enqueue(out: Out, workbench: Workbench, name: str) -> int:
+def _enqueue(out: Out, wb: Workbench, name: str) -> int:
     """Hand the build to a worker."""
-    job = workbench.jobs.enqueue_index_build(name)
-    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": workbench.indexes.missing(name)}
+    job = wb.jobs.enqueue_index_build(name)
+    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.missing(name)}
     out.message(
         f"A worker builds it: the app's and the MCP server's, or 'workbench worker'. See: workbench jobs show {job.id}"
     )
@@ -140,14 +140,14 @@ def _enqueue(out: Out, workbench: Workbench, name: str) -> int:
     return 0
 
 
-def _filled(workbench: Workbench, out: Out, name: str) -> Index:
+def _filled(wb: Workbench, out: Out, name: str) -> Index:
     with out.progress(f"Build {name}") as show, stoppable(out) as should_stop:
-        return workbench.indexes.build(name, on_progress=show, should_stop=should_stop)
+        return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 
 
-def _print(out: Out, workbench: Workbench, index: Index) -> int:
-    size = workbench.indexes.bytes_on_disk(index.name)
-    value = index.to_dict() | {"bytes": size, "missing_documents": workbench.indexes.missing(index.name)}
+def _print(out: Out, wb: Workbench, index: Index) -> int:
+    size = wb.indexes.bytes_on_disk(index.name)
+    value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.missing(index.name)}
     row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
     out.show(value, lambda console: print_fields(console, row))
     return 0

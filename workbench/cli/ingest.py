@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         raise UnreadableDocument(sentence)
     if arguments.background:
         return _enqueue(arguments, out)
-    with opened() as workbench, out.progress("Ingest") as show, stoppable(out) as should_stop:
+    with opened() as wb, out.progress("Ingest") as show, stoppable(out) as should_stop:
         try:
-            report = workbench.ingest(
+            report = wb.ingest(
                 arguments.paths,
                 source=arguments.source,
                 project=arguments.project,
@@ -65,13 +65,13 @@ def _enqueue(arguments: argparse.Namespace, out: Out) -> int:
     from workbench.ingestion.readers import expanded
     from workbench.services.sources import UPLOADS, PlaceNames
 
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.index:
-            workbench.indexes.get(arguments.index)  # of an unknown one the job would tell too late, as of the place
+            wb.indexes.get(arguments.index)  # of an unknown one the job would tell too late, as of the place
         place = PlaceNames(project=arguments.project, folder=arguments.folder)
         title = arguments.source or own_title([expanded(path) for path in arguments.paths]) or UPLOADS
-        source = workbench.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
-        job = workbench.jobs.enqueue_ingest(
+        source = wb.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
+        job = wb.jobs.enqueue_ingest(
             arguments.paths,
             source=title,
             **place,

@@ -53,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        jobs = workbench.jobs.list(kind=arguments.kind, status=arguments.status, limit=arguments.limit)
+    with opened() as wb:
+        jobs = wb.jobs.list(kind=arguments.kind, status=arguments.status, limit=arguments.limit)
     rows = [
         (
             job.id,
@@ -79,64 +79,64 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        job = workbench.jobs.get(arguments.id)
-        return _print(workbench, job, out, arguments.log)
+    with opened() as wb:
+        job = wb.jobs.get(arguments.id)
+        return _print(wb, job, out, arguments.log)
 
 
 def _cancel(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(workbench, workbench.jobs.cancel(arguments.id), out)
+    with opened() as wb:
+        return _print(wb, wb.jobs.cancel(arguments.id), out)
 
 
 def _resume(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.jobs.resume(arguments.id)
-        return _going_on(workbench, arguments.id, arguments.wait, out)
+    with opened() as wb:
+        wb.jobs.resume(arguments.id)
+        return _going_on(wb, arguments.id, arguments.wait, out)
 
 
 def _retry_failed(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.crawls.retry_failed(arguments.id)
-        return _going_on(workbench, arguments.id, arguments.wait, out)
+    with opened() as wb:
+        wb.crawls.retry_failed(arguments.id)
+        return _going_on(wb, arguments.id, arguments.wait, out)
 
 
 def _accept_removals(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.crawls.accept_removals(arguments.id)
-        return _going_on(workbench, arguments.id, arguments.wait, out)
+    with opened() as wb:
+        wb.crawls.accept_removals(arguments.id)
+        return _going_on(wb, arguments.id, arguments.wait, out)
 
 
 def _recrawl(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         changes = {"refresh": arguments.refresh, "accept_removals": arguments.accept_removals}
-        crawl = workbench.crawls.recrawl(arguments.id, **changes)
-        return _going_on(workbench, crawl.id, arguments.wait, out)
+        crawl = wb.crawls.recrawl(arguments.id, **changes)
+        return _going_on(wb, crawl.id, arguments.wait, out)
 
 
-def _going_on(workbench: Workbench, job_id: str, wait: bool, out: Out) -> int:
+def _going_on(wb: Workbench, job_id: str, wait: bool, out: Out) -> int:
     if not wait:
-        return _print(workbench, workbench.jobs.get(job_id), out)
+        return _print(wb, wb.jobs.get(job_id), out)
     from evals.background import runners
 
-    workbench.work(runners(workbench))
+    wb.work(runners(wb))
     with out.progress("Job") as show:
-        job = workbench.jobs.wait(job_id, on_progress=show)
-    _print(workbench, job, out)
+        job = wb.jobs.wait(job_id, on_progress=show)
+    _print(wb, job, out)
     return 1 if job.status in FAILED else 0
 
 
-def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> int:
-    log = workbench.jobs.log(job.id, limit=lines) if lines else []
-    parts = workbench.jobs.parts(job.id).to_json()
+def _print(wb: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> int:
+    log = wb.jobs.log(job.id, limit=lines) if lines else []
+    parts = wb.jobs.parts(job.id).to_json()
     value: dict[str, Any] = job.to_dict() | parts | {"log": log}
     failures: list[dict[str, Any]] = []
     held: list[CrawlPage] = []
     not_fetched: Mapping[str, int] = {}
     if job.kind == "crawl":
-        failures = workbench.crawls.failures(job.id)
-        held = workbench.crawls.pages(job.id, outcome="held")
-        crawl = workbench.crawls.get(job.id)
+        failures = wb.crawls.failures(job.id)
+        held = wb.crawls.pages(job.id, outcome="held")
+        crawl = wb.crawls.get(job.id)
         not_fetched = crawl.not_fetched
         value |= {"crawl": crawl, "failures": failures}
         value |= {"held": [{"url": page.url, "reason": page.reason} for page in held]}

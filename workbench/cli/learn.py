@@ -51,11 +51,11 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     if target is not None and target.exists() and not arguments.force:
         raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
     name = checked_name(arguments.save or arguments.name)
-    with opened() as workbench, out.progress("Learn") as show, stoppable(out) as should_stop:
+    with opened() as wb, out.progress("Learn") as show, stoppable(out) as should_stop:
         if arguments.save:
-            name = workbench.rankers.check_new(name)  # before the work, which would be lost
+            name = wb.rankers.check_new(name)  # before the work, which would be lost
         learned, curve = learn_from(
-            workbench,
+            wb,
             arguments.test_sets,
             name,
             index=arguments.index,
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if target is not None:
             target.write_text(file_text(learned.ranker), encoding="utf-8")
         if arguments.save:
-            workbench.rankers.save(learned.ranker)
+            wb.rankers.save(learned.ranker)
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
     out.show(value, lambda console: _print(console, learned, curve))
     if arguments.save:

@@ -55,8 +55,8 @@ def _looks(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        projects = workbench.projects.list()
+    with opened() as wb:
+        projects = wb.projects.list()
     rows = [(project.id, project.title, project.description, project.source_count) for project in projects]
     columns = ("Id", "Title", "Description", "Sources")
     empty = "There are no projects; make one by 'workbench projects create TITLE'."
@@ -66,36 +66,36 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        project = workbench.projects.get(arguments.id)
-        folders = workbench.projects.folders(project.id)
+    with opened() as wb:
+        project = wb.projects.get(arguments.id)
+        folders = wb.projects.folders(project.id)
     return _print(out, project, folders)
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench.projects.create(arguments.title, arguments.description))
+    with opened() as wb:
+        return _print(out, wb.projects.create(arguments.title, arguments.description))
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        changed = workbench.projects.update(arguments.id, title=arguments.title, description=arguments.description)
+    with opened() as wb:
+        changed = wb.projects.update(arguments.id, title=arguments.title, description=arguments.description)
     return _print(out, changed)
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        project = workbench.projects.get(arguments.id)
+    with opened() as wb:
+        project = wb.projects.get(arguments.id)
         confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
-        deletion = workbench.projects.delete(project.id)
+        deletion = wb.projects.delete(project.id)
     sentence = f"Deleted {deletion.title!r} with {deletion.sources:,} sources and {deletion.documents:,} documents."
     out.show(deletion, lambda console: console.print(sentence))
     return 0
 
 
 def _folders(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folders = workbench.projects.folders(arguments.project)
+    with opened() as wb:
+        folders = wb.projects.folders(arguments.project)
     rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
     columns = ("Id", "Name", "Description", "Sources")
     value = {"folders": folders, "total": len(folders)}
@@ -104,22 +104,22 @@ def _folders(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _create_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folder = workbench.projects.create_folder(arguments.project, arguments.name, **_looks(arguments))
+    with opened() as wb:
+        folder = wb.projects.create_folder(arguments.project, arguments.name, **_looks(arguments))
     return _print(out, folder)
 
 
 def _update_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folder = workbench.projects.update_folder(
+    with opened() as wb:
+        folder = wb.projects.update_folder(
             arguments.project, arguments.name, name=arguments.new_name, **_looks(arguments)
         )
     return _print(out, folder)
 
 
 def _delete_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folder = workbench.projects.delete_folder(arguments.project, arguments.name)
+    with opened() as wb:
+        folder = wb.projects.delete_folder(arguments.project, arguments.name)
     sentence = f"Deleted the folder {folder.name!r}; its {folder.source_count:,} sources stay in the project."
     out.show(folder, lambda console: console.print(sentence))
     return 0

@@ -42,8 +42,8 @@ def _place(arguments: argparse.Namespace) -> Scope:
 
 def _promote(arguments: argparse.Namespace, out: Out) -> int:
     parameters = parameters_of(arguments.name, arguments.set)
-    with opened() as workbench:
-        promoted = workbench.promotions.promote(
+    with opened() as wb:
+        promoted = wb.promotions.promote(
             arguments.name, scope=_place(arguments), parameters=parameters, index=arguments.index, note=arguments.note
         )
     out.show(promoted, lambda console: _table(console, [promoted]))
@@ -51,9 +51,9 @@ def _promote(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _undo(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        serving = workbench.promotions.undo(_place(arguments))
-        built_in = workbench.promotions.built_in
+    with opened() as wb:
+        serving = wb.promotions.undo(_place(arguments))
+        built_in = wb.promotions.built_in
     name = serving.strategy if serving else built_in
     out.show({"serving": serving, "strategy": name}, lambda console: console.print(f"{name} serves there now."))
     return 0
@@ -61,8 +61,8 @@ def _undo(arguments: argparse.Namespace, out: Out) -> int:
 
 def _history(arguments: argparse.Namespace, out: Out) -> int:
     place = _place(arguments)
-    with opened() as workbench:
-        promotions = workbench.promotions.history(None if place == Scope() else place)
+    with opened() as wb:
+        promotions = wb.promotions.history(None if place == Scope() else place)
     out.show({"promotions": promotions}, lambda console: _table(console, promotions))
     return 0
 

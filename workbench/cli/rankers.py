@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        rankers = workbench.rankers.list()
+    with opened() as wb:
+        rankers = wb.rankers.list()
     rows = [
         (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _figure(ranker, "learned"),
          _figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
@@ -46,16 +46,16 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench.rankers.get(arguments.name))
+    with opened() as wb:
+        return _print(out, wb.rankers.get(arguments.name))
 
 
 def _export(arguments: argparse.Namespace, out: Out) -> int:
     target = Path(arguments.file)
     if target.exists() and not arguments.force:
         raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
-    with opened() as workbench:
-        text = workbench.rankers.export(arguments.name)
+    with opened() as wb:
+        text = wb.rankers.export(arguments.name)
     target.write_text(text, encoding="utf-8")
     value = {"ranker": arguments.name, "path": str(target)}
     out.show(value, lambda console: console.print(f"Wrote the ranker {arguments.name!r} to {target}", soft_wrap=True))
@@ -66,17 +66,15 @@ def _import(arguments: argparse.Namespace, out: Out) -> int:
     source = Path(arguments.file)
     if not source.is_file():
         raise NotFound("file", str(source), "Give one that 'workbench rankers export' wrote.")
-    with opened() as workbench:
-        return _print(
-            out, workbench.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
-        )
+    with opened() as wb:
+        return _print(out, wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name))
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        ranker = workbench.rankers.get(arguments.name)
+    with opened() as wb:
+        ranker = wb.rankers.get(arguments.name)
         confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
-        workbench.rankers.delete(ranker.name)
+        wb.rankers.delete(ranker.name)
     out.show(ranker, lambda console: console.print(f"Deleted the ranker {ranker.name!r}."))
     return 0
 

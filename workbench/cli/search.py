@@ -57,17 +57,17 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         parameters_of(arguments.strategy, arguments.set) or {},
     )
     explained, expected = [], None
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.sample:
-            load_sample_once(workbench, out)
+            load_sample_once(wb, out)
         if arguments.explain:
-            result, explained = workbench.explaining.explain_hits(arguments.query, ask)
+            result, explained = wb.explaining.explain_hits(arguments.query, ask)
         else:
-            result = workbench.search_service.search(arguments.query, ask)
+            result = wb.search_service.search(arguments.query, ask)
         if arguments.expect:
-            expected = workbench.explaining.explain(arguments.query, ask, document_id=arguments.expect)
-        spoken = len(workbench.indexes.languages(result.index)) > 1
-        headers = {} if out.as_json else workbench.answers.table_headers(result.results, result.index)
+            expected = wb.explaining.explain(arguments.query, ask, document_id=arguments.expect)
+        spoken = len(wb.indexes.languages(result.index)) > 1
+        headers = {} if out.as_json else wb.answers.table_headers(result.results, result.index)
     for note in result.notes:
         out.message(note)
     shown = result.results[arguments.offset :]

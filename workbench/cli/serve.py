@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     base_path = f"/{arguments.base_path.strip('/')}" if arguments.base_path.strip("/") else ""
     place = PublicPlace(base_path, names, arguments.read_only)
 
-    def first_run(workbench: Workbench, should_stop: ShouldStop) -> None:
-        load_sample_once(workbench, out, should_stop)
+    def first_run(wb: Workbench, should_stop: ShouldStop) -> None:
+        load_sample_once(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
     end_now(serve(arguments.port, host=arguments.host, prepare=prepare, public=place))

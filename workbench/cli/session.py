@@ -26,8 +26,8 @@ def opened() -> Generator[Workbench]:
     start_database(settings)
     from workbench.workbench import Workbench
 
-    with Workbench.open(settings=settings) as workbench:
-        yield workbench
+    with Workbench.open(settings=settings) as wb:
+        yield wb
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def stoppable(out: Out) -> Generator[ShouldStop]:
 # --- The sample corpus on a first run, so that there is something to search ---
 
 
-def load_sample_once(workbench: Workbench, out: Out, should_stop: ShouldStop | None = None) -> None:
+def load_sample_once(wb: Workbench, out: Out, should_stop: ShouldStop | None = None) -> None:
     """Load the sample into a workbench without a source, or go on where that was cut short; else do nothing.
 
     Raises:
@@ -62,10 +62,10 @@ def load_sample_once(workbench: Workbench, out: Out, should_stop: ShouldStop | N
     """
     from workbench.services.sample_corpus import load_sample, needs_sample
 
-    if not needs_sample(workbench.sources):
+    if not needs_sample(wb.sources):
         return
     out.message("First run: loading the sample corpus, about 50 articles on retrieval.")
     with out.progress("Sample") as show, stoppable(out) as interrupted:
         stop = should_stop or interrupted
-        report = load_sample(workbench.documents, on_progress=show, should_stop=stop)
+        report = load_sample(wb.documents, on_progress=show, should_stop=stop)
     out.message(f"Loaded {report.added + report.unchanged:,} articles in {report.seconds:.0f} s.")

@@ -50,12 +50,12 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        project = workbench.projects.get(arguments.project).id if arguments.project else None
+    with opened() as wb:
+        project = wb.projects.get(arguments.project).id if arguments.project else None
         conditions = {"scope": arguments.scope, "project_id": project, "source_type": arguments.type}
-        sources = workbench.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
-        total = workbench.sources.count(**conditions)
-        apart = [] if arguments.type else workbench.sources.of_families()
+        sources = wb.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = wb.sources.count(**conditions)
+        apart = [] if arguments.type else wb.sources.of_families()
     rows = [
         (s.id, s.title, s.source_type, s.folder_name or s.scope, ", ".join(s.tags), s.documents_count, s.passages_count)
         for s in sources
@@ -70,13 +70,13 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench.sources.get(arguments.id))
+    with opened() as wb:
+        return _print(out, wb.sources.get(arguments.id))
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.create(
+    with opened() as wb:
+        source = wb.sources.create(
             arguments.title,
             source_type=arguments.type,
             url=arguments.url,
@@ -88,8 +88,8 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.update(
+    with opened() as wb:
+        source = wb.sources.update(
             arguments.id,
             title=arguments.title,
             url=arguments.url,
@@ -102,10 +102,10 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.get(arguments.id)
+    with opened() as wb:
+        source = wb.sources.get(arguments.id)
         confirm(arguments, out, f"{source.title!r} has {source.documents_count:,} documents.")
-        deletion = workbench.sources.delete(source.id)
+        deletion = wb.sources.delete(source.id)
     sentence = f"Deleted {deletion.title!r} with {deletion.documents:,} documents and {deletion.passages:,} passages."
     out.show(deletion, lambda console: console.print(sentence))
     return 0

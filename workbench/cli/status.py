@@ -54,16 +54,16 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     """Print counts, indexes, sizes and versions, once or until Ctrl-C."""
     if arguments.watch is not None and not arguments.watch >= SHORTEST_PAUSE:
         raise InvalidInput(f"--watch looks every {SHORTEST_PAUSE:g} seconds at most, not every {arguments.watch:g}.")
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.watch is None:
-            _show(workbench, out)
+            _show(wb, out)
         else:
             with suppress(KeyboardInterrupt):
-                _watch(workbench, arguments.watch, out)
+                _watch(wb, arguments.watch, out)
     return 0
 
 
-def _watch(workbench: Workbench, pause: float, out: Out) -> None:
+def _watch(wb: Workbench, pause: float, out: Out) -> None:
     """Show the state again and again, on a screen of its own where there is a terminal, and let the last look stay."""
     from rich.live import Live
     from rich.text import Text
@@ -71,15 +71,15 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> None:
     def look() -> Text:
         with console.capture() as captured:
             try:
-                seen = _seen(workbench)
-                _print_watched(console, workbench.health.status(seen.replica, seen.work), seen)
+                seen = _seen(wb)
+                _print_watched(console, wb.health.status(seen.replica, seen.work), seen)
             except StorageError as error:  # it may come back
                 console.print(str(error))
         return Text.from_ansi(captured.get())
 
     console = out.console()
     while out.as_json or not console.is_terminal:
-        _show(workbench, out)
+        _show(wb, out)
         time.sleep(pause)
     shown = look()
     with suppress(KeyboardInterrupt), Live(shown, console=console, auto_refresh=False, screen=True) as live:
@@ -90,15 +90,15 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> None:
     console.print(shown)
 
 
-def _seen(workbench: Workbench) -> Seen:
-    health = workbench.health
+def _seen(wb: Workbench) -> Seen:
+    health = wb.health
     return Seen(health.replica(), health.work(), health.passages())
 
 
-def _show(workbench: Workbench, out: Out) -> None:
+def _show(wb: Workbench, out: Out) -> None:
     """Ask everything once and show it."""
-    seen = _seen(workbench)
-    status = workbench.health.status(seen.replica, seen.work)
+    seen = _seen(wb)
+    status = wb.health.status(seen.replica, seen.work)
     out.show(status, lambda console: _print(console, status, seen))
 
 

@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if sys.platform != "win32":
             os.nice(BESIDE_PEOPLE)
         threading.Thread(target=lambda: (sys.stdin.buffer.read(), stopping.set()), daemon=True).start()
-    with opened() as workbench:
-        worker = workbench.start_worker(runners(workbench), concurrency=arguments.concurrency)
+    with opened() as wb:
+        worker = wb.start_worker(runners(wb), concurrency=arguments.concurrency)
         out.message(f"Worker {worker.name} takes jobs; Ctrl-C gives running ones back and ends it.")
         while worker.is_alive and not stopping.wait(0.2):
             continue

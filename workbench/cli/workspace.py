@@ -55,8 +55,8 @@ def _embed(arguments: argparse.Namespace, out: Out) -> int:
     path = (folder / arguments.path).resolve() if arguments.path else None
     if path is not None and not path.is_relative_to(folder):
         raise InvalidInput(f"{arguments.path!r} lies outside the workspace; name its workspace by --workspace.")
-    with opened() as workbench, stoppable(out) as should_stop, out.progress("Embed") as show:
-        report = workbench.workspaces.embed(folder, path, show, should_stop)
+    with opened() as wb, stoppable(out) as should_stop, out.progress("Embed") as show:
+        report = wb.workspaces.embed(folder, path, show, should_stop)
     for failure in report.failures:
         out.message(f"{failure.path}: {failure.error}")
     sentence = f"{report.embedded:,} embedded, {report.skipped:,} unchanged, {report.removed:,} removed."
@@ -65,8 +65,8 @@ def _embed(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        hits = workbench.workspaces.search(
+    with opened() as wb:
+        hits = wb.workspaces.search(
             _folder(arguments),
             arguments.query,
             limit=arguments.limit,
@@ -79,15 +79,15 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _similar(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        hits = workbench.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
+    with opened() as wb:
+        hits = wb.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
     return _print(out, hits)
 
 
 def _status(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         folder = _folder(arguments)
-        status, pending = workbench.workspaces.status(folder), workbench.workspaces.pending(folder)
+        status, pending = wb.workspaces.status(folder), wb.workspaces.pending(folder)
     changes = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
     row = {
         "conversations": status.num_documents,

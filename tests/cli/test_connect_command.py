@@ -70,7 +70,7 @@ def test_a_client_without_a_file_gets_one_and_undo_takes_it_away(
 def test_nothing_is_written_unasked(workbench: Callable[..., Ran], person: Path) -> None:
     refused = workbench("connect", "cursor", "--with-database")
     assert refused.code == 2
-    assert "rag-workbench" in refused.err and "--yes writes it" in refused.err
+    assert "rag-workbench" in refused.err and "use --yes to write" in refused.err
     assert not (person / ".cursor").exists()
 
 
@@ -92,11 +92,11 @@ def test_undo_gives_the_file_back_to_the_byte_with_the_entry_that_was_replaced(
     assert b"// mine" in file.read_bytes() and b"--read-only" in file.read_bytes()
     assert b'"old"' not in file.read_bytes() and b'"other": {"command": "x"}, }' in file.read_bytes()
     undone = workbench("connect", client, "--undo", "--yes")
-    assert "that stood in" in undone.out and undone.out.strip().endswith("before is back.")
+    assert undone.out.startswith("Restored the previous entry")
     assert file.read_bytes() == before and file.stat().st_mode & 0o777 == 0o640
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [file.name]
     again = workbench("connect", client, "--undo", "--yes", "--file", str(file))
-    assert "and stays" in again.out and file.read_bytes() == before
+    assert "it was not changed" in again.out and file.read_bytes() == before
 
 
 def test_what_others_wrote_meanwhile_stays_when_it_is_undone(workbench: Callable[..., Ran], tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_each_file_of_a_client_is_undone_by_itself(workbench: Callable[..., Ran]
         assert workbench("connect", "cursor", "--file", str(file), "--yes", "--with-database").code == 0
     assert (data / "connections.json").stat().st_mode & 0o777 == 0o600
     first = workbench("connect", "cursor", "--undo", "--yes")
-    assert "old 1" in files[1].read_text() and f"It still stands in {files[0]}; --undo again" in first.out
+    assert "old 1" in files[1].read_text() and f"It is also in {files[0]}; use --undo again" in first.out
     assert workbench("connect", "cursor", "--undo", "--yes").code == 0
     assert "old 0" in files[0].read_text()
 

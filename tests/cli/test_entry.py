@@ -62,7 +62,7 @@ def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
     ("words", "sentence"),
     [
         ((), ""),
-        (("--json",), "No command is given"),
+        (("--json",), "No command given"),
         (("bench", "--passages", "0"), "--passages cannot be 0; use a whole number of at least 100."),
         (("serach", "x"), "did you mean 'search'?"),
         (("search",), "arguments are required: QUERY; see 'workbench search --help'."),
@@ -144,5 +144,5 @@ def test_output_that_a_full_disk_cannot_take_is_a_sentence_and_exit_code_1() -> 
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr.strip()) == (
         1,
-        "The output cannot be written (No space left on device); write it to another place.",
+        "Cannot write the output (No space left on device); redirect it elsewhere.",
     )

@@ -145,7 +145,7 @@ def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhi
         river.rankers.delete("mine")
     river.promotions.undo()
     river.rankers.delete("mine")
-    with pytest.raises(Conflict, match="comes with the workbench and stays"):
+    with pytest.raises(Conflict, match="is built in and cannot be deleted"):
         river.rankers.delete("default")
 
 

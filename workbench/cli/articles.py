@@ -22,14 +22,14 @@ run = run_verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    listing = verbs.add("list", "List articles, Live and Experimental ones.", _list)
+    listing = verbs.add("list", "List articles with the status Live or Experimental.", _list)
     listing.add_argument("--category", choices=ARTICLE_CATEGORIES)
     listing.add_argument("--limit", type=int, default=50, metavar="N")
     verbs.add("show", "Print one article.", _show).add_argument("slug", metavar="SLUG")
     search = verbs.add("search", "Find articles by title, tags and description, or by meaning.", _search)
     search.add_argument("query", metavar="QUERY")
-    search.add_argument("--semantic", action="store_true", help="by meaning, through the query engine")
-    search.add_argument("--content", action="store_true", help="with the articles' text")
+    search.add_argument("--semantic", action="store_true", help="search by meaning")
+    search.add_argument("--content", action="store_true", help="include the text of the articles")
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
@@ -57,7 +57,7 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _print(out: Out, articles: Sequence[Article], evidence: Evidence | None = None) -> int:
-    """Print articles; ``evidence`` is that of a search by meaning."""
+    """Print articles, and the evidence of a search by meaning."""
     rows = [
         (article.slug, article.category, article.title, article.last_updated, article.status) for article in articles
     ]

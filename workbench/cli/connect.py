@@ -1,4 +1,4 @@
-"""``workbench connect``: let a desktop client start this workbench, or say which client has called."""
+"""``workbench connect``: configure a desktop client to start this workbench, or list clients that have called it."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--undo",
         action="store_true",
-        help="take this workbench out of the client's file again, and put back the entry that stood there before",
+        help="remove this workbench from the client's file, and restore the entry that it replaced",
     )
-    parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
+    parser.add_argument(
+        "--file", type=Path, metavar="FILE", help="configuration file of the client, such as that of a project"
+    )
     from mcp_app.__main__ import TOOLSETS_HELP
 
     parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
-    parser.add_argument("--read-only", action="store_true", help="offer only tools that change nothing")
-    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--read-only", action="store_true", help="offer only read-only tools")
+    parser.add_argument("--yes", action="store_true", help="write without confirmation")
     parser.add_argument(
-        "--with-database", action="store_true", help="write the database's address, password and all, into the file"
+        "--with-database", action="store_true", help="write the database URL into the file, password included"
     )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Show the change, write it where it is wanted, and say what was seen of the client."""
+    """Show the change, write it if confirmed, and report calls of the client."""
     from workbench.app.connect.connections import CLIENT_FILES, apply, seen, undoing
     from workbench.settings import load_settings
 
@@ -47,11 +49,11 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     if arguments.client is None:
         callers = _callers(out)
         states = {client: seen(client, settings.home, callers) for client in CLIENT_FILES}
-        lines = "\n".join(f"{name:<15} {said}" for name, said in states.items())
+        lines = "\n".join(f"{name:<15} {state}" for name, state in states.items())
         out.show(states, lambda console: console.print(lines, soft_wrap=True, markup=False))
         return 0
     if arguments.client not in CLIENT_FILES:
-        raise InvalidInput(f"There is no client {arguments.client!r}; use one of {choices(CLIENT_FILES)}.")
+        raise InvalidInput(f"Unknown client {arguments.client!r}; use one of {choices(CLIENT_FILES)}.")
     if arguments.undo:
         change = undoing(arguments.client, settings.home, arguments.file)
     else:
@@ -83,37 +85,37 @@ def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> Non
     if arguments.yes:
         return
     if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InvalidInput(f"Nothing was written to {change.path}; this is the change, --yes writes it.")
+        raise InvalidInput(f"Nothing was written to {change.path}; use --yes to write this change.")
     print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Cancelled("Nothing was written.")
 
 
 def _written(change: FileChange) -> str:
-    return f"{change.path} is as it should be." if change.is_none else f"Written to {change.path}."
+    return f"{change.path} is up to date." if change.is_none else f"Written to {change.path}."
 
 
 def _undone(change: FileChange, settings: Settings) -> str:
-    """Say what was undone, and where else the client still finds this workbench."""
+    """Describe what was undone, and which other files still configure this workbench."""
     from workbench.app.connect.clients import NAME
     from workbench.app.connect.connections import notes_of
 
     if change.is_none and change.entry is None:
-        said = f"There is nothing to take out of {change.path}."
+        done = f"This workbench is not in {change.path}."
     elif change.is_none:
-        said = f"The entry '{NAME}' in {change.path} was not written by 'workbench connect' and stays."
+        done = f"The entry '{NAME}' in {change.path} was not written by 'workbench connect'; it was not changed."
     elif change.entry is not None:
-        said = f"The entry '{NAME}' that stood in {change.path} before is back."
+        done = f"Restored the previous entry '{NAME}' in {change.path}."
     else:
-        said = f"Taken out of {change.path}."
+        done = f"Removed from {change.path}."
     others = [note.file for note in notes_of(settings.home).get(change.client, [])]
-    return said + (f" It still stands in {', '.join(others)}; --undo again takes it out there." if others else "")
+    return done + (f" It is also in {', '.join(others)}; use --undo again to remove it there." if others else "")
 
 
 def _callers(out: Out) -> dict[str, Caller]:
     try:
         with opened() as wb:
             return wb.tool_calls.callers()
-    except StorageError as error:  # the file can be written all the same
-        out.message(f"{error} So it is not known which clients have called.")
+    except StorageError as error:  # the file can still be written
+        out.message(f"{error} Calls of clients are unknown.")
         return {}

@@ -17,10 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = Verbs(parser)
     verbs.add("list", "List projects.", _list)
     verbs.add("show", "Show one project with its folders.", _show).add_argument("id", metavar="ID")
-    create = verbs.add("create", "Make a project.", _create)
+    create = verbs.add("create", "Create a project.", _create)
     create.add_argument("title", metavar="TITLE")
     create.add_argument("--description", default="", metavar="TEXT")
-    update = verbs.add("update", "Change the fields that are given.", _update)
+    update = verbs.add("update", "Change the given fields.", _update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
     update.add_argument("--description", metavar="TEXT")
@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("id", metavar="ID")
     add_yes(delete)
     verbs.add("folders", "List a project's folders.", _folders).add_argument("project", metavar="PROJECT")
-    making = _folder_verb(verbs, "create-folder", "Make a folder in a project.", _create_folder)
+    making = _folder_verb(verbs, "create-folder", "Create a folder in a project.", _create_folder)
     _add_looks(making)
-    changing = _folder_verb(verbs, "update-folder", "Change the fields that are given of a folder.", _update_folder)
+    changing = _folder_verb(verbs, "update-folder", "Change the given fields of a folder.", _update_folder)
     changing.add_argument("--name", dest="new_name", metavar="NAME")
     _add_looks(changing)
     _folder_verb(verbs, "delete-folder", "Delete a folder; its sources stay in the project.", _delete_folder)
@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _folder_verb(verbs: Verbs, name: str, purpose: str, serve: VerbFunction) -> argparse.ArgumentParser:
     verb = verbs.add(name, purpose, serve)
-    verb.add_argument("project", metavar="PROJECT", help="the project's id or title")
-    verb.add_argument("name", metavar="FOLDER", help="the folder's name or id")
+    verb.add_argument("project", metavar="PROJECT", help="id or title of the project")
+    verb.add_argument("name", metavar="FOLDER", help="name or id of the folder")
     return verb
 
 
@@ -59,7 +59,7 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
         projects = wb.projects.list()
     rows = [(project.id, project.title, project.description, project.source_count) for project in projects]
     columns = ("Id", "Title", "Description", "Sources")
-    empty = "There are no projects; make one by 'workbench projects create TITLE'."
+    empty = "No projects; create one with 'workbench projects create TITLE'."
     value = {"projects": projects, "total": len(projects)}
     out.show(value, lambda console: print_table(console, columns, rows, empty))
     return 0
@@ -99,7 +99,7 @@ def _folders(arguments: argparse.Namespace, out: Out) -> int:
     rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
     columns = ("Id", "Name", "Description", "Sources")
     value = {"folders": folders, "total": len(folders)}
-    out.show(value, lambda console: print_table(console, columns, rows, "This project has no folders."))
+    out.show(value, lambda console: print_table(console, columns, rows, "No folders in this project."))
     return 0
 
 

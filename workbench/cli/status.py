@@ -1,4 +1,4 @@
-"""``workbench status``: counts, indexes, sizes and versions, and the work that goes on; ``--watch`` looks again."""
+"""``workbench status``: counts, indexes, sizes, versions and current jobs; ``--watch`` refreshes them."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state that one look shows."""
+    """The state shown by one refresh."""
 
     replica: ReplicaState | None
     work: Workload
     passages: PrecisionChoice | None
 
 
-PAUSE = 2.0  # seconds between two looks
+PAUSE = 2.0  # seconds between refreshes
 SHORTEST_PAUSE = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how often to look again."""
+    """Declare the refresh interval."""
     parser.add_argument(
         "--watch",
         nargs="?",
         type=float,
         const=PAUSE,
         metavar="SECONDS",
-        help=f"look again every so many seconds ({PAUSE:g}) until Ctrl-C; with --json, a document a look",
+        help=f"refresh every SECONDS ({PAUSE:g}) until Ctrl-C; with --json, one document per refresh",
     )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Print counts, indexes, sizes and versions, once or until Ctrl-C."""
     if arguments.watch is not None and not arguments.watch >= SHORTEST_PAUSE:
-        raise InvalidInput(f"--watch looks every {SHORTEST_PAUSE:g} seconds at most, not every {arguments.watch:g}.")
+        raise InvalidInput(f"Invalid --watch {arguments.watch:g}: use at least {SHORTEST_PAUSE:g} seconds.")
     with opened() as wb:
         if arguments.watch is None:
             _show(wb, out)
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _watch(wb: Workbench, pause: float, out: Out) -> None:
-    """Show the state again and again, on a screen of its own where there is a terminal, and let the last look stay."""
+    """Refresh the state until Ctrl-C, full-screen on a terminal, and leave the last one visible."""
     from rich.live import Live
     from rich.text import Text
 
@@ -73,7 +73,7 @@ def _watch(wb: Workbench, pause: float, out: Out) -> None:
             try:
                 seen = _seen(wb)
                 _print_watched(console, wb.health.status(seen.replica, seen.work), seen)
-            except StorageError as error:  # it may come back
+            except StorageError as error:  # it may recover
                 console.print(str(error))
         return Text.from_ansi(captured.get())
 
@@ -96,19 +96,19 @@ def _seen(wb: Workbench) -> Seen:
 
 
 def _show(wb: Workbench, out: Out) -> None:
-    """Ask everything once and show it."""
+    """Show the state once."""
     seen = _seen(wb)
     status = wb.health.status(seen.replica, seen.work)
     out.show(status, lambda console: _print(console, status, seen))
 
 
 def _print_watched(console: Console, status: Status, seen: Seen) -> None:
-    """Print what changes, the work first: a screen may be too short for the rest."""
+    """Print the changing parts, jobs first, because a screen may be too short for the rest."""
     _print_work(console, seen.work)
     documents = f"{status['corpus'].get('documents', 0):,}"
     print_fields(console, {**_replica(seen), "on disk": _disk(status), "documents": documents})
     _print_indexes(console, status)
-    console.print(f"Seen at {datetime.now():%H:%M:%S}; Ctrl-C ends it.")
+    console.print(f"Updated at {datetime.now():%H:%M:%S}; press Ctrl-C to stop.")
 
 
 def _replica(seen: Seen) -> dict[str, str]:
@@ -154,13 +154,13 @@ def _print_indexes(console: Console, status: Status) -> None:
         )
         for index in status["indexes"]
     ]
-    print_table(console, columns, rows, "There are no indexes.")
+    print_table(console, columns, rows, "No indexes.")
 
 
 def _print_work(console: Console, work: Workload) -> None:
     console.print(work.sentence)
     if work.jobs:
-        columns = ("Job", "Status", "Done", "Parts", "Workers", "Left")
+        columns = ("Job", "Status", "Done", "Parts", "Workers", "Time left")
         rows = [
             (
                 f"{job.title}\n{job.id}",

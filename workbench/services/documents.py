@@ -1,4 +1,4 @@
-"""Documents: brought in, listed, read, changed and deleted. The one door to all of these verbs."""
+"""Documents: ingest, list, read, change and delete."""
 
 from __future__ import annotations
 
@@ -57,21 +57,26 @@ class IngestOptions:
     hands: EmbeddingHands | None = None  # lets other workers help to embed, for a job without parts
 
 
-# --- One file or one text, as the item that ingestion takes ---
+# One file or text as an item to ingest
 
 
 def single_item(
     path: Path | None, text: str | None, *, title: str | None, url: str | None, metadata: Mapping[str, object]
 ) -> Incoming:
-    """Return what is to be ingested. Raises InvalidInput or UnreadableDocument; nothing was read or written."""
+    """Return a file or a text as an item; nothing is read or written yet.
+
+    Raises:
+        InvalidInput: Neither or both of path and text are given, the text is empty, or the path is a folder.
+        UnreadableDocument: There is no such file, or its type is not supported.
+    """
     from workbench.ingestion.incoming import content_hash, files_under, text_item
 
     if (path is None) == (text is None):
-        raise InvalidInput("Give a file or a text, one of the two.")
+        raise InvalidInput("Give either a file or a text.")
     if text is not None:
-        text = str(clean(text))  # unlike in a file, where a NUL tells that the whole is no text
+        text = str(clean(text))  # removes NUL; a file that contains NUL is rejected as binary
         if not text.strip():
-            raise InvalidInput("The text is empty; give the words of the document.")
+            raise InvalidInput("The text is empty.")
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None
@@ -80,23 +85,20 @@ def single_item(
         reason = files.failures[0].error if files.failures else "There is no such file."
         raise UnreadableDocument(f"{path.name}: {reason}")
     if path.is_dir():
-        raise InvalidInput(f"{path.name} is a folder; give one file.")
+        raise InvalidInput(f"{path.name} is a folder; give a file.")
     return replace(files.items[0], key=f"file:{path.resolve()}", title=title, url=url, metadata=metadata)
 
 
-# --- The result of writing one document ---
+# The result of writing one document
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult(Value):
-    """A document and what became of it; "unchanged" means that its source held this content already.
-
-    ``offer`` is that of ``IngestReport``.
-    """
+    """The outcome of creating or updating a document."""
 
     document: Document
-    outcome: Literal["created", "updated", "unchanged"]
-    offer: str = ""
+    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already held this content
+    offer: str = ""  # as in ``IngestReport``
 
 
 NEW_SOURCE, DEFAULTS = Destination(), IngestOptions()
@@ -104,7 +106,7 @@ TURNS = 64  # locks, so that equal texts created at the same time become one doc
 
 
 class DocumentService:
-    """The verbs over documents."""
+    """Operations on documents."""
 
     def __init__(self, corpus: Corpus, sources: SourceService, indexes: IndexService) -> None:
         self._corpus, self._sources, self._indexes = corpus, sources, indexes
@@ -236,7 +238,7 @@ class DocumentService:
             with suppress(ModelError):  # its model is missing: searches report that, and what the index lacks
                 self._indexes.build(name, on_progress=show, should_stop=options.should_stop)
 
-    # --- one document -----------------------------------------------------------------------------------------------
+    # Create, change or delete one document
 
     def create(
         self,
@@ -250,23 +252,24 @@ class DocumentService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> WriteResult:
-        """Bring one file or one text into a source (by default the source "Uploads").
+        """Ingest one file or one text into a source (by default the source "Uploads").
 
         Raises:
-            InvalidInput: neither or both of path and text. NotFound: no such source.
-            UnreadableDocument: the file cannot be turned into text.
+            InvalidInput: Neither or both of path and text are given.
+            NotFound: No such source.
+            UnreadableDocument: No text can be extracted from the file.
         """
         item = single_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
         target = self._sources.get(source) if source else self._sources.ensure(UPLOADS, for_ingest=True)
         self._sources.check_editable(target.id)
         digest, settling = _hash(item), self._sources.settling(target.id)
-        # of equal contents at once the first makes the document
+        # if equal contents arrive at the same time, the first one creates the document
         with self._turns[hash((target.id, digest)) % TURNS], settling:
             same = self._corpus.documents.with_content(target.id, digest)
             if same is not None:
                 return WriteResult(self.get(same), "unchanged")
             written = self._write(target.id, item, on_progress, should_stop)
-        if text is not None and written.outcome == "updated":  # its key is its content: another caller was first
+        if text is not None and written.outcome == "updated":  # its key is its content, so another caller was first
             return replace(written, outcome="unchanged")
         return written
 
@@ -282,11 +285,12 @@ class DocumentService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> WriteResult:
-        """Change title, URL and metadata (merged), and the content where one is given that differs.
+        """Change the title, URL and metadata (merged), and the content if a different one is given.
 
         Raises:
-            NotFound: no such document. InvalidInput: an empty or overlong title.
-            UnreadableDocument: the file cannot be turned into text.
+            NotFound: No such document.
+            InvalidInput: The title is empty or too long.
+            UnreadableDocument: No text can be extracted from the file.
         """
         check_key("document", document_id)
         title, url = None if title is None else check_title(title), check_url(url)
@@ -304,14 +308,18 @@ class DocumentService:
         return self._write(before.source_id, item, on_progress, should_stop)
 
     def delete(self, document_id: str) -> Deletion:
-        """Delete a document with its passages; reports what went. Raises NotFound."""
+        """Delete a document with its passages, and return what was deleted.
+
+        Raises:
+            NotFound: No such document.
+        """
         document = self.get(document_id)
         self._sources.check_editable(document.source_id)
         citations = self._corpus.citations.link_count([document_id])
         self._corpus.documents.delete([document_id])
         return Deletion("document", document_id, document.title, 0, 1, document.passages_count, citations)
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # Read documents
 
     def list(
         self,
@@ -325,8 +333,13 @@ class DocumentService:
     ) -> list[Document]:
         """Return documents without their text, oldest first.
 
-        ``contains`` looks into titles, and takes the beginning of an id.
-        Every word of ``named`` stands in the title, the path or the URL, in any order.
+        Args:
+            source_id: Only documents of this source.
+            document_type: Only this type, such as "pdf".
+            contains: Text in the title, or the start of an id.
+            named: Words that must all occur in the title, path or URL, in any order.
+            limit: Maximum number of documents.
+            offset: Number of documents to skip.
         """
         return self._corpus.documents.list(
             source_id=source_id, document_type=document_type, contains=contains, named=named, limit=limit, offset=offset
@@ -340,22 +353,31 @@ class DocumentService:
         contains: str | None = None,
         named: str | None = None,
     ) -> int:
-        """Return how many documents ``list`` would give without a limit."""
+        """Return how many documents ``list`` returns without a limit."""
         return self._corpus.documents.count(
             source_id=source_id, document_type=document_type, contains=contains, named=named
         )
 
     def get(self, document_id: str) -> Document:
-        """Return a document with its whole text. Raises NotFound."""
+        """Return a document with its full text.
+
+        Raises:
+            NotFound: No such document.
+        """
         check_key("document", document_id)
         return self._corpus.documents.get(document_id)
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
-        """Return (name, media type, bytes) of the original, where it was kept (PDF)."""
+        """Return (name, media type, bytes) of the original file, or None if it was not kept."""
         return self._corpus.documents.file(document_id)
 
     def passages(self, document_id: str, *, index: str | None = None) -> Sequence[StoredPassage]:
-        """Return a document's passages in reading order, as an index holds them. Raises StorageError."""
+        """Return a document's passages in an index, in reading order.
+
+        Raises:
+            NotFound: No such index.
+            StorageError: The database cannot be reached.
+        """
         from workbench.storage.passages import passages_of_document
 
         store = self._corpus.store(self._corpus.index(index))
@@ -363,18 +385,36 @@ class DocumentService:
             return passages_of_document(connection, store.index.name, document_id)
 
     def at(self, url: str) -> Document:
-        """Return the document that came from an address. Raises NotFound, or Ambiguous if several did."""
+        """Return the document with this URL.
+
+        Raises:
+            NotFound: No document has this URL.
+            Ambiguous: Several documents have this URL.
+        """
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
 
     def changed_since(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
-        """Return documents added or changed after a moment (none where it is None) with their sources, and now."""
+        """Return the ids of documents changed after a moment with their source ids, and the current time.
+
+        No documents if ``moment`` is None.
+        """
         return self._corpus.documents.changed_since(moment, limit)
 
     def around(
         self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None
     ) -> Sequence[StoredPassage]:
-        """Return a passage with so many before and after it in its document, in reading order. Raises NotFound."""
+        """Return a passage with its neighbours in the document, in reading order.
+
+        Args:
+            passage_id: Passage in the middle.
+            before: Number of passages before it.
+            after: Number of passages after it.
+            index: Index that holds the passage; the default index if None.
+
+        Raises:
+            NotFound: No such passage or index.
+        """
         from workbench.storage.passages import passage_named, passages_of_document
 
         store = self._corpus.store(self._corpus.index(index))
@@ -387,7 +427,7 @@ class DocumentService:
     def _describe(
         self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
     ) -> Document:
-        """Change a document's title, URL and metadata, and with them the addresses it can be cited by."""
+        """Change a document's title, URL and metadata, and update the citations that refer to it."""
         from workbench.ingestion.citations import reread
 
         changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)

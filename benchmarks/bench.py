@@ -1,4 +1,4 @@
-"""The bench as a command: speed beside bare baselines, in one run and as ratios."""
+"""The bench as a command: speed next to bare baselines, in one run and as ratios."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped goes on next time."""
+    """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped continues next time."""
     check_extra("eval")
     if arguments.sizing:
         return _sizing(arguments.sizing, out)

@@ -17,7 +17,7 @@ from workbench.workbench import Workbench
 def deletion_speed(
     wb: Workbench, source: Source, timed: Timed, questions: Sequence[EncodedQuestion]
 ) -> dict[str, float]:
-    """Return how many documents went in how many seconds, and the median milliseconds of the searches meanwhile."""
+    """Return the documents deleted, the seconds taken, and the median of concurrent searches in milliseconds."""
     documents = wb.sources.get(source.id).documents_count
     times: list[float] = []
     failures: list[BaseException] = []

@@ -1,10 +1,10 @@
 """The fit of a model's 128 token axes to text: ``python -m benchmarks.fit_axes --model multilingual``.
 
-Writes the model's file of axes beside this one. The axes belong to the model, not to a corpus: fitted once on one
+Writes the model's file of axes next to this one. The axes belong to the model, not to a corpus: fitted once on one
 corpus they serve the others as well as their own would. Indexes store bits on these axes, so new ones mean that
 everything has to be embedded again. MiniLM's are fitted to the sample, which this command repeats; the multilingual
 model's to the sample and the Debian project's manuals (GPL) in eleven languages. The manuals do not come with the
-workbench: put them as Markdown into a folder beside the sample's articles and name it with ``--folder``.
+workbench: put them as Markdown into a folder next to the sample's articles and name it with ``--folder``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ingestion beside the bare embedding session: the same texts, once through the model alone, once all the way in."""
+"""Ingestion next to the bare embedding session: the same texts, once through the model alone, once all the way in."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ COMPARED, ROUNDS = 100, 2  # passages that are embedded in either precision, and
 def ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
     """Return passages a second of the whole way and of the embedding alone, and their ratio.
 
-    The way in is timed in two halves around the model alone, so that a machine that changes its speed meanwhile is
-    fair to both.
+    Ingestion is timed in two halves, before and after the model alone, so that changes of the machine's speed affect
+    both alike.
     """
     texts = [piece.text for piece in synthetic.passages(2 * DOCUMENTS * PASSAGES_A_DOCUMENT)]
     half = len(texts) // 2

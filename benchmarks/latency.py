@@ -1,4 +1,4 @@
-"""Latency of every strategy beside a bare baseline: the same question, one after the other, so that noise hits both."""
+"""Latency of every strategy and a bare baseline, measured in turns on each question, so that noise affects both."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class BenchCorpus:
 
 
 def open_bench(home: Path) -> Workbench:
-    """Open a workbench of the bench's own below the data folder, so that nobody's corpus is touched."""
+    """Open a workbench of the bench's own below the data folder, so that no one's corpus is touched."""
     return Workbench.open(settings=Settings(home=home / "bench", database_url=None, _env_file=None))  # pyright: ignore[reportCallIssue]
 
 

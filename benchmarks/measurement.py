@@ -42,8 +42,8 @@ def run_bench(
 ) -> Figures:
     """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading.
 
-    A load that was stopped goes on where it stopped. With ``keep`` the corpus stays for the next run, which then loads
-    nothing, and deleting is not timed. ``with_walks`` also tells what a wider walk of the graph finds.
+    An interrupted load is resumed. With ``keep`` the corpus is kept for the next run and deleting is not timed.
+    ``with_walks`` also measures the recall of the graph by ``ef_search``.
 
     Raises:
         ConfigurationError: the disk is too small for the largest size; nothing was loaded.

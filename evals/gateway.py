@@ -34,7 +34,7 @@ from workbench.types.parameter import CLUSTER
 from workbench.types.results import PageSpan
 from workbench.workbench import Workbench
 
-# --- The corpus as evaluation needs it: documents with texts and passages, searches, the queries of agents ---
+# Documents and queries of the corpus
 
 
 def documents_in(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
@@ -104,7 +104,7 @@ def agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list
     return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
 
 
-# --- The features that the strategy ``learned`` weighs, of a question's candidates, and the orders of fixed ---
+# Features for training rankers
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class WeighedQuestion:
 
 
 def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
-    """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found.
+    """Search as ``ask`` says, by the strategy ``learned``; None if nothing is found.
 
     Raises what a search raises.
     """
@@ -162,7 +162,7 @@ class IndexedCorpus:
 
     @property
     def index_hash(self) -> str:
-        """A hash that is equal where passages would be cut and embedded alike."""
+        """A hash that is equal if passages would be cut and embedded alike."""
         return settings_hash(self.index)
 
     def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ def index_corpus(
     be read leaves nothing behind.
 
     Raises:
-        NotFound: no such index. Cancelled: ``should_stop`` said so. UnreadableDocument: no document can be read.
+        NotFound: no such index. Cancelled: ``should_stop`` returned True. UnreadableDocument: no document can be read.
         ScopeError: a part of the test set's scope has been deleted.
     """
     model = wb.corpus.index(like)
@@ -236,7 +236,7 @@ def page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
 
 
 def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
-    """Return the key that judgments name -> the document's id; empty where judgments name ids."""
+    """Return the key that judgments name -> the document's id; empty if judgments name ids."""
     if not isinstance(test_set.corpus, StoredCorpus):
         return {}
     indexed = wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index().name)
@@ -244,7 +244,7 @@ def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
 
 
 def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
-    """Return the source that holds a test set's documents, made where there is none."""
+    """Return the source that holds a test set's documents, made if there is none."""
     title = f"{name} {corpus.hash[:12]}"
     for _ in range(2):
         for source in wb.corpus.sources.list(source_type=DATASET):
@@ -252,7 +252,7 @@ def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
                 return source
         try:
             return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": corpus.hash})
-        except Conflict:  # another process made it a moment ago
+        except Conflict:  # another process has just created it
             continue
     raise Conflict(f"The corpus of {name!r} is being removed by another process; try again.")
 
@@ -282,7 +282,7 @@ def _fill(
     except Cancelled:
         raise
     except Exception:
-        with suppress(StorageError):  # the first error tells more
+        with suppress(StorageError):  # the first error is more informative
             _delete_if_empty(wb, source_id)
         raise
     if _delete_if_empty(wb, source_id) and report.failures:
@@ -340,11 +340,11 @@ def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Inde
             embedding_model=like.embedding_model,
             dataset=source_id,
         )
-    except Conflict:  # another process made it a moment ago
+    except Conflict:  # another process has just created it
         return wb.corpus.indexes.get(name)
 
 
-# --- The one way from evaluation to the corpus: indexes, documents, searches, tables. Only ``evals.bench`` goes ---
+# Names for the rest of evaluation
 
 __all__ = [
     "ExperimentTables",

@@ -2,7 +2,7 @@
 
 A cell of the matrix is a run. A run is kept under the hash of everything it depends on, so that a cell nothing has
 changed for is never run again, in this experiment or another; each answer is stored when it is there, so that an
-experiment that was stopped or killed goes on where it was.
+experiment that was stopped or killed continues where it was.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AskAll = Callable[[Experiment, TestSet], Sequence[ShareOutcome]]
 
 
 class Experiments:
-    """The verbs over experiments."""
+    """Operations on experiments."""
 
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
@@ -57,7 +57,7 @@ class Experiments:
     ) -> Experiment:
         """Plan an experiment on the present version of a stored test set; ``run`` carries it out.
 
-        It has a new id where none is given.
+        It has a new id if none is given.
 
         Raises:
             NotFound: no such test set or index. InvalidInput: a wrong metric, or no answerable question.
@@ -110,13 +110,13 @@ class Experiments:
         should_stop: ShouldStop | None = None,
         ask_all: AskAll | None = None,
     ) -> Experiment:
-        """Carry out what is not done yet. A cell that fails is noted and the others go on.
+        """Carry out what is not done yet. A cell that fails is noted and the others continue.
 
         ``ask_all`` asks all shares in another way than one after the other here, with progress and stops of its own.
 
         Raises:
             Conflict: the person's documents changed since the experiment began.
-            Cancelled: ``should_stop`` said so; ``run`` again goes on from there.
+            Cancelled: ``should_stop`` returned True; ``run`` again continues from there.
         """
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
@@ -191,7 +191,7 @@ def _summary(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     return f"{told}{asked:,} questions asked; {stored:,} answers were there already."
 
 
-# --- An experiment as a job that several workers share: one leads it, and each asks shares of its questions ---
+# An experiment as a shared job
 
 
 def run_together(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:

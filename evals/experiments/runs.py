@@ -43,7 +43,7 @@ from workbench.types import (
 )
 from workbench.workbench import Workbench
 
-# --- Hashes that say whether a stored run still stands: of the code that ranks, and of everything else it ---
+# Hashes of the code that ranks
 
 # Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
 RANKS = (
@@ -107,7 +107,7 @@ class RankedPassage(Value):
 class Ranking(Value):
     """The ranking of one strategy for one question: documents best first, the first passages, and the time in ms.
 
-    ``within`` are the first passages of the document that holds the answer, searched alone, where pages were judged.
+    ``within`` are the first passages of the document that holds the answer, searched alone, if pages were judged.
     """
 
     question_id: str
@@ -169,7 +169,7 @@ def run(
 
     Raises:
         InvalidInput: an unknown strategy, parameter or metric, or no question that something is relevant to.
-        Cancelled: ``should_stop`` said so.
+        Cancelled: ``should_stop`` returned True.
     """
     names = list(dict.fromkeys(strategies or default_strategies()))
     checked = {name: check_parameters(name, (parameters or {}).get(name)) for name in names}
@@ -250,7 +250,7 @@ def ask(
     documents: int,
     pages: Mapping[str, Sequence[tuple[str, int]]] | None = None,
 ) -> Ranking:
-    """Ask one question and return at least ``documents`` documents where there are as many.
+    """Ask one question and return at least ``documents`` documents if there are as many.
 
     ``pages`` (question id -> (document, page)) asks a second time within the documents that hold the answer.
 
@@ -296,7 +296,7 @@ def _documents(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(corpus.key(passage.document_id) for passage in passages))
 
 
-# --- The plan of an experiment: the cells of its matrix, what it was made on, and what came of each cell ---
+# Experiments, their cells and results
 
 MOST_CELLS = 500
 
@@ -337,7 +337,7 @@ class Experiment(Value):
 
     @property
     def over(self) -> str:
-        """The documents that were measured, as people read it."""
+        """The documents that were measured, as text."""
         return OWN_CORPUS if self.scope is None else self.scope.text
 
 
@@ -397,7 +397,7 @@ def experiment_from(row: Row) -> Experiment:
     )
 
 
-# --- The key under which a run's answers are kept: a hash of everything that they depend on ---
+# Keys of stored runs
 
 
 def run_values(
@@ -439,7 +439,7 @@ def _hit(row: Row) -> RankedPassage:
     return RankedPassage(**values)
 
 
-# --- The runs of an experiment's cells, asked in shares of some hundred questions; each answer is stored when ---
+# Running cells in shares of questions
 
 SHARE = 100  # questions
 STORED_AT_ONCE = 8  # answers a transaction: at most so many are asked again after a kill
@@ -510,7 +510,7 @@ class CellRuns:
         return self._open[position]
 
     def answer(self, share: Share) -> ShareOutcome:
-        """Ask what has not been asked of a share; where a search fails the cell does, and its run tells why.
+        """Ask what has not been asked of a share; if a search fails the cell does, and its run tells why.
 
         Raises:
             Conflict: the person's documents changed since the experiment began.
@@ -539,7 +539,7 @@ class CellRuns:
         self._tell("done")
 
     def look(self) -> None:
-        """Raise Cancelled where somebody wants it to stop."""
+        """Raise Cancelled if a stop was requested."""
         if self._should_stop is not None and self._should_stop():
             raise Cancelled("Stopped; the answers so far are kept.")
 
@@ -573,7 +573,7 @@ class CellRuns:
         return _OpenRun(cell, row["id"], corpus, parameters)
 
     def _begin(self, share: Share, number: int, label: str) -> None:
-        """Tell how far it is. Raises Cancelled where somebody wants it to stop."""
+        """Tell how far it is. Raises Cancelled if somebody wants it to stop."""
         self._done = share.cell * len(self._test_set.answerable) + number
         self._part = (number - share.first) / max(1, share.last - share.first)
         self.look()

@@ -87,7 +87,7 @@ class Endpoint:
 
     @classmethod
     def of(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
-        """Return the workbench's language model as a judge. Raises ConfigurationError where it has none."""
+        """Return the workbench's language model as a judge. Raises ConfigurationError if it has none."""
         llm = wb.corpus.llm
         if llm is None:
             raise ConfigurationError(f"No LLM is configured; {HOW_TO_SET}.")

@@ -1,4 +1,4 @@
-"""Made questions for a test set: by rules, or by an LLM where there is one; each is marked as what it is."""
+"""Made questions for a test set: by rules, or by an LLM if there is one; each is marked as what it is."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _index_name(wb: Workbench, test_set: TestSet) -> str:
     return index_corpus(wb, test_set).index.name
 
 
-# --- Questions written by an LLM, through ragas' prompts: one for each of some passages, with the answer it ---
+# Questions written by an LLM
 
 MIN_QUESTION_CHARS = 8  # characters of a question that asks anything
 

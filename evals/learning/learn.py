@@ -81,7 +81,7 @@ def _point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint
     )
 
 
-# --- The verb of people who learn: test sets by their names, a ranker, and where it is asked for the learning curve ---
+# Training by name of a test set
 
 LEARNED_HERE = "learned here"  # the name of a ranker until a person gives it one
 

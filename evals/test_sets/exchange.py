@@ -18,11 +18,11 @@ from workbench.ingestion.text import normalise
 from workbench.types import Document, JsonObject, Value
 from workbench.workbench import Workbench
 
-# --- The place of a quote in a text, also where reading has changed its blanks ---
+# The position of a quote in a text
 
 
 def locate(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
-    """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None where it does not stand.
+    """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None if it does not stand.
 
     Tried as it is, then as reading normalises it, then with any blanks between its words.
     """
@@ -107,7 +107,7 @@ def to_csv(test_set: TestSet) -> str:
 
 
 def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
-    """Write a stored test set in BEIR's form, with spans.jsonl beside it; ``load_test_set`` reads it back.
+    """Write a stored test set in BEIR's form, with spans.jsonl next to it; ``load_test_set`` reads it back.
 
     Raises:
         InvalidInput: the folder holds something else already, or cannot be written.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN = 20  # rows of a preview
 FAILED = ("failed", "cancelled")
 REFRESH = "download every page again, even if unchanged since an earlier crawl"
-ACCEPT_REMOVALS = "remove documents of missing pages even if they are more than 20% of the source"
+ACCEPT_REMOVALS = "remove documents of missing pages even if they are more than 20%% of the source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
